@@ -1,0 +1,1 @@
+"""Benchmarks and the demonstration: programs, their lowering, and what they are compared with."""

@@ -1,0 +1,386 @@
+"""Lowers MLIR programs to host objects, to code objects, and to what mlir-runner takes.
+
+Three toolchains, chosen by the LLVM release whose calling habits are wanted:
+
+* 22: everything by 22; the module is loaded by a global constructor, 5 calls a launch.
+* 19: device code by 22, host code by 19; 7 calls a launch. The device code is not 19's own, since
+  AMD's HIP 5.2.3 refuses the image that 19 makes.
+* 15: the command of the forum's report, word for word; 7 calls a launch. It takes programs with one
+  launch of each kernel and no host function that takes a dynamic memref: forum, loopargs, globals,
+  samename.
+
+Every result is kept under ``build/objects`` by the content of what it was made from, so that a
+second request costs a hash (under 1 ms) and not a lowering (0.2 s).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "bench" / "programs"
+OBJECTS = ROOT / "build" / "objects"
+
+DEFAULT_CHIP = "gfx90a"
+FORUM_CHIP = "gfx906"
+LLVM_RELEASES = (22, 19, 15)
+
+# Raised whenever the command lines below change, so that old results are not served for new ones.
+RECIPE = 1
+
+# The device part. Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
+_DEVICE_PASSES = (
+    "expand-strided-metadata,rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip}}},"
+    "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
+)
+_HOST_PASSES = (
+    "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+    "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
+)
+_FORUM_PASSES = (
+    "-gpu-kernel-outlining",
+    "-convert-scf-to-cf",
+    "-convert-func-to-llvm=use-bare-ptr-memref-call-conv",
+    "-pass-pipeline=gpu.module(strip-debuginfo,convert-gpu-to-rocdl,reconcile-unrealized-casts)",
+    "-convert-math-to-llvm",
+    "-gpu-to-hsaco=chip={chip}",
+    "-gpu-to-llvm",
+    "-reconcile-unrealized-casts",
+)
+
+_ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
+_BINARY = re.compile(r'gpu\.binary @([\w.$-]+).*?\bbin = "((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+
+
+class ToolchainMissing(RuntimeError):
+    """A tool is not installed. ``tool`` is its name, ``package`` the apt package that has it."""
+
+    def __init__(self, tool: str, package: str) -> None:
+        super().__init__(f"{tool} is missing: apt-get install {package}")
+        self.tool = tool
+        self.package = package
+
+
+class LoweringFailed(RuntimeError):
+    """A tool refused a program; the message carries the command and the tool's own words."""
+
+
+def tool(name: str, llvm: int) -> Path:
+    """The path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
+
+    Raises ToolchainMissing. A release's own directory is preferred over PATH, where a
+    differently built tool of the same name may be found first.
+    """
+    own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
+    if own.exists():
+        return own
+    found = shutil.which(f"{name}-{llvm}")
+    if found:
+        return Path(found)
+    if name.startswith("mlir-"):
+        package = f"mlir-{llvm}-tools"
+    elif name == "ld.lld":
+        package = f"lld-{llvm}"
+    else:
+        package = f"llvm-{llvm}"
+    raise ToolchainMissing(f"{name}-{llvm}", package)
+
+
+def runner(llvm: int) -> Path:
+    """The JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
+    return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
+
+
+def print_library() -> Path:
+    """A shared library with printF32, printI64, printMemrefF32 and the like, for some programs.
+
+    To link with, or to name in mlir-runner's --shared-libs. Unlike LLVM's own it brings no LLVM.
+    """
+    source = ROOT / "bench" / "print.c"
+    compiler = _compiler()
+
+    def make(result: Path) -> None:
+        name = "-Wl,-soname,libmgpu_print.so"
+        _run([compiler, "-std=c11", "-O2", "-fPIC", "-shared", name, source, "-o", result])
+
+    kept = _kept("libmgpu_print", ".so", source.read_text(), ("print",), [compiler], make)
+    # The plain name is what a program linked with it asks the loader for.
+    plain = OBJECTS / "libmgpu_print.so"
+    if not plain.exists() or not plain.samefile(kept):
+        with tempfile.TemporaryDirectory(dir=OBJECTS) as scratch:
+            Path(scratch, "link").symlink_to(kept.name)
+            Path(scratch, "link").replace(plain)
+    return plain
+
+
+def with_iterations(text: str, iterations: int | None) -> str:
+    """The program with its loop count replaced: the number in ``%iterations = arith.constant``."""
+    if iterations is None:
+        return text
+    replaced, count = _ITERATIONS.subn(rf"\g<1>{iterations}", text)
+    if count != 1:
+        raise ValueError(f"the program defines %iterations {count} times, not once")
+    return replaced
+
+
+def lower(
+    program: Path,
+    *,
+    llvm: int,
+    out: Path | None = None,
+    chip: str | None = None,
+    iterations: int | None = None,
+    opt_level: int = 2,
+) -> Path:
+    """Lowers a program to a position-independent host object file and returns its path.
+
+    ``chip`` is gfx90a where it is not given, gfx906 for 15 as in the forum's report. ``out`` is
+    where a copy is put; without it the path returned is the kept one, which must not be changed.
+    Raises ToolchainMissing, LoweringFailed, ValueError.
+    """
+    text = with_iterations(program.read_text(), iterations)
+    chip = _chip(llvm, chip)
+
+    def make(result: Path) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            ll = Path(scratch, "program.ll")
+            dialect = _llvm_dialect(text, llvm, chip, opt_level)
+            ll.write_bytes(_run([tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect))
+            _run([tool("llc", llvm), "-O2", "-filetype=obj", "-relocation-model=pic", ll,
+                  "-o", result])  # fmt: skip
+
+    tools = [tool("mlir-translate", llvm), tool("llc", llvm), *_opt_tools(llvm)]
+    kept = _kept(program.stem, ".o", text, ("o", llvm, chip, opt_level), tools, make)
+    if out is None:
+        return kept
+    out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(kept, out)
+    return out
+
+
+def lower_to_llvm_dialect(
+    program: Path,
+    llvm: int,
+    *,
+    chip: str | None = None,
+    iterations: int | None = None,
+    opt_level: int = 2,
+) -> Path:
+    """The program in the LLVM dialect, which ``runner(llvm)`` takes. Raises as lower() does."""
+    text = with_iterations(program.read_text(), iterations)
+    chip = _chip(llvm, chip)
+
+    def make(result: Path) -> None:
+        result.write_bytes(_llvm_dialect(text, llvm, chip, opt_level))
+
+    options = ("mlir", llvm, chip, opt_level)
+    return _kept(program.stem, ".llvm.mlir", text, options, _opt_tools(llvm), make)
+
+
+def code_objects(
+    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2
+) -> dict[str, bytes]:
+    """The device images that 22 makes of a program, by the name of their gpu.module."""
+    text = program.read_text()
+
+    def make(result: Path) -> None:
+        result.write_bytes(_device_part(text, chip, opt_level))
+
+    kept = _kept(
+        program.stem, ".device.mlir", text, ("device", chip, opt_level), _opt_tools(22), make
+    )
+    return {name: _unescape(image) for name, image in _BINARY.findall(kept.read_text())}
+
+
+def code_object(
+    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2, module: str | None = None
+) -> bytes:
+    """One device image of a program: the only one, or the one of the gpu.module named."""
+    images = code_objects(program, chip, opt_level=opt_level)
+    if module is not None:
+        return images[module]
+    if len(images) != 1:
+        raise ValueError(f"{program.name} holds the modules {sorted(images)}: name one")
+    return next(iter(images.values()))
+
+
+def link(
+    objects: Sequence[Path],
+    *,
+    libraries: Sequence[Path],
+    rpath: Sequence[Path] = (),
+    out: Path,
+) -> Path:
+    """Links objects into an executable against shared libraries given by their files.
+
+    The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
+    in ``rpath``. What those libraries need in turn is left to the run, so that a library that is
+    linked against one HIP can be run over another. Raises ToolchainMissing, LoweringFailed.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    command: list[Path | str] = [_compiler(), *objects, *libraries]
+    command += ["-lm", "-Wl,--allow-shlib-undefined"]
+    command += [f"-Wl,-rpath,{directory}" for directory in rpath]
+    _run([*command, "-o", out])
+    return out
+
+
+def _compiler() -> Path:
+    found = shutil.which("cc")
+    if found is None:
+        raise ToolchainMissing("cc", "gcc libc6-dev")
+    return Path(found)
+
+
+def _chip(llvm: int, chip: str | None) -> str:
+    if llvm not in LLVM_RELEASES:
+        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, 19 and 22")
+    return chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
+
+
+def _opt_tools(llvm: int) -> list[Path]:
+    """Every tool that makes a device image or LLVM dialect for a release."""
+    device = 15 if llvm == 15 else 22
+    tools = [tool("mlir-opt", llvm), tool("ld.lld", device)]
+    if device != llvm:
+        tools.append(tool("mlir-opt", device))
+    return tools
+
+
+def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int) -> bytes:
+    if llvm == 15:
+        return _forum_command(text, chip)
+    with_images = _device_part(text, chip, opt_level)
+    return _run(
+        [tool("mlir-opt", llvm), f"--pass-pipeline=builtin.module({_HOST_PASSES})"], with_images
+    )
+
+
+def _device_part(text: str, chip: str, opt_level: int) -> bytes:
+    passes = _DEVICE_PASSES.format(chip=chip, opt=opt_level)
+    command = [tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
+    return _run(command, text.encode(), env=dict(os.environ, ROCM_PATH=str(_rocm_path())))
+
+
+def _rocm_path() -> Path:
+    """A directory laid out as mlir-opt expects ROCm to be: its linker and device libraries."""
+    bitcode = Path("/usr/lib/x86_64-linux-gnu/amdgcn")
+    if not bitcode.exists():
+        raise ToolchainMissing(str(bitcode), "rocm-device-libs")
+    directory = ROOT / "build" / "rocm-22"
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, target in (("llvm", tool("ld.lld", 22).parent.parent), ("amdgcn", bitcode)):
+        try:
+            (directory / name).symlink_to(target)
+        except FileExistsError:
+            continue
+    return directory
+
+
+def _forum_command(text: str, chip: str) -> bytes:
+    """Runs the forum's mlir-opt command of LLVM 15.
+
+    That release always runs /opt/rocm/llvm/bin/ld.lld. Where there is none, it gets one in a
+    mount namespace of its own, so that the machine stays as it is; the program travels through
+    pipes, for the namespace hides all of /opt.
+    """
+    command: list[Path | str] = [tool("mlir-opt", 15)]
+    command += [option.format(chip=chip) for option in _FORUM_PASSES]
+    linker = tool("ld.lld", 15)
+    if not Path("/opt/rocm/llvm/bin/ld.lld").exists():
+        unshare = shutil.which("unshare")
+        if unshare is None:
+            raise ToolchainMissing("unshare", "util-linux")
+        prepare = (
+            "mount -t tmpfs none /opt && mkdir -p /opt/rocm && "
+            f"ln -s {linker.parent.parent} /opt/rocm/llvm && "
+            'ln -s /usr/lib/x86_64-linux-gnu/amdgcn /opt/rocm/amdgcn && exec "$@"'
+        )
+        # Without root, a user namespace gives the right to mount, where the system allows it.
+        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        namespace: list[Path | str] = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh"]
+        command = namespace + command
+    return _run(command, text.encode())
+
+
+def _unescape(text: str) -> bytes:
+    """The bytes of an MLIR string literal: two hexadecimal digits or one character escaped."""
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        code = match.group(1)
+        return bytes([int(code, 16)]) if len(code) == 2 else code
+
+    return _ESCAPE.sub(replace, text.encode())
+
+
+def _kept(
+    stem: str,
+    suffix: str,
+    text: str,
+    options: tuple[object, ...],
+    tools: Sequence[Path],
+    make: Callable[[Path], None],
+) -> Path:
+    """The kept result for these inputs, made now if there is none.
+
+    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. The
+    rename makes a result appear whole, also when two processes make the same one at once.
+    """
+    stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools]
+    digest = hashlib.sha256(repr((RECIPE, text, options, stamps)).encode()).hexdigest()
+    kept = OBJECTS / f"{stem}-{digest[:20]}{suffix}"
+    if not kept.exists():
+        OBJECTS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=OBJECTS) as scratch:
+            result = Path(scratch, "result")
+            make(result)
+            result.replace(kept)
+    return kept
+
+
+def _run(
+    command: Sequence[Path | str], stdin: bytes = b"", env: dict[str, str] | None = None
+) -> bytes:
+    done = subprocess.run([str(c) for c in command], input=stdin, capture_output=True, env=env)
+    if done.returncode != 0:
+        words = " ".join(str(c) for c in command)
+        complaint = done.stderr.decode(errors="replace").strip()
+        raise LoweringFailed(f"exit {done.returncode} from: {words}\n{complaint}")
+    return done.stdout
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="bench.lower", description="lower an MLIR program")
+    parser.add_argument("program", type=Path)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--llvm", type=int, choices=LLVM_RELEASES, default=22)
+    parser.add_argument("--chip")
+    parser.add_argument("--iterations", type=int)
+    options = parser.parse_args(arguments)
+    try:
+        lower(
+            options.program,
+            llvm=options.llvm,
+            out=options.out,
+            chip=options.chip,
+            iterations=options.iterations,
+        )
+    except (ToolchainMissing, LoweringFailed, ValueError, OSError) as problem:
+        print(f"bench.lower: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -269,8 +269,12 @@ def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int) -> bytes:
 
 def _device_part(text: str, chip: str, opt_level: int) -> bytes:
     passes = _DEVICE_PASSES.format(chip=chip, opt=opt_level)
-    command = [tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
-    return _run(command, text.encode(), env=dict(os.environ, ROCM_PATH=str(_rocm_path())))
+    environment = dict(os.environ, ROCM_PATH=str(_rocm_path()))
+    return _run(
+        [tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"],
+        text.encode(),
+        environment,
+    )
 
 
 def _rocm_path() -> Path:

@@ -1,0 +1,108 @@
+/* Which mapping holds an address: an array in order of the GPU address, searched by halves. Each
+ * dispatch looks up its ranges here once, and HIP asks on many of its paths, so reading is shared
+ * and cheap; adding is a move of the array's tail, less than what mmap costs. */
+#include "memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct softgpu_mapping **mappings;
+static size_t count, capacity;
+static size_t user_count; /* of them, how many are registered user ranges */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void softgpu_address_space_lock(bool exclusive) {
+    if (exclusive)
+        pthread_rwlock_wrlock(&lock);
+    else
+        pthread_rwlock_rdlock(&lock);
+}
+
+void softgpu_address_space_unlock(void) {
+    pthread_rwlock_unlock(&lock);
+}
+
+/* The number of mappings that begin at or below an address. */
+static size_t rank(uint64_t va) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mappings[middle]->va <= va)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct softgpu_mapping *softgpu_mapping_at(uint64_t va) {
+    size_t after = rank(va);
+    if (after == 0)
+        return NULL;
+    struct softgpu_mapping *mapping = mappings[after - 1];
+    return va - mapping->va < mapping->size ? mapping : NULL;
+}
+
+/* Few ranges are registered at a time, and seldom looked up: all are tried. */
+static struct softgpu_mapping *find_user(const char *pointer) {
+    struct softgpu_mapping *inside = NULL;
+    size_t left = user_count;
+    for (size_t i = 0; left > 0 && i < count; i++) {
+        struct softgpu_mapping *mapping = mappings[i];
+        if (!mapping->user)
+            continue;
+        left--;
+        if (mapping->user == pointer)
+            return mapping;
+        if (pointer > mapping->user && pointer < mapping->user + mapping->user_size)
+            inside = mapping;
+    }
+    return inside;
+}
+
+struct softgpu_mapping *softgpu_mapping_of(const void *pointer) {
+    struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)pointer);
+    return mapping ? mapping : find_user(pointer);
+}
+
+struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size) {
+    for (size_t i = 0; i < count; i++)
+        if (mappings[i]->user == start && start && mappings[i]->user_size == size)
+            return mappings[i];
+    return NULL;
+}
+
+bool softgpu_mapping_add(struct softgpu_mapping *mapping) {
+    if (count == capacity) {
+        size_t wanted = capacity ? 2 * capacity : 64;
+        struct softgpu_mapping **grown = realloc(mappings, wanted * sizeof *grown);
+        if (!grown)
+            return false;
+        mappings = grown;
+        capacity = wanted;
+    }
+    size_t at = rank(mapping->va);
+    memmove(&mappings[at + 1], &mappings[at], (count - at) * sizeof *mappings);
+    mappings[at] = mapping;
+    count++;
+    user_count += mapping->user != NULL;
+    return true;
+}
+
+void softgpu_mapping_remove(struct softgpu_mapping *mapping) {
+    size_t at = rank(mapping->va) - 1;
+    count--;
+    user_count -= mapping->user != NULL;
+    memmove(&mappings[at], &mappings[at + 1], (count - at) * sizeof *mappings);
+}
+
+bool softgpu_find_range(uint64_t va, struct softgpu_range *range) {
+    softgpu_address_space_lock(false);
+    const struct softgpu_mapping *mapping = softgpu_mapping_at(va);
+    bool usable = mapping && !mapping->scratch;
+    if (usable)
+        *range = (struct softgpu_range){mapping->va, mapping->size, mapping->host};
+    softgpu_address_space_unlock();
+    return usable;
+}

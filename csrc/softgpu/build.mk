@@ -1,0 +1,25 @@
+# The software GPU: build/softgpu/libhsakmt.so.1, which takes the place of AMD's driver library
+# under Debian's unmodified HIP runtime. Needs libhsakmt-dev (headers only).
+#
+# Included by the top Makefile; also works by itself: make -f csrc/softgpu/build.mk
+
+SOFTGPU_LIBRARY := build/softgpu/libhsakmt.so.1
+SOFTGPU_SOURCES := $(wildcard csrc/softgpu/*.c)
+# The interpreter, once execute.c makes use of it.
+ifneq ($(shell grep -l '"isa/' csrc/softgpu/execute.c),)
+SOFTGPU_SOURCES += $(wildcard csrc/softgpu/isa/*.c)
+endif
+SOFTGPU_OBJECTS := $(SOFTGPU_SOURCES:csrc/softgpu/%.c=build/softgpu/obj/%.o)
+SOFTGPU_MAP := csrc/softgpu/export.map
+SOFTGPU_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -fPIC -pthread -fvisibility=hidden \
+	-Wall -Wextra -Wpedantic
+
+$(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
+		-Wl,-soname,libhsakmt.so.1 -Wl,--version-script=$(SOFTGPU_MAP) -Wl,-z,defs
+
+build/softgpu/obj/%.o: csrc/softgpu/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(SOFTGPU_OBJECTS:.o=.d)

@@ -1,0 +1,127 @@
+/* What the environment asks for: which devices, and how much memory each has. */
+#include "thunk.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct softgpu_target targets[] = {
+    {"gfx90a", 9, 0, 10},
+    {"gfx906", 9, 0, 6},
+    {"gfx908", 9, 0, 8},
+};
+
+#define KNOWN_TARGETS "gfx90a, gfx906, gfx908"
+#define GIB (UINT64_C(1) << 30)
+
+static const struct softgpu_target *devices[SOFTGPU_MAX_DEVICES];
+static unsigned device_count;
+static uint64_t device_memory, host_memory;
+static bool usable;
+
+static const struct softgpu_target *find_target(const char *name, size_t length) {
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (strlen(targets[i].name) == length && memcmp(targets[i].name, name, length) == 0)
+            return &targets[i];
+    return NULL;
+}
+
+static bool read_targets(const char *list) {
+    for (const char *name = list;;) {
+        size_t length = strcspn(name, ",");
+        const struct softgpu_target *target = find_target(name, length);
+        if (!target) {
+            softgpu_say("MGPU_RT_SOFTGPU=%s: '%.*s' is not a target it can present (" KNOWN_TARGETS
+                        "); no device",
+                        list, (int)length, name);
+            return false;
+        }
+        if (device_count == SOFTGPU_MAX_DEVICES) {
+            softgpu_say("MGPU_RT_SOFTGPU=%s: more than %d devices; no device", list,
+                        SOFTGPU_MAX_DEVICES);
+            return false;
+        }
+        devices[device_count++] = target;
+        if (name[length] == '\0')
+            return true;
+        name += length + 1;
+    }
+}
+
+/* "512M", "4G", "1048576"; 0 if it is not a size. */
+static uint64_t parse_size(const char *text) {
+    if (!isdigit((unsigned char)*text))
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    switch (toupper((unsigned char)*end)) {
+    case 'K':
+        shift = 10;
+        break;
+    case 'M':
+        shift = 20;
+        break;
+    case 'G':
+        shift = 30;
+        break;
+    }
+    end += shift != 0;
+    if (errno || *end || value > UINT64_MAX >> shift)
+        return 0;
+    return (uint64_t)value << shift;
+}
+
+static uint64_t physical_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
+}
+
+/* Pages are taken from the machine only when touched, but a device must not promise what the
+ * machine cannot give: by default 4 GiB, or half of a small machine. */
+static bool read_memory(const char *text) {
+    host_memory = physical_memory();
+    device_memory = host_memory / 2 < 4 * GIB ? host_memory / 2 : 4 * GIB;
+    if (text && *text) {
+        device_memory = parse_size(text);
+        /* HIP itself takes a few MiB for its kernels and queues before the program gets any. */
+        if (device_memory < 16u << 20) {
+            softgpu_say("MGPU_RT_SOFTGPU_MEMORY=%s: want a size of at least 16M, such as 512M or "
+                        "4G; no device",
+                        text);
+            return false;
+        }
+    }
+    device_memory &= ~UINT64_C(4095);
+    return true;
+}
+
+static void read_environment(void) {
+    const char *list = getenv("MGPU_RT_SOFTGPU");
+    usable = read_targets(list && *list ? list : targets[0].name) &&
+             read_memory(getenv("MGPU_RT_SOFTGPU_MEMORY"));
+    if (!usable)
+        device_count = 0;
+}
+
+bool softgpu_configure(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+    return usable;
+}
+
+unsigned softgpu_device_count(void) {
+    return device_count;
+}
+
+const struct softgpu_target *softgpu_node_target(uint32_t node) {
+    return node >= 1 && node <= device_count ? devices[node - 1] : NULL;
+}
+
+uint64_t softgpu_node_memory(uint32_t node) {
+    return node == 0 ? host_memory : device_memory;
+}

@@ -1,0 +1,83 @@
+/* What the parts of the software GPU know of each other.
+ *
+ * thunk (hsaKmt*) -> queue (AQL packets) -> execute (one dispatch) -> isa (one instruction)
+ *
+ * Nothing here is seen by HIP: HIP sees only the hsaKmt* functions of libhsakmt.so.1. */
+#ifndef SOFTGPU_DEVICE_H
+#define SOFTGPU_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One target that the device can present: MGPU_RT_SOFTGPU names it. */
+struct softgpu_target {
+    const char *name; /* "gfx90a", as LLVM spells it in -mcpu */
+    uint32_t major, minor, stepping;
+};
+
+/* An AQL kernel dispatch packet, 64 bytes (HSA Platform System Architecture, 2.9.6). */
+struct softgpu_dispatch_packet {
+    uint16_t header, setup;
+    uint16_t workgroup_size_x, workgroup_size_y, workgroup_size_z, reserved0;
+    uint32_t grid_size_x, grid_size_y, grid_size_z; /* in work-items, not in workgroups */
+    uint32_t private_segment_size, group_segment_size;
+    uint64_t kernel_object;   /* GPU address of the 64-byte kernel descriptor */
+    uint64_t kernarg_address; /* GPU address */
+    uint64_t reserved2;
+    uint64_t completion_signal;
+};
+_Static_assert(sizeof(struct softgpu_dispatch_packet) == 64, "an AQL packet has 64 bytes");
+
+/* A mapping of the device's address space: [va, va + size) of the GPU is [host, host + size) of
+ * this process. */
+struct softgpu_range {
+    uint64_t va, size;
+    char *host;
+};
+
+/* Finds the mapping that holds a GPU address; false if nothing is mapped there. Thread-safe: the
+ * caller may keep the copy for the duration of one dispatch (memory that a running kernel uses is
+ * not freed under it), so that the lookup is off its hot path. */
+bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
+
+/* What hardware would call it; decides what ROCr and HIP are told. */
+enum softgpu_fault_kind {
+    SOFTGPU_FAULT_EXCEPTION, /* anything without a name of its own */
+    SOFTGPU_FAULT_ILLEGAL_INSTRUCTION,
+    SOFTGPU_FAULT_MEMORY, /* an access outside mapped memory */
+    SOFTGPU_FAULT_PACKET, /* not the kernel's: a packet that makes no sense */
+};
+
+/* Where a kernel stopped and why, for a message that a programmer can act on. */
+struct softgpu_fault {
+    char text[1024]; /* complete, no newline at the end; lines within it are separated by \n */
+    enum softgpu_fault_kind kind;
+    uint64_t address; /* SOFTGPU_FAULT_MEMORY: what the kernel tried to reach */
+};
+
+/* For such messages: the name of the kernel with this descriptor, from the symbols of its loaded
+ * code object, or "kernel at 0x..." */
+void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
+
+/* For such messages: the text of the instruction that these words begin with, by LLVM's tools if
+ * they are found, else "". Starts a process: milliseconds. */
+void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
+                         char *text, size_t size);
+
+/* What one dispatch needs besides its packet. */
+struct softgpu_context {
+    const struct softgpu_target *target;
+    uint64_t dispatch_id;      /* counts the dispatches of the queue */
+    uint64_t packet_va;        /* GPU address of the packet, for kernels that read it */
+    uint64_t queue_va;         /* GPU address of the amd_queue_t, for kernels that read it */
+    uint64_t shared_aperture;  /* flat addresses of workgroup memory begin here (1 << 48 apart) */
+    uint64_t private_aperture; /* flat addresses of scratch begin here */
+};
+
+/* Runs one kernel dispatch to its end on the calling thread and, where it helps, on others.
+ * Returns true when every wave has ended; false with *fault filled when one could not go on. */
+bool softgpu_execute(const struct softgpu_context *context,
+                     const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault);
+
+#endif

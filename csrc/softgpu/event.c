@@ -1,0 +1,185 @@
+/* Events of the driver: what a thread sleeps on after it has polled a signal for long enough.
+ *
+ * Raising an event that nobody sleeps on takes no lock: it happens after every kernel. */
+#include "thunk.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The real driver's limit. ROCr lives with a refusal: signals beyond it are polled. */
+enum { MAX_EVENTS = 4096 };
+
+struct slot {
+    HsaEvent *event; /* NULL: free. Guarded by the lock. */
+    bool manual_reset;
+    _Atomic bool signaled;
+    _Atomic unsigned sleepers;
+};
+
+static struct slot slots[MAX_EVENTS];
+static uint64_t mailboxes[MAX_EVENTS]; /* signals point here; the value written is of no use */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t raised;
+
+__attribute__((constructor)) static void use_monotonic_clock(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&raised, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static HsaEvent *make_event(uint32_t id, const HsaEventDescriptor *descriptor) {
+    HsaEvent *event = calloc(1, sizeof *event);
+    if (!event)
+        return NULL;
+    event->EventId = id;
+    event->EventData.EventType = descriptor->EventType;
+    event->EventData.EventData.SyncVar = descriptor->SyncVar;
+    event->EventData.HWData1 = id;
+    event->EventData.HWData2 = (uintptr_t)&mailboxes[id];
+    event->EventData.HWData3 = id;
+    return event;
+}
+
+/* Ids begin at 1: 0 in a signal means that it has no event. */
+static uint32_t find_free_slot(void) {
+    static uint32_t last;
+    for (uint32_t tried = 1; tried < MAX_EVENTS; tried++) {
+        last = last + 1 < MAX_EVENTS ? last + 1 : 1;
+        if (!slots[last].event)
+            return last;
+    }
+    return 0;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateEvent(HsaEventDescriptor *descriptor, bool manual_reset,
+                                               bool signaled, HsaEvent **result) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    pthread_mutex_lock(&lock);
+    uint32_t id = find_free_slot();
+    HsaEvent *event = id ? make_event(id, descriptor) : NULL;
+    if (event) {
+        slots[id].event = event;
+        slots[id].manual_reset = manual_reset;
+        atomic_store(&slots[id].signaled, signaled);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!event)
+        return HSAKMT_STATUS_OUT_OF_RESOURCES;
+    *result = event;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (!event)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    slots[event->EventId].event = NULL;
+    pthread_mutex_unlock(&lock);
+    free(event);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+bool softgpu_is_mailbox(uint64_t va) {
+    return va - (uintptr_t)mailboxes < sizeof mailboxes;
+}
+
+void softgpu_raise_event(uint32_t id) {
+    if (id == 0 || id >= MAX_EVENTS)
+        return;
+    /* Sequentially consistent on both sides: either this sees the sleeper, or the sleeper, which
+     * counts itself before it looks, sees the flag. */
+    atomic_store(&slots[id].signaled, true);
+    if (atomic_load(&slots[id].sleepers) == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&raised);
+    pthread_mutex_unlock(&lock);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetEvent(HsaEvent *event) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (!event)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    softgpu_raise_event(event->EventId);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (!event)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    atomic_store(&slots[event->EventId].signaled, false);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* Takes the events if they are what the caller waits for. */
+static bool take(HsaEvent *events[], HSAuint32 count, bool all) {
+    HSAuint32 signaled = 0;
+    for (HSAuint32 i = 0; i < count; i++)
+        signaled += atomic_load(&slots[events[i]->EventId].signaled);
+    if (all ? signaled < count : signaled == 0)
+        return false;
+    for (HSAuint32 i = 0; i < count; i++)
+        if (!slots[events[i]->EventId].manual_reset)
+            atomic_store(&slots[events[i]->EventId].signaled, false);
+    return true;
+}
+
+static void count_sleeper(HsaEvent *events[], HSAuint32 count, unsigned change) {
+    for (HSAuint32 i = 0; i < count; i++)
+        atomic_fetch_add(&slots[events[i]->EventId].sleepers, change);
+}
+
+static struct timespec deadline_after(HSAuint32 milliseconds) {
+    uint64_t end = softgpu_now() + milliseconds * UINT64_C(1000000);
+    return (struct timespec){.tv_sec = (time_t)(end / 1000000000),
+                             .tv_nsec = (long)(end % 1000000000)};
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents(HsaEvent *events[], HSAuint32 count,
+                                                        bool all, HSAuint32 milliseconds) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    struct timespec deadline = deadline_after(milliseconds);
+    bool taken = false, late = false;
+    pthread_mutex_lock(&lock);
+    count_sleeper(events, count, 1u);
+    while (!(taken = take(events, count, all)) && !late)
+        if (milliseconds == HSA_EVENTTIMEOUT_INFINITE)
+            pthread_cond_wait(&raised, &lock);
+        else
+            late = pthread_cond_timedwait(&raised, &lock, &deadline) != 0;
+    count_sleeper(events, count, -1u);
+    pthread_mutex_unlock(&lock);
+    return taken ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnEvent(HsaEvent *event, HSAuint32 milliseconds) {
+    if (!event)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    return hsaKmtWaitOnMultipleEvents(&event, 1, true, milliseconds);
+}
+
+bool softgpu_raise_memory_fault(uint32_t node, uint64_t va) {
+    uint32_t found = 0;
+    pthread_mutex_lock(&lock);
+    for (uint32_t id = 1; id < MAX_EVENTS; id++) {
+        HsaEvent *event = slots[id].event;
+        if (!event || event->EventData.EventType != HSA_EVENTTYPE_MEMORY)
+            continue;
+        HsaMemoryAccessFault *fault = &event->EventData.EventData.MemoryAccessFault;
+        fault->NodeId = node;
+        fault->VirtualAddress = va;
+        fault->Failure.NotPresent = 1;
+        atomic_thread_fence(memory_order_release);
+        fault->Flags = HSA_EVENTID_MEMORY_FATAL_PROCESS;
+        found = id;
+    }
+    pthread_mutex_unlock(&lock);
+    softgpu_raise_event(found);
+    return found != 0;
+}

@@ -1,0 +1,32 @@
+/* What becomes of a kernel that could not go on.
+ *
+ * ROCr has two ways to learn of it, both of which end in abort(), as on a GPU: the memory event,
+ * after which it prints its "Memory access fault by GPU" line, and the queue's error signal, after
+ * which HIP names the error. The full story is printed here first, because neither can carry it. */
+#include "hsa_signal.h"
+#include "thunk.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Bits of the queue's error signal, as the command processor sets them. */
+static const int64_t error_bits[] = {
+    [SOFTGPU_FAULT_EXCEPTION] = INT64_C(0x80000000),
+    [SOFTGPU_FAULT_ILLEGAL_INSTRUCTION] = INT64_C(0x40000000),
+    [SOFTGPU_FAULT_MEMORY] = INT64_C(0x20000000),
+    [SOFTGPU_FAULT_PACKET] = INT64_C(0x20),
+};
+
+enum { SECONDS_FOR_ROCR = 5 };
+
+void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault) {
+    softgpu_say("%s", fault->text);
+    bool told =
+        fault->kind == SOFTGPU_FAULT_MEMORY && softgpu_raise_memory_fault(node, fault->address);
+    const struct softgpu_amd_queue *queue = (const void *)(uintptr_t)queue_va;
+    if (!told && queue)
+        softgpu_signal_store(queue->queue_inactive_signal, error_bits[fault->kind]);
+    sleep(SECONDS_FOR_ROCR);
+    softgpu_say("the runtime did not act on this fault; ending the process");
+    abort();
+}

@@ -1,0 +1,244 @@
+/* Memory: allocation with the limits of the devices, registration of the program's own, mapping.
+ *
+ * Device memory is memory of this process, taken from the machine page by page when touched. */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static uint64_t used[SOFTGPU_MAX_NODES]; /* bytes handed out; guarded by the address space's lock */
+
+static uint64_t round_up(uint64_t size) {
+    return (size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1);
+}
+
+/* Reserves or allocates; NULL if the machine refuses. */
+static void *map_pages(void *fixed, uint64_t size, int protection) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED_NOREPLACE : 0);
+    void *pages = mmap(fixed, size, protection, flags, -1, 0);
+    if (pages == MAP_FAILED)
+        return NULL;
+    if (fixed && pages != fixed) { /* a kernel that does not know MAP_FIXED_NOREPLACE */
+        munmap(pages, size);
+        return NULL;
+    }
+    return pages;
+}
+
+/* Takes bytes of a node's memory; false if it has not got them. */
+static bool charge(uint32_t node, uint64_t size) {
+    softgpu_address_space_lock(true);
+    bool fits = size <= softgpu_node_memory(node) - used[node];
+    if (fits)
+        used[node] += size;
+    softgpu_address_space_unlock();
+    return fits;
+}
+
+static void refund(uint32_t node, uint64_t size) {
+    softgpu_address_space_lock(true);
+    used[node] -= size;
+    softgpu_address_space_unlock();
+}
+
+static bool add(struct softgpu_mapping *mapping) {
+    softgpu_address_space_lock(true);
+    bool added = softgpu_mapping_add(mapping);
+    softgpu_address_space_unlock();
+    return added;
+}
+
+/* Allocates what has been charged for. */
+static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlags flags,
+                                        void *fixed) {
+    struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
+    /* Nothing reads scratch through its own addresses: the interpreter keeps it per wave. */
+    int protection = flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE;
+    void *pages = mapping ? map_pages(fixed, size, protection) : NULL;
+    if (!pages) {
+        free(mapping);
+        return NULL;
+    }
+    mapping->va = (uintptr_t)pages;
+    mapping->size = size;
+    mapping->host = pages;
+    mapping->scratch = flags.ui32.Scratch;
+    mapping->node = node;
+    mapping->flags = flags;
+    if (!add(mapping)) {
+        munmap(pages, size);
+        free(mapping);
+        return NULL;
+    }
+    return mapping;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flags,
+                                               void **memory) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (node > softgpu_device_count() || size == 0 || size > UINT64_MAX - SOFTGPU_PAGE)
+        return HSAKMT_STATUS_INVALID_PARAMETER;
+    uint64_t rounded = round_up(size), charged = flags.ui32.Scratch ? 0 : rounded;
+    if (!charge(node, charged))
+        return HSAKMT_STATUS_NO_MEMORY;
+    void *fixed = flags.ui32.FixedAddress ? *memory : NULL;
+    struct softgpu_mapping *mapping = allocate(node, rounded, flags, fixed);
+    if (!mapping) {
+        refund(node, charged);
+        return HSAKMT_STATUS_NO_MEMORY;
+    }
+    *memory = mapping->host;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    (void)size; /* allocations are freed whole */
+    softgpu_address_space_lock(true);
+    struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)memory);
+    if (!mapping || mapping->user || mapping->host != memory) {
+        softgpu_address_space_unlock();
+        return HSAKMT_STATUS_INVALID_PARAMETER;
+    }
+    softgpu_mapping_remove(mapping);
+    if (!mapping->scratch)
+        used[mapping->node] -= mapping->size;
+    softgpu_address_space_unlock();
+    munmap(mapping->host, mapping->size);
+    free(mapping);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* Gives the program's memory an address of its own on the device. Were it the host's address, HIP
+ * would keep one record for both, and abort when it removes the second one at unregistering. */
+static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
+    uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
+    struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
+    void *reserved = mapping ? map_pages(NULL, pages, PROT_NONE) : NULL;
+    if (!reserved) {
+        free(mapping);
+        return HSAKMT_STATUS_NO_MEMORY;
+    }
+    mapping->va = (uintptr_t)reserved;
+    mapping->size = pages;
+    mapping->host = user - offset;
+    mapping->user = user;
+    mapping->user_size = size;
+    mapping->registrations = 1;
+    mapping->flags = flags;
+    if (!add(mapping)) {
+        munmap(reserved, pages);
+        free(mapping);
+        return HSAKMT_STATUS_NO_MEMORY;
+    }
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryWithFlags(void *memory, HSAuint64 size,
+                                                           HsaMemFlags flags) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (!memory || size == 0 || size > UINT64_MAX - 2 * SOFTGPU_PAGE)
+        return HSAKMT_STATUS_INVALID_PARAMETER;
+    softgpu_address_space_lock(true);
+    /* What the driver allocated is known to the device already. */
+    bool known = softgpu_mapping_at((uintptr_t)memory) != NULL;
+    struct softgpu_mapping *again = softgpu_mapping_of_user_range(memory, size);
+    if (again)
+        again->registrations++;
+    softgpu_address_space_unlock();
+    return known || again ? HSAKMT_STATUS_SUCCESS : register_new(memory, size, flags);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    softgpu_address_space_lock(true);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    bool last = mapping && mapping->user && --mapping->registrations == 0;
+    if (last)
+        softgpu_mapping_remove(mapping);
+    softgpu_address_space_unlock();
+    if (last) {
+        munmap((void *)(uintptr_t)mapping->va, mapping->size);
+        free(mapping);
+    }
+    return mapping ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_MEMORY_NOT_REGISTERED;
+}
+
+/* Where the device sees a place of a mapping. */
+static uint64_t device_address(const struct softgpu_mapping *mapping, const void *memory) {
+    if (!mapping->user || (uintptr_t)memory - mapping->va < mapping->size)
+        return (uintptr_t)memory;
+    return mapping->va + (uint64_t)((const char *)memory - mapping->host);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPUNodes(void *memory, HSAuint64 size, HSAuint64 *va,
+                                                       HsaMemMapFlags flags, HSAuint64 count,
+                                                       HSAuint32 *nodes) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    (void)size, (void)flags; /* mapped whole, for reading and writing */
+    if (count > SOFTGPU_MAX_NODES)
+        return HSAKMT_STATUS_INVALID_PARAMETER;
+    softgpu_address_space_lock(true);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    if (mapping) {
+        mapping->node_count = (uint32_t)count;
+        memcpy(mapping->nodes, nodes, count * sizeof *nodes);
+        if (va)
+            *va = device_address(mapping, memory);
+    }
+    softgpu_address_space_unlock();
+    return mapping ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_PARAMETER;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPU(void *memory, HSAuint64 size, HSAuint64 *va) {
+    HSAuint32 nodes[SOFTGPU_MAX_NODES];
+    HSAuint32 count = softgpu_device_count();
+    for (HSAuint32 i = 0; i < count; i++)
+        nodes[i] = i + 1;
+    return hsaKmtMapMemoryToGPUNodes(memory, size, va, (HsaMemMapFlags){0}, count, nodes);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUnmapMemoryToGPU(void *memory) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    softgpu_address_space_lock(true);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    if (mapping)
+        mapping->node_count = 0;
+    softgpu_address_space_unlock();
+    return mapping ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_PARAMETER;
+}
+
+static void describe(const struct softgpu_mapping *mapping, HsaPointerInfo *info) {
+    uint64_t offset = mapping->user ? (uint64_t)(mapping->user - mapping->host) : 0;
+    info->Type = mapping->user ? HSA_POINTER_REGISTERED_USER : HSA_POINTER_ALLOCATED;
+    info->Node = mapping->node;
+    info->MemFlags = mapping->flags;
+    info->CPUAddress = mapping->host + offset;
+    info->GPUAddress = mapping->va + offset;
+    info->SizeInBytes = mapping->user ? mapping->user_size : mapping->size;
+    info->NMappedNodes = mapping->node_count;
+    info->MappedNodes = mapping->nodes; /* ROCr copies it under the lock that guards its changes */
+    info->UserData = mapping->user_data;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *pointer, HsaPointerInfo *info) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    memset(info, 0, sizeof *info);
+    softgpu_address_space_lock(false);
+    const struct softgpu_mapping *mapping = softgpu_mapping_of(pointer);
+    if (mapping && !mapping->scratch)
+        describe(mapping, info);
+    softgpu_address_space_unlock();
+    return info->Type == HSA_POINTER_UNKNOWN ? HSAKMT_STATUS_ERROR : HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetMemoryUserData(const void *pointer, void *user_data) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    softgpu_address_space_lock(true);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(pointer);
+    if (mapping)
+        mapping->user_data = user_data;
+    softgpu_address_space_unlock();
+    return mapping ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_PARAMETER;
+}

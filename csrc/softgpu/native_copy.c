@@ -1,0 +1,117 @@
+/* ROCr's own copy and fill kernels, done by memmove.
+ *
+ * ROCr moves every code object that it loads, and device-to-device copies, with three kernels that
+ * it carries in machine code. They are recognised by a hash of that code and replaced by what they
+ * do: a module load costs microseconds then, as on hardware, not the milliseconds of interpreting
+ * thousands of lanes. MGPU_RT_SOFTGPU_COPIES=kernels interprets them instead. */
+#include "native_copy.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRY_OFFSET = 16, MAX_WORDS = 124 };
+enum kind { COPY_ALIGNED, COPY_MISALIGNED, FILL };
+
+struct known {
+    enum kind kind;
+    unsigned words;
+    uint64_t hash;
+};
+
+static const struct known kernels[] = {
+    {FILL, 47, 0x3b00cdc7280cd708},
+    {COPY_MISALIGNED, 103, 0xa1da43fa50106f1c},
+    {COPY_ALIGNED, 124, 0x84b3374aa935fac9},
+};
+
+/* What all three begin with: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so that
+ * hardly any is hashed in vain. */
+static const uint32_t first_words[2] = {0xc00a0100, 0};
+
+static bool enabled;
+
+static void read_environment(void) {
+    const char *copies = getenv("MGPU_RT_SOFTGPU_COPIES");
+    enabled = !copies || strcmp(copies, "kernels") != 0;
+}
+
+static bool is_enabled(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+    return enabled;
+}
+
+static char *host_bytes(uint64_t va, uint64_t size) {
+    struct softgpu_range range;
+    if (!softgpu_find_range(va, &range) || size > range.size - (va - range.va))
+        return NULL;
+    return range.host + (va - range.va);
+}
+
+/* FNV-1a over words. */
+static uint64_t hash_words(const char *code, unsigned count) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, code + 4 * (size_t)i, sizeof word);
+        hash = (hash ^ word) * 0x100000001b3;
+    }
+    return hash;
+}
+
+static const struct known *recognise(uint64_t kernel_object) {
+    int64_t entry;
+    const char *header = host_bytes(kernel_object + ENTRY_OFFSET, sizeof entry);
+    if (!header)
+        return NULL;
+    memcpy(&entry, header, sizeof entry);
+    const char *code = host_bytes(kernel_object + (uint64_t)entry, 4 * MAX_WORDS);
+    if (!code || memcmp(code, first_words, sizeof first_words) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (hash_words(code, kernels[i].words) == kernels[i].hash)
+            return &kernels[i];
+    return NULL;
+}
+
+/* The kernels cut a copy into phases that follow one another: from the start of the first to the
+ * end of the last, at these places among the arguments. */
+static bool copy(const uint64_t *arguments, int source_end) {
+    uint64_t size = arguments[source_end] - arguments[0];
+    const char *source = host_bytes(arguments[0], size);
+    char *target = host_bytes(arguments[1], size);
+    if (!source || !target)
+        return false;
+    memmove(target, source, size);
+    return true;
+}
+
+static bool fill(const uint64_t *arguments) {
+    uint64_t size = arguments[2] - arguments[0];
+    uint32_t value = (uint32_t)arguments[3];
+    char *target = host_bytes(arguments[0], size);
+    for (uint64_t i = 0; target && i + 4 <= size; i += 4)
+        memcpy(target + i, &value, 4);
+    return target != NULL;
+}
+
+bool softgpu_native_copy(const struct softgpu_dispatch_packet *packet) {
+    enum { ARGUMENTS = 10 };
+    if (!is_enabled())
+        return false;
+    const struct known *kernel = recognise(packet->kernel_object);
+    uint64_t arguments[ARGUMENTS];
+    const char *bytes = kernel ? host_bytes(packet->kernarg_address, sizeof arguments) : NULL;
+    if (!bytes)
+        return false;
+    memcpy(arguments, bytes, sizeof arguments);
+    switch (kernel->kind) {
+    case COPY_ALIGNED:
+        return copy(arguments, 8);
+    case COPY_MISALIGNED:
+        return copy(arguments, 4);
+    default:
+        return fill(arguments);
+    }
+}

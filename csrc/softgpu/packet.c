@@ -1,0 +1,178 @@
+/* What each kind of AQL packet asks for (HSA Platform System Architecture 2.9, and AMD's own
+ * vendor packets). One queue takes its packets strictly in order. */
+#include "native_copy.h"
+#include "queue.h"
+
+#include <stdio.h>
+
+enum packet_type { VENDOR = 0, INVALID = 1, DISPATCH = 2, BARRIER_AND = 3, BARRIER_OR = 5 };
+enum vendor_format { VENDOR_COMMANDS = 1, VENDOR_BARRIER_VALUE = 2 };
+enum { DEPENDENCIES = 5, COMPLETION_WORD = 7 };
+
+void softgpu_signal_store(uint64_t handle, int64_t value) {
+    struct softgpu_signal *signal = softgpu_signal_at(handle);
+    /* Read first: once the value is there, its waiter may free the signal. */
+    uint64_t mailbox = signal->event_mailbox;
+    uint32_t event_id = signal->event_id;
+    atomic_store(&signal->value, value);
+    if (mailbox)
+        softgpu_raise_event(event_id);
+}
+
+void softgpu_signal_complete(uint64_t handle, uint64_t start_time, uint64_t end_time) {
+    if (!handle)
+        return;
+    struct softgpu_signal *signal = softgpu_signal_at(handle);
+    uint64_t mailbox = signal->event_mailbox;
+    uint32_t event_id = signal->event_id;
+    signal->start_time = start_time;
+    signal->end_time = end_time;
+    atomic_fetch_sub(&signal->value, 1);
+    if (mailbox)
+        softgpu_raise_event(event_id);
+}
+
+static bool is_zero(uint64_t handle) {
+    return atomic_load_explicit(&softgpu_signal_at(handle)->value, memory_order_acquire) == 0;
+}
+
+/* Waits for all of the signals that are there; false when the queue is to stop. */
+static bool await_all(struct softgpu_queue *queue, const uint64_t *signals) {
+    struct softgpu_patience patience = {0};
+    for (int i = 0; i < DEPENDENCIES; i++)
+        while (signals[i] && !is_zero(signals[i]))
+            if (!softgpu_queue_wait(queue, &patience))
+                return false;
+    return true;
+}
+
+/* Waits for one of them, if there are any. */
+static bool await_any(struct softgpu_queue *queue, const uint64_t *signals) {
+    struct softgpu_patience patience = {0};
+    for (;;) {
+        bool none = true;
+        for (int i = 0; i < DEPENDENCIES; i++) {
+            if (signals[i] && is_zero(signals[i]))
+                return true;
+            none &= signals[i] == 0;
+        }
+        if (none)
+            return true;
+        if (!softgpu_queue_wait(queue, &patience))
+            return false;
+    }
+}
+
+static bool compare(int64_t value, int64_t reference, uint32_t condition) {
+    switch (condition) {
+    case 0:
+        return value == reference;
+    case 1:
+        return value != reference;
+    case 2:
+        return value < reference;
+    default:
+        return value >= reference;
+    }
+}
+
+/* hsa_amd_barrier_value_packet_t: signal, value, mask, condition, one word each. */
+static bool await_value(struct softgpu_queue *queue, const union softgpu_packet *packet) {
+    uint64_t signal = packet->words[1];
+    int64_t reference = (int64_t)packet->words[2];
+    uint64_t mask = packet->words[3];
+    uint32_t condition = (uint32_t)packet->words[4];
+    struct softgpu_patience patience = {0};
+    while (signal) {
+        uint64_t value = (uint64_t)atomic_load(&softgpu_signal_at(signal)->value);
+        if (compare((int64_t)(value & mask), reference, condition))
+            return true;
+        if (!softgpu_queue_wait(queue, &patience))
+            return false;
+    }
+    return true;
+}
+
+static bool dispatch(struct softgpu_queue *queue, union softgpu_packet *packet) {
+    const struct softgpu_context context = {
+        .target = softgpu_node_target(queue->node),
+        .dispatch_id = queue->dispatches++,
+        .packet_va = (uintptr_t)packet,
+        .queue_va = (uintptr_t)queue->amd,
+        .shared_aperture = SOFTGPU_SHARED_APERTURE,
+        .private_aperture = SOFTGPU_PRIVATE_APERTURE,
+    };
+    struct softgpu_fault fault = {0};
+    if (softgpu_native_copy(&packet->dispatch))
+        return true;
+    if (softgpu_execute(&context, &packet->dispatch, &fault))
+        return true;
+    softgpu_report_fault(queue->node, context.queue_va, &fault);
+    return false;
+}
+
+static bool refuse(struct softgpu_queue *queue, unsigned type, unsigned format) {
+    struct softgpu_fault fault = {.kind = SOFTGPU_FAULT_PACKET};
+    snprintf(fault.text, sizeof fault.text, "AQL packet of unknown type %u, format %u", type,
+             format);
+    softgpu_report_fault(queue->node, (uintptr_t)queue->amd, &fault);
+    return false;
+}
+
+static bool vendor(struct softgpu_queue *queue, union softgpu_packet *packet) {
+    unsigned format = (packet->words[0] >> 16) & 0xff;
+    switch (format) {
+    case VENDOR_COMMANDS: /* only sent to flush instruction caches, of which there are none */
+        return true;
+    case VENDOR_BARRIER_VALUE:
+        return await_value(queue, packet);
+    default:
+        return refuse(queue, VENDOR, format);
+    }
+}
+
+static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet) {
+    unsigned type = packet->words[0] & 0xff;
+    switch (type) {
+    case VENDOR:
+        return vendor(queue, packet);
+    case DISPATCH:
+        return dispatch(queue, packet);
+    case BARRIER_AND:
+        return await_all(queue, &packet->words[1]);
+    case BARRIER_OR:
+        return await_any(queue, &packet->words[1]);
+    default:
+        return refuse(queue, type, 0);
+    }
+}
+
+/* The next packet, once HIP has written it; NULL when the queue is to stop. Its header is written
+ * last, and says all that the doorbell would say. */
+static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
+    uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
+    union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;
+    packet += index & (count - 1);
+    struct softgpu_patience patience = {0};
+    while ((atomic_load_explicit(&packet->header, memory_order_acquire) & 0xff) == INVALID)
+        if (!softgpu_queue_wait(queue, &patience))
+            return NULL;
+    return packet;
+}
+
+void softgpu_drain_aql(struct softgpu_queue *queue) {
+    for (uint64_t index = 0;; index++) {
+        union softgpu_packet *packet = await_packet(queue, index);
+        if (!packet)
+            return;
+        uint64_t signal = packet->words[COMPLETION_WORD];
+        uint64_t start = softgpu_now();
+        if (!perform(queue, packet))
+            return;
+        uint64_t end = softgpu_now();
+        /* In this order: a slot is free for HIP only once the read index has passed it. */
+        atomic_store_explicit(&packet->header, INVALID, memory_order_release);
+        atomic_store_explicit(queue->read_index, index + 1, memory_order_release);
+        softgpu_signal_complete(signal, start, end);
+    }
+}

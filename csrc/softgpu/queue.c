@@ -1,0 +1,182 @@
+/* Queues: a ring in memory that HIP fills, and a thread for each that drains it, so that kernels of
+ * different queues run side by side and may wait for each other, and copies beside them.
+ *
+ * HIP tells of new work by a store to the doorbell, which wakes nobody, so the thread polls. */
+#include "queue.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SPIN_NS = 60 * 1000,
+    FIRST_SLEEP_NS = 20 * 1000,
+    LONGEST_SLEEP_NS = 1000 * 1000, /* what a launch after a long pause waits at worst */
+    PAUSES_PER_LOOK = 24,
+    JOIN_SECONDS = 10,
+    TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short sleeps */
+};
+
+static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void spin(void) {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++)
+        __builtin_ia32_pause();
+    /* Where there are fewer cores than threads that spin, the one awaited may need this core. */
+    sched_yield();
+}
+
+static void sleep_longer(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+    struct timespec timeout = {.tv_nsec = patience->sleep_ns};
+    sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &timeout);
+    patience->sleep_ns *= 2;
+    if (patience->sleep_ns > LONGEST_SLEEP_NS)
+        patience->sleep_ns = LONGEST_SLEEP_NS;
+}
+
+bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+    uint32_t state;
+    while ((state = atomic_load_explicit(&queue->state, memory_order_relaxed)) ==
+           SOFTGPU_QUEUE_PAUSED)
+        sleep_while(&queue->state, SOFTGPU_QUEUE_PAUSED, NULL);
+    if (state == SOFTGPU_QUEUE_STOPS)
+        return false;
+    if (patience->since == 0) {
+        *patience = (struct softgpu_patience){softgpu_now(), FIRST_SLEEP_NS};
+        return true;
+    }
+    if (softgpu_now() - patience->since < SPIN_NS)
+        spin();
+    else
+        sleep_longer(queue, patience);
+    return true;
+}
+
+static void *drain_aql(void *argument) {
+    prctl(PR_SET_NAME, "softgpu-queue");
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    softgpu_drain_aql(argument);
+    return NULL;
+}
+
+static void *drain_sdma(void *argument) {
+    prctl(PR_SET_NAME, "softgpu-copy");
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    softgpu_drain_sdma(argument);
+    return NULL;
+}
+
+/* The program's signals are for the program's threads. */
+static int start_thread(struct softgpu_queue *queue, void *(*drain)(void *)) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&queue->thread, NULL, drain, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* ROCr brings the indices of an AQL queue, as members of its amd_queue_t. */
+static int start_aql(struct softgpu_queue *queue, const HsaQueueResource *resource) {
+    char *read_index = (char *)(uintptr_t)resource->QueueRptrValue;
+    queue->read_index = (_Atomic uint64_t *)(void *)read_index;
+    queue->amd = (void *)(read_index - offsetof(struct softgpu_amd_queue, read_dispatch_id));
+    return start_thread(queue, drain_aql);
+}
+
+/* Those of an SDMA queue are the driver's. */
+static int start_sdma(struct softgpu_queue *queue, HsaQueueResource *resource) {
+    resource->QueueRptrValue = (uintptr_t)&queue->sdma_read_index;
+    resource->QueueWptrValue = (uintptr_t)&queue->sdma_write_index;
+    return start_thread(queue, drain_sdma);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type,
+                                               HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
+                                               void *ring, HSAuint64 ring_bytes, HsaEvent *event,
+                                               HsaQueueResource *resource) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    (void)percentage, (void)priority, (void)event;
+    if (!softgpu_node_target(node))
+        return HSAKMT_STATUS_INVALID_NODE_UNIT;
+    if (type != HSA_QUEUE_COMPUTE_AQL && type != HSA_QUEUE_SDMA)
+        return HSAKMT_STATUS_NOT_SUPPORTED;
+    struct softgpu_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return HSAKMT_STATUS_NO_MEMORY;
+    queue->node = node;
+    queue->ring = ring;
+    queue->ring_bytes = ring_bytes;
+    int error = type == HSA_QUEUE_SDMA ? start_sdma(queue, resource) : start_aql(queue, resource);
+    if (error) {
+        free(queue);
+        return HSAKMT_STATUS_OUT_OF_RESOURCES;
+    }
+    resource->QueueId = (uintptr_t)queue;
+    resource->QueueDoorBell = (uintptr_t)&queue->doorbell;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state state) {
+    atomic_store(&queue->state, state);
+    wake(&queue->state);
+}
+
+/* A kernel that is still running is given some time; one that never ends is left behind with its
+ * queue, so that the process can end. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
+    if (!queue)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    set_state(queue, SOFTGPU_QUEUE_STOPS);
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += JOIN_SECONDS;
+    if (pthread_clockjoin_np(queue->thread, NULL, CLOCK_MONOTONIC, &deadline) != 0) {
+        softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
+                    "it is left behind",
+                    JOIN_SECONDS);
+        pthread_detach(queue->thread);
+        return HSAKMT_STATUS_SUCCESS;
+    }
+    free(queue);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* ROCr pauses a queue, by giving it no share, before it tells HIP of an error on it. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage,
+                                               HSA_QUEUE_PRIORITY priority, void *ring,
+                                               HSAuint64 ring_bytes, HsaEvent *event) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    (void)priority, (void)ring, (void)ring_bytes, (void)event;
+    struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
+    if (!queue)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    set_state(queue, percentage ? SOFTGPU_QUEUE_RUNS : SOFTGPU_QUEUE_PAUSED);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* Workgroups run on the cores of the machine, not on compute units. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID id, HSAuint32 count,
+                                                  HSAuint32 *mask) {
+    (void)id, (void)count, (void)mask;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID id, HSAuint32 count,
+                                                 HSAuint32 *first) {
+    (void)id, (void)count, (void)first;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}

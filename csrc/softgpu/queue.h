@@ -1,0 +1,49 @@
+/* A queue and the thread that drains it. Internal to queue.c, packet.c and sdma.c. */
+#ifndef SOFTGPU_QUEUE_H
+#define SOFTGPU_QUEUE_H
+
+#include "hsa_signal.h"
+#include "thunk.h"
+
+#include <pthread.h>
+
+union softgpu_packet {
+    _Atomic uint16_t header;
+    struct softgpu_dispatch_packet dispatch;
+    uint64_t words[8];
+};
+_Static_assert(sizeof(union softgpu_packet) == 64, "an AQL packet has 64 bytes");
+
+struct softgpu_queue {
+    uint32_t node;
+    char *ring;
+    uint64_t ring_bytes; /* a power of two */
+    uint64_t doorbell;   /* rung by a store, which wakes nobody */
+    _Atomic uint32_t state;
+    pthread_t thread;
+    /* AQL queues: */
+    _Atomic uint64_t *read_index;
+    struct softgpu_amd_queue *amd;
+    uint64_t dispatches; /* so far */
+    /* SDMA queues, in bytes since the beginning: */
+    _Atomic uint64_t sdma_write_index, sdma_read_index;
+};
+
+enum softgpu_queue_state { SOFTGPU_QUEUE_RUNS, SOFTGPU_QUEUE_PAUSED, SOFTGPU_QUEUE_STOPS };
+
+/* How long a thread has waited for one thing; begin with zeros. */
+struct softgpu_patience {
+    uint64_t since;
+    uint32_t sleep_ns;
+};
+
+/* Waits a little before the caller looks again: at first by spinning, because what a host does
+ * between two launches is short, then by sleeping longer each time, so that an idle queue costs
+ * next to nothing. False when the queue is to stop. */
+bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
+
+/* Do what the ring asks for until the queue is to stop. */
+void softgpu_drain_aql(struct softgpu_queue *queue);
+void softgpu_drain_sdma(struct softgpu_queue *queue);
+
+#endif

@@ -1,0 +1,68 @@
+/* What the files of the thunk share: the hsaKmt* functions that ROCr calls, and the state behind
+ * them. The interpreter knows nothing of this; see device.h for what it may use.
+ *
+ * Every function here may be called from any thread. */
+#ifndef SOFTGPU_THUNK_H
+#define SOFTGPU_THUNK_H
+
+#include "device.h"
+
+#include <hsakmt.h>
+
+#define SOFTGPU_EXPORT __attribute__((visibility("default")))
+
+/* Node 0 is the host; devices are nodes 1 to softgpu_device_count(). */
+enum { SOFTGPU_MAX_DEVICES = 8, SOFTGPU_MAX_NODES = SOFTGPU_MAX_DEVICES + 1 };
+
+/* Flat addresses from here on, 2^48 apart from each other, mean workgroup memory and scratch: the
+ * values that GFX9 hardware uses. */
+#define SOFTGPU_SHARED_APERTURE (UINT64_C(1) << 48)
+#define SOFTGPU_PRIVATE_APERTURE (UINT64_C(2) << 48)
+
+/* --- config.c ------------------------------------------------------------------------------ */
+
+/* Reads the environment once. False, after one line on stderr, if it cannot be understood: then
+ * there is no device. */
+bool softgpu_configure(void);
+unsigned softgpu_device_count(void);
+/* What node 1 and up present; NULL for other nodes. Lives as long as the process. */
+const struct softgpu_target *softgpu_node_target(uint32_t node);
+/* Bytes that a node can hand out: the device's memory, or the machine's for node 0. */
+uint64_t softgpu_node_memory(uint32_t node);
+
+/* --- process.c ----------------------------------------------------------------------------- */
+
+/* True in a child made by fork(): the queues' threads stayed behind in the parent, and locks may
+ * be held by threads that are gone. Like the real driver's library, every call then fails. */
+bool softgpu_forked(void);
+/* One message, "softgpu: ...", in one write so that other output cannot split it. */
+void softgpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Nanoseconds of the one clock that device and host share. */
+uint64_t softgpu_now(void);
+
+#define SOFTGPU_REFUSE_AFTER_FORK()                                                                \
+    do {                                                                                           \
+        if (softgpu_forked())                                                                      \
+            return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;                                     \
+    } while (0)
+
+/* --- event.c ------------------------------------------------------------------------------- */
+
+/* What the device does after writing an event's id to its mailbox: wakes who waits. */
+void softgpu_raise_event(uint32_t event_id);
+/* Whether an address is that of a mailbox, which the device writes but nobody reads. */
+bool softgpu_is_mailbox(uint64_t va);
+/* Reports an access outside mapped memory to whoever listens for such events (ROCr does, and
+ * aborts the process with its own line). False if nobody does. */
+bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);
+
+/* --- fault.c ------------------------------------------------------------------------------- */
+
+/* Prints the fault and reports it to ROCr as hardware would: through the memory event, or through
+ * the queue's error signal. Neither returns an error to the program: HIP aborts the process, as
+ * it does on a GPU. Does not return if that has not happened after a while: it aborts itself,
+ * because a program that goes on with wrong values would be worse. queue_va is 0 for the copy
+ * engine, of whose errors ROCr hears only by the memory event. */
+void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault);
+
+#endif

@@ -1,0 +1,85 @@
+/* Functions of the driver that this device has no use for. ROCr asks for all of them by name, so
+ * they must be there; "not supported" is an answer that it knows how to live with. */
+#include "thunk.h"
+
+/* Without it faults go through the queue's inactive signal, not through the exception debugger's
+ * mask, and no trap handler has to run. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
+    (void)debug, (void)set_up_trap_registers;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeDisable(void) {
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+/* Installed for every device, run by none: a fault ends the process before a trap would. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 node, void *handler, HSAuint64 size,
+                                                  void *buffer, HSAuint64 buffer_size) {
+    (void)node, (void)handler, (void)size, (void)buffer, (void)buffer_size;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* There is one memory, and it is coherent. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetMemoryPolicy(HSAuint32 node, HSAuint32 policy,
+                                                   HSAuint32 alternate_policy,
+                                                   void *alternate_memory, HSAuint64 size) {
+    (void)node, (void)policy, (void)alternate_policy, (void)alternate_memory, (void)size;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetTileConfig(HSAuint32 node, HsaGpuTileConfig *config) {
+    (void)node;
+    config->NumTileConfigs = config->NumMacroTileConfigs = config->GbAddrConfig = 0;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* A kernel may not touch memory that was never registered. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetXNACKMode(HSAint32 *enabled) {
+    *enabled = 0;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetXNACKMode(HSAint32 enabled) {
+    return enabled ? HSAKMT_STATUS_NOT_SUPPORTED : HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSVMGetAttr(void *start, HSAuint64 size, unsigned int count,
+                                              HSA_SVM_ATTRIBUTE *attributes) {
+    (void)start, (void)size, (void)count, (void)attributes;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSVMSetAttr(void *start, HSAuint64 size, unsigned int count,
+                                              HSA_SVM_ATTRIBUTE *attributes) {
+    (void)start, (void)size, (void)count, (void)attributes;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+/* Memory of other processes and of graphics. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtShareMemory(void *memory, HSAuint64 size,
+                                               HsaSharedMemoryHandle *handle) {
+    (void)memory, (void)size, (void)handle;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandle(const HsaSharedMemoryHandle *handle,
+                                                        void **memory, HSAuint64 *size) {
+    (void)handle, (void)memory, (void)size;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandleToNodes(const HsaSharedMemoryHandle *handle,
+                                                               void **memory, HSAuint64 *size,
+                                                               HSAuint64 count, HSAuint32 *nodes) {
+    (void)handle, (void)memory, (void)size, (void)count, (void)nodes;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterGraphicsHandleToNodes(HSAuint64 handle,
+                                                                 HsaGraphicsResourceInfo *info,
+                                                                 HSAuint64 count,
+                                                                 HSAuint32 *nodes) {
+    (void)handle, (void)info, (void)count, (void)nodes;
+    return HSAKMT_STATUS_NOT_SUPPORTED;
+}

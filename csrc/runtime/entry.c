@@ -1,0 +1,63 @@
+/* The exported functions. Each is one predictable test before its implementation, which is in the
+ * file of its concern; statistics, the first call and the time after exit take the slow entry. */
+#include "mgpu_rt.h"
+#include "runtime.h"
+
+/* Calls that only give back: after the exit handlers ran, HIP may be gone (llvm #190563), and what
+ * is still held is freed with the process. */
+static bool is_release(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuModuleUnload:
+    case ABI_mgpuStreamDestroy:
+    case ABI_mgpuEventDestroy:
+    case ABI_mgpuMemFree:
+    case ABI_mgpuMemHostUnregister:
+    case ABI_mgpuMemHostUnregisterMemRef:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Begins a call on the slow way; false if it is to be left out. */
+static bool begin_slow(enum abi_index function, uint64_t *begin) {
+    runtime_start();
+    *begin = stats_now();
+    if (!runtime_exiting() || !is_release(function))
+        return true;
+    stats_abi_call(function, *begin);
+    return false;
+}
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    static __attribute__((noinline, cold)) result slow_##name params {                             \
+        uint64_t begin;                                                                            \
+        begin_slow(ABI_##name, &begin);                                                            \
+        result value = impl_##name args;                                                           \
+        stats_abi_call(ABI_##name, begin);                                                         \
+        return value;                                                                              \
+    }                                                                                              \
+    EXPORT result name params {                                                                    \
+        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+            return impl_##name args;                                                               \
+        return slow_##name args;                                                                   \
+    }
+#define MGPU_VOID(name, params, args, first, last)                                                 \
+    static __attribute__((noinline, cold)) void slow_##name params {                               \
+        uint64_t begin;                                                                            \
+        if (!begin_slow(ABI_##name, &begin))                                                       \
+            return;                                                                                \
+        impl_##name args;                                                                          \
+        stats_abi_call(ABI_##name, begin);                                                         \
+    }                                                                                              \
+    EXPORT void name params {                                                                      \
+        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+            impl_##name args;                                                                      \
+        else                                                                                       \
+            slow_##name args;                                                                      \
+    }
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID

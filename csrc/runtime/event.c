@@ -1,0 +1,190 @@
+/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord.
+ *
+ * Each thread keeps a few spare events; a thread that only creates or only destroys exchanges them
+ * with the others through a common pool. A hit takes no lock and asks nothing of HIP. */
+#include "event.h"
+#include "handles.h"
+#include "registry.h"
+#include "stream.h"
+
+#include <stdlib.h>
+
+struct event {
+    struct handle handle;
+    struct event *next_spare; /* chain of the common pool */
+    int device;
+    bool live;     /* held by the program */
+    bool gone;     /* HIP has destroyed it */
+    bool reused;   /* had an owner before this one */
+    bool recorded; /* by this owner */
+};
+
+static struct handle_map event_map;
+static struct event *spare; /* the common pool, under registry_lock */
+
+static struct advice stream_as_event = {
+    .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
+static struct advice stream_served = {
+    .text =
+        "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older "
+        "do (llvm #170833): taken as mgpuStreamSynchronize and mgpuStreamDestroy"};
+static struct advice destroyed_event = {
+    .text = "event %p was destroyed before; its handle may already serve somebody else"};
+
+static struct event *find(hipEvent_t handle) {
+    struct event *event = handle ? handle_find(&event_map, handle) : NULL;
+    return event && !event->gone ? event : NULL;
+}
+
+bool event_usable(hipEvent_t handle, const char *expression) {
+    const struct event *event = find(handle);
+    if (LIKELY(event && event->live) || !options.cache_on)
+        return true;
+    struct advice *advice = NULL;
+    if (event)
+        advice = &destroyed_event;
+    else if (handle && stream_known((hipStream_t)handle))
+        advice = &stream_as_event;
+    if (advice)
+        report_failure(expression, hipErrorInvalidHandle, advice, (void *)handle);
+    return advice == NULL;
+}
+
+bool event_recorded(hipEvent_t handle) {
+    const struct event *event = find(handle);
+    return !event || event->recorded || !event->reused;
+}
+
+/* From the common pool. */
+static struct event *take_spare(int device) {
+    pthread_mutex_lock(&registry_lock);
+    struct event **link = &spare;
+    while (*link && (*link)->device != device)
+        link = &(*link)->next_spare;
+    struct event *event = *link;
+    if (event)
+        *link = event->next_spare;
+    pthread_mutex_unlock(&registry_lock);
+    return event;
+}
+
+static void put_spare(struct event *event) {
+    pthread_mutex_lock(&registry_lock);
+    event->next_spare = spare;
+    spare = event;
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static hipEvent_t hand_out(struct event *event) {
+    event->live = event->reused = true;
+    event->recorded = false;
+    return (hipEvent_t)event->handle.key;
+}
+
+static void enter(hipEvent_t handle, int device) {
+    pthread_mutex_lock(&registry_lock);
+    struct event *event = handle_find(&event_map, handle);
+    if (!event && (event = calloc(1, sizeof *event))) {
+        event->handle.key = handle;
+        handle_add(&event_map, &event->handle);
+    }
+    if (event) {
+        event->device = device;
+        event->live = true;
+        event->gone = event->reused = event->recorded = false;
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static __attribute__((noinline)) hipEvent_t create_slow(int device) {
+    struct event *event = options.cache_on ? take_spare(device) : NULL;
+    if (event)
+        return hand_out(event);
+    if (options.cache_on)
+        stats_miss(CACHE_EVENTS);
+    else
+        stats_bypass(CACHE_EVENTS);
+    hipEvent_t handle = NULL;
+    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
+           hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
+    if (handle && options.cache_on)
+        enter(handle, device);
+    return handle;
+}
+
+hipEvent_t impl_mgpuEventCreate(void) {
+    struct thread *thread = thread_get();
+    const int device = hip_current_device();
+    if (LIKELY(thread->event_count && thread->events[thread->event_count - 1]->device == device))
+        return hand_out(thread->events[--thread->event_count]);
+    return create_slow(device);
+}
+
+/* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
+ * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
+static bool is_stream(hipEvent_t handle) {
+    if (LIKELY(find(handle) || !handle || !options.cache_on) || !stream_known((hipStream_t)handle))
+        return false;
+    report_once(&stream_served, (void *)handle);
+    return true;
+}
+
+void impl_mgpuEventDestroy(hipEvent_t handle) {
+    struct thread *thread = thread_get();
+    if (UNLIKELY(is_stream(handle))) {
+        impl_mgpuStreamDestroy((hipStream_t)handle);
+        return;
+    }
+    if (!event_usable(handle, "hipEventDestroy(event)"))
+        return;
+    struct event *event = find(handle);
+    if (UNLIKELY(!event)) {
+        REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
+        return;
+    }
+    event->live = false;
+    if (LIKELY(thread->event_count < EVENT_SLOTS))
+        thread->events[thread->event_count++] = event;
+    else
+        put_spare(event);
+}
+
+void impl_mgpuEventSynchronize(hipEvent_t handle) {
+    struct thread *thread = thread_get();
+    if (UNLIKELY(is_stream(handle)))
+        stream_synchronize(thread, (hipStream_t)handle, "hipEventSynchronize(event)");
+    else if (event_usable(handle, "hipEventSynchronize(event)") && event_recorded(handle))
+        REPORT("hipEventSynchronize(event)", hip.EventSynchronize(handle), NULL);
+}
+
+void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream) {
+    struct thread *thread = thread_get();
+    if (!event_usable(handle, "hipEventRecord(event, stream)"))
+        return;
+    const hipError_t error = hip.EventRecord(handle, stream);
+    struct event *event = find(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure("hipEventRecord(event, stream)", error, NULL);
+    else if (event)
+        event->recorded = true;
+    stream_submitted(thread, stream);
+}
+
+void event_give_back(struct thread *thread) {
+    while (thread->event_count)
+        put_spare(thread->events[--thread->event_count]);
+}
+
+int event_trim(struct thread *thread) {
+    event_give_back(thread);
+    pthread_mutex_lock(&registry_lock);
+    struct event *event = spare;
+    spare = NULL;
+    pthread_mutex_unlock(&registry_lock);
+    int count = 0;
+    for (; event; event = event->next_spare, count++) {
+        event->gone = true;
+        REPORT("hipEventDestroy(event)", hip.EventDestroy((hipEvent_t)event->handle.key), NULL);
+    }
+    return count;
+}

@@ -1,0 +1,106 @@
+/* mgpuModuleGetFunction. A hit costs about 25 instructions and a comparison of the name: a name
+ * alone would mix up two modules, and the address of a name may be reused by a JIT. */
+#include "policy.h"
+#include "python.h"
+#include "registry.h"
+
+#include <string.h>
+
+static const char expression[] = "hipModuleGetFunction(&function, module, name)";
+
+static struct advice null_module = {
+    .text = "kernel '%s' was asked of a null module: loading it failed (see the first message), or "
+            "the program's constructors never ran (Python's ExecutionEngine of LLVM 22 and later: "
+            "call initialize() before invoke())"};
+static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s"};
+static struct advice unloaded_module = {
+    .text = "kernel '%s' was asked of module %p after its mgpuModuleUnload"};
+static struct advice foreign_module = {
+    .text = "kernel '%s' was asked of %p, which no mgpuModuleLoad returned"};
+
+static struct function_slot *slot_of(struct thread *thread, hipModule_t module, const char *name) {
+    const uintptr_t bits = ((uintptr_t)module >> 4) + (uintptr_t)name;
+    return &thread->functions[(bits ^ (bits >> 7) ^ (bits >> 14)) % FUNCTION_SLOTS];
+}
+
+static hipFunction_t get_directly(hipModule_t module, const char *name) {
+    hipFunction_t function = NULL;
+    stats_bypass(CACHE_FUNCTIONS);
+    REPORT(expression, hip.ModuleGetFunction(&function, module, name), &foreign_module,
+           name ? name : "(null)", (void *)module);
+    return function;
+}
+
+static void report_unknown(struct module *module, const char *name, hipError_t error) {
+    char names[512] = "";
+    pthread_mutex_lock(&registry_lock);
+    if (module->loaded)
+        image_kernel_names(&module->image, names, sizeof names);
+    pthread_mutex_unlock(&registry_lock);
+    report_failure(expression, error, &unknown_kernel, (void *)module_handle(module), name,
+                   names[0] ? names : "none that could be listed");
+}
+
+/* The slot of this thread that holds the module, or NULL. */
+static struct module_slot *holder_of(struct thread *thread, const struct module *module) {
+    for (size_t i = 0; i < MODULE_SLOTS; i++) {
+        struct module_slot *slot = &thread->modules[i];
+        if (slot->module == module && slot->loads > slot->unloads)
+            return slot;
+    }
+    return NULL;
+}
+
+static struct function *ask_policy(struct module *module, const char *name) {
+    void *handle = NULL;
+    stats_miss(CACHE_FUNCTIONS);
+    const hipError_t error =
+        policy_get()->function_get((void *)module_handle(module), name, &handle);
+    if (error != hipSuccess) {
+        report_unknown(module, name, error);
+        return NULL;
+    }
+    pthread_mutex_lock(&registry_lock);
+    struct function *function = registry_set_function(module, name, handle);
+    pthread_mutex_unlock(&registry_lock);
+    return function;
+}
+
+static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
+                                                        struct function_slot *slot,
+                                                        hipModule_t handle, const char *name) {
+    if (!handle && options.cache_on) {
+        report_failure(expression, hipErrorInvalidHandle, &null_module, name ? name : "(null)");
+        return NULL;
+    }
+    struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
+    if (!module || !name)
+        return get_directly(handle, name);
+    pthread_mutex_lock(&registry_lock);
+    const bool held = module->loaded && registry_held(module);
+    struct function *function = held ? registry_find_function(module, name) : NULL;
+    struct module_slot *holder = holder_of(thread, module);
+    const uint64_t epoch = registry_epoch;
+    pthread_mutex_unlock(&registry_lock);
+    if (!held) {
+        report_failure(expression, hipErrorInvalidHandle, &unloaded_module, name, (void *)handle);
+        return NULL;
+    }
+    if (!function)
+        function = ask_policy(module, name);
+    if (!function)
+        return NULL;
+    *slot = (struct function_slot){handle, name, function, holder, epoch};
+    return function->handle;
+}
+
+hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
+    struct thread *thread = thread_get();
+    struct function_slot *slot = slot_of(thread, module, name);
+    if (LIKELY(slot->module == module && slot->name == name &&
+               slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_RELAXED) &&
+               (!slot->holder || slot->holder->loads > slot->holder->unloads) &&
+               strcmp(slot->function->name, name) == 0))
+        return slot->function->handle;
+    return get_slow(thread, slot, module, name);
+}

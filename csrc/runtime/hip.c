@@ -1,0 +1,190 @@
+#include "hip.h"
+#include "mapped.h"
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char installed_path[4096];
+int hip_device_count = 1;
+
+static struct advice not_found = {
+    .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
+            "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
+            "run --device softgpu -- PROGRAM`"};
+static struct advice lacks_function = {.text =
+                                           "%s has no %s: calls of it answer hipErrorNotSupported"};
+
+/* ---- before a library is there ---- */
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t absent_##name params {                                                       \
+        return hipErrorSharedObjectInitFailed;                                                     \
+    }                                                                                              \
+    static hipError_t missing_##name params {                                                      \
+        report_once(&lacks_function, installed_path, "hip" #name);                                 \
+        return hipErrorNotSupported;                                                               \
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function" /* missing_ of the required ones */
+#include "hip.def"
+#pragma GCC diagnostic pop
+#undef HIP_FN
+
+/* The names of the errors that the runtime reports by itself. */
+static const char *error_name(hipError_t error) {
+    switch (error) {
+    case hipErrorInvalidImage:
+        return "hipErrorInvalidImage";
+    case hipErrorSharedObjectInitFailed:
+        return "hipErrorSharedObjectInitFailed";
+    case hipErrorInvalidHandle:
+        return "hipErrorInvalidHandle";
+    case hipErrorNotSupported:
+        return "hipErrorNotSupported";
+    default:
+        return NULL;
+    }
+}
+
+struct hip_functions hip = {
+#define HIP_FN(need, name, params, args) .name = absent_##name,
+#include "hip.def"
+#undef HIP_FN
+    .GetErrorName = error_name,
+};
+
+/* ---- finding one ---- */
+
+enum need { REQUIRED, OPTIONAL };
+
+/* Fills the table. NULL, or the name of a required function that the library lacks. */
+static const char *resolve(struct hip_functions *functions, void *library) {
+#define HIP_FN(need, name, params, args)                                                           \
+    *(void **)&functions->name = dlsym(library, "hip" #name);                                      \
+    if (!functions->name && need == REQUIRED)                                                      \
+        return "hip" #name;                                                                        \
+    if (!functions->name)                                                                          \
+        functions->name = missing_##name;
+#include "hip.def"
+#undef HIP_FN
+    *(void **)&functions->GetErrorName = dlsym(library, "hipGetErrorName");
+    return functions->GetErrorName ? NULL : "hipGetErrorName";
+}
+
+/* What was tried so far, for the message. */
+struct attempts {
+    char text[2048];
+    size_t used;
+};
+
+static void note(struct attempts *attempts, const char *name, const char *reason) {
+    const int length =
+        snprintf(attempts->text + attempts->used, sizeof attempts->text - attempts->used,
+                 "%s%s%s%s%s", attempts->used ? ", " : "", name, reason ? " (" : "",
+                 reason ? reason : "", reason ? ")" : "");
+    if (length > 0 && attempts->used + (size_t)length < sizeof attempts->text)
+        attempts->used += (size_t)length;
+}
+
+static bool accept(struct hip_library *library, void *handle, const char *name,
+                   struct attempts *attempts) {
+    const char *lacking = resolve(&library->functions, handle);
+    if (lacking) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "it has no %s", lacking);
+        note(attempts, name, reason);
+        return false;
+    }
+    struct link_map *map = NULL;
+    const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
+    snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
+    return true;
+}
+
+/* Local: HIP's LLVM must not serve the symbols of another one in this process. */
+static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (handle)
+        return accept(library, handle, name, attempts);
+    /* "file: cannot open ...: No such file": the name alone says that. */
+    const char *error = dlerror();
+    const bool absent = error && strstr(error, "No such file");
+    note(attempts, name, absent ? NULL : error);
+    return false;
+}
+
+static const char *const file_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                         "libamdhip64.so"};
+enum { FILE_NAMES = sizeof file_names / sizeof *file_names };
+
+static bool try_directory(struct hip_library *library, const char *root,
+                          struct attempts *attempts) {
+    char path[4096];
+    for (size_t i = 0; root && root[0] && i < FILE_NAMES; i++) {
+        snprintf(path, sizeof path, "%s/lib/%s", root, file_names[i]);
+        if (try_name(library, path, attempts))
+            return true;
+    }
+    return false;
+}
+
+static bool try_all(struct hip_library *library, struct attempts *attempts) {
+    char path[4096];
+    void *mapped = mapped_library("libamdhip64.so", path, sizeof path);
+    if (mapped && accept(library, mapped, path, attempts))
+        return true;
+    if (try_directory(library, getenv("ROCM_PATH"), attempts) ||
+        try_directory(library, getenv("HIP_PATH"), attempts) ||
+        try_directory(library, "/opt/rocm", attempts))
+        return true;
+    for (size_t i = 0; i < FILE_NAMES; i++)
+        if (try_name(library, file_names[i], attempts))
+            return true;
+    return false;
+}
+
+bool hip_open(struct hip_library *library, const char *wanted) {
+    struct attempts attempts = {.used = 0};
+    const bool found =
+        wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
+    if (!found) {
+        library->path[0] = '\0';
+        report_once(&not_found, attempts.text);
+    }
+    return found;
+}
+
+void hip_install(const struct hip_library *library) {
+    memcpy(installed_path, library->path, sizeof installed_path);
+    hip = library->functions;
+}
+
+const char *hip_path(void) {
+    return installed_path;
+}
+
+/* ---- timing ---- */
+
+static struct hip_functions untimed;
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t timed_##name params {                                                        \
+        const uint64_t begin = stats_now();                                                        \
+        const hipError_t error = untimed.name args;                                                \
+        stats_hip_call(HIP_##name, stats_now() - begin);                                           \
+        return error;                                                                              \
+    }
+#include "hip.def"
+#undef HIP_FN
+
+void hip_time_calls(void) {
+    untimed = hip;
+#define HIP_FN(need, name, params, args) hip.name = timed_##name;
+#include "hip.def"
+#undef HIP_FN
+}

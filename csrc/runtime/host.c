@@ -1,0 +1,79 @@
+/* What the runtime answers to a policy. */
+#include "mapped.h"
+#include "python.h"
+#include "registry.h"
+#include "stream.h"
+
+#include <string.h>
+
+static struct module *find_loaded(void *handle) {
+    struct module *module = handle_find(&registry_modules, handle);
+    return module && module->loaded ? module : NULL;
+}
+
+static uint64_t module_loads(void *handle) {
+    pthread_mutex_lock(&registry_lock);
+    const struct module *module = find_loaded(handle);
+    const uint64_t loads = module ? registry_uses(module).loads : 0;
+    pthread_mutex_unlock(&registry_lock);
+    return loads;
+}
+
+static uint64_t module_references(void *handle) {
+    pthread_mutex_lock(&registry_lock);
+    const struct module *module = find_loaded(handle);
+    const struct module_uses uses = module ? registry_uses(module) : (struct module_uses){0, 0};
+    pthread_mutex_unlock(&registry_lock);
+    return uses.loads - uses.unloads;
+}
+
+/* A kernel of the module may still run: LLVM 20 and older unload right after an asynchronous
+ * launch. Waiting for it here could wait for ever (it may itself wait for a kernel that this thread
+ * is about to launch), so a module leaves only while no stream has work. */
+static int module_retire(void *handle) {
+    if (stream_any_busy())
+        return 0;
+    pthread_mutex_lock(&registry_lock);
+    struct module *module = find_loaded(handle);
+    const bool retired = module && registry_retire(module);
+    pthread_mutex_unlock(&registry_lock);
+    if (retired)
+        stats_eviction(CACHE_MODULES);
+    return retired;
+}
+
+static int stream_retire_handle(void *handle) {
+    const bool retired = stream_retire(handle);
+    if (retired)
+        stats_eviction(CACHE_STREAMS);
+    return retired;
+}
+
+static void count(const char *function, uint64_t nanoseconds) {
+#define HIP_FN(need, name, params, args)                                                           \
+    if (strcmp(function, "hip" #name) == 0)                                                        \
+        stats_hip_call(HIP_##name, nanoseconds);
+#include "hip.def"
+#undef HIP_FN
+}
+
+static void say(const char *text) {
+    report_verbose("%s", text);
+}
+
+struct mgpu_host host_functions = {
+    .module_loads = module_loads,
+    .module_references = module_references,
+    .module_retire = module_retire,
+    .stream_retire = stream_retire_handle,
+    .streams_idle = stream_count_idle,
+    .count = count,
+    .say = say,
+    .detach = policy_detach,
+};
+
+void host_start(void) {
+    host_functions.hip_path = hip_path();
+    host_functions.module_limit = options.module_limit_count;
+    host_functions.stream_limit = options.stream_limit_count;
+}

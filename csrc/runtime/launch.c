@@ -1,0 +1,95 @@
+/* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+#include "stream.h"
+
+static struct advice null_function = {
+    .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before"};
+static struct advice bad_launch = {
+    .text =
+        "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: each "
+        "size must be at least 1, a block at most 1024 threads, and the memory must fit"};
+static struct advice no_clusters = {
+    .text = "AMD GPUs have no workgroup clusters: the kernel was not launched. Lower without "
+            "`clusters in`"};
+
+static const char launch_expression[] =
+    "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream, "
+    "params, extra)";
+static const char cooperative_expression[] =
+    "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
+    "stream, params)";
+
+static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
+    return x > 1 || y > 1 || z > 1;
+}
+
+void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                           intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                           hipStream_t stream, void **params, void **extra,
+                           size_t late_params_count) {
+    (void)late_params_count; /* garbage before LLVM 18 */
+    struct thread *thread = thread_get();
+    if (UNLIKELY(!function)) {
+        report_failure(launch_expression, hipErrorInvalidHandle, &null_function);
+        return;
+    }
+    const hipError_t error = hip.ModuleLaunchKernel(
+        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
+    stream_submitted(thread, stream);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(launch_expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
+                       (long)blockX, (long)blockY, (long)blockZ, smem);
+}
+
+void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, intptr_t gridY,
+                                      intptr_t gridZ, intptr_t clusterX, intptr_t clusterY,
+                                      intptr_t clusterZ, intptr_t blockX, intptr_t blockY,
+                                      intptr_t blockZ, int32_t smem, hipStream_t stream,
+                                      void **params, void **extra) {
+    (void)extra; /* HIP's cooperative launch does not take it */
+    struct thread *thread = thread_get();
+    if (!function || is_cluster(clusterX, clusterY, clusterZ)) {
+        report_failure(cooperative_expression,
+                       function ? hipErrorNotSupported : hipErrorInvalidHandle,
+                       function ? &no_clusters : &null_function);
+        return;
+    }
+    const hipError_t error = hip.ModuleLaunchCooperativeKernel(
+        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
+    stream_submitted(thread, stream);
+    if (error != hipSuccess)
+        report_failure(cooperative_expression, error, &bad_launch, (long)gridX, (long)gridY,
+                       (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
+}
+
+void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
+                                  intptr_t clusterZ, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                                  intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                                  hipStream_t stream, void **params, void **extra) {
+    if (is_cluster(clusterX, clusterY, clusterZ))
+        report_failure(launch_expression, hipErrorNotSupported, &no_clusters);
+    else
+        impl_mgpuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
+                              params, extra, 0);
+}
+
+void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                             intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                             hipStream_t stream, void **params, void **extra,
+                             size_t late_params_count) {
+    (void)extra; /* hipLaunchKernel does not take it */
+    (void)late_params_count;
+    struct thread *thread = thread_get();
+    const struct hip_dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
+    const struct hip_dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
+    const hipError_t error =
+        symbol ? hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream)
+               : hipErrorInvalidHandle;
+    stream_submitted(thread, stream);
+    if (error != hipSuccess)
+        report_failure("hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, "
+                       "blockZ), params, smem, stream)",
+                       error, symbol ? &bad_launch : &null_function, (long)gridX, (long)gridY,
+                       (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
+}

@@ -1,0 +1,246 @@
+/* Hosts the policy in Python.
+ *
+ * libpython is not linked against (0.9 ms in every process that loads this library). At the first
+ * miss the interpreter that the process has is taken, else the configured one is opened and
+ * started. Only functions that exist unchanged from 3.10 to 3.13 are used, so one binary serves all
+ * of them. A program never dies because of Python: whatever fails here is said in one line, and the
+ * built-in policy serves. */
+#include "python.h"
+#include "mapped.h"
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+struct object; /* PyObject */
+
+#define PYTHON_FUNCTIONS                                                                           \
+    PYTHON_FN(int, Py_IsInitialized, (void))                                                       \
+    PYTHON_FN(wchar_t *, Py_DecodeLocale, (const char *, size_t *))                                \
+    PYTHON_FN(void, Py_SetProgramName, (const wchar_t *))                                          \
+    PYTHON_FN(void, Py_InitializeEx, (int))                                                        \
+    PYTHON_FN(void *, PyEval_SaveThread, (void))                                                   \
+    PYTHON_FN(int, PyGILState_Ensure, (void))                                                      \
+    PYTHON_FN(void, PyGILState_Release, (int))                                                     \
+    PYTHON_FN(struct object *, PySys_GetObject, (const char *))                                    \
+    PYTHON_FN(struct object *, PyUnicode_FromString, (const char *))                               \
+    PYTHON_FN(int, PyList_Append, (struct object *, struct object *))                              \
+    PYTHON_FN(struct object *, PyImport_ImportModule, (const char *))                              \
+    PYTHON_FN(struct object *, PyObject_CallMethod,                                                \
+              (struct object *, const char *, const char *, ...))                                  \
+    PYTHON_FN(void, PyErr_Fetch, (struct object **, struct object **, struct object **))           \
+    PYTHON_FN(struct object *, PyObject_Str, (struct object *))                                    \
+    PYTHON_FN(const char *, PyUnicode_AsUTF8AndSize, (struct object *, ssize_t *))                 \
+    PYTHON_FN(void, Py_DecRef, (struct object *))
+
+struct python {
+#define PYTHON_FN(result, name, params) result(*name) params;
+    PYTHON_FUNCTIONS
+#undef PYTHON_FN
+};
+
+enum state { UNTRIED, STARTING, SERVING, ABSENT };
+static _Atomic int state = UNTRIED;
+static const struct mgpu_policy *_Atomic serving;
+static bool owned; /* the interpreter was started here */
+
+static struct advice no_python = {
+    .text = "no Python for the module cache (%s): going on with the built-in policy, which keeps "
+            "everything. Set MGPU_RT_PYTHON to an interpreter that has cffi, or to off"};
+
+static bool resolve(struct python *python, void *library) {
+#define PYTHON_FN(result, name, params)                                                            \
+    *(void **)&python->name = dlsym(library, #name);                                               \
+    if (!python->name)                                                                             \
+        return false;
+    PYTHON_FUNCTIONS
+#undef PYTHON_FN
+    return true;
+}
+
+/* The interpreter of this process: linked in, or a library, however it was opened. */
+static bool find_present(struct python *python) {
+    char path[PATH_MAX];
+    if (dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
+        return resolve(python, RTLD_DEFAULT);
+    void *library = mapped_library("libpython3.", path, sizeof path);
+    return library && resolve(python, library);
+}
+
+/* Asks an interpreter for the path of its libpython; costs a start of it (20 to 50 ms), so only
+ * where MGPU_RT_PYTHON names one. False with a reason in `path`. */
+static bool ask_library(const char *interpreter, char *path, size_t size) {
+    char command[PATH_MAX + 256];
+    if (strchr(interpreter, '\'') || access(interpreter, X_OK) != 0) {
+        snprintf(path, size, "'%s' cannot be run", interpreter);
+        return false;
+    }
+    snprintf(command, sizeof command,
+             "'%s' -I -c 'import sysconfig as s, os; print(os.path.join("
+             "s.get_config_var(\"LIBDIR\"), s.get_config_var(\"INSTSONAME\")))'",
+             interpreter);
+    FILE *output = popen(command, "re");
+    const bool read = output && fgets(path, (int)size, output);
+    if (output)
+        pclose(output);
+    if (!read) {
+        snprintf(path, size, "'%s' did not say where its libpython is", interpreter);
+        return false;
+    }
+    path[strcspn(path, "\n")] = '\0';
+    return true;
+}
+
+/* Starts an interpreter as if it were the executable `interpreter`, so that it finds the packages
+ * of its virtual environment, and independent of the host's environment: a PYTHONHOME meant for
+ * another one would end the process. No signal handlers are installed, and the locale, which Python
+ * takes from the environment, is put back. */
+static bool start_interpreter(struct python *python, void *library, const char *interpreter) {
+    int *ignore_environment = dlsym(library, "Py_IgnoreEnvironmentFlag");
+    int *no_user_site = dlsym(library, "Py_NoUserSiteDirectory");
+    const wchar_t *program = python->Py_DecodeLocale(interpreter, NULL); /* Python keeps it */
+    if (!ignore_environment || !no_user_site || !program)
+        return false;
+    char *locale = strdup(setlocale(LC_CTYPE, NULL));
+    const int saved[] = {*ignore_environment, *no_user_site};
+    *ignore_environment = *no_user_site = 1;
+    python->Py_SetProgramName(program);
+    python->Py_InitializeEx(0);
+    *ignore_environment = saved[0];
+    *no_user_site = saved[1];
+    if (locale)
+        setlocale(LC_CTYPE, locale);
+    free(locale);
+    if (!python->Py_IsInitialized())
+        return false;
+    python->PyEval_SaveThread();
+    owned = true;
+    return true;
+}
+
+static bool open_configured(struct python *python, char *reason, size_t size) {
+    const char *interpreter = MGPU_RT_DEFAULT_PYTHON;
+    char path[PATH_MAX] = MGPU_RT_DEFAULT_LIBPYTHON;
+    if (options.python[0]) {
+        interpreter = options.python;
+        if (!ask_library(interpreter, path, sizeof path)) {
+            snprintf(reason, size, "%s", path);
+            return false;
+        }
+    }
+    if (access(interpreter, X_OK) != 0) {
+        snprintf(reason, size, "'%s' is not there", interpreter);
+        return false;
+    }
+    /* Extension modules expect libpython's names to be global. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!library) {
+        snprintf(reason, size, "%s", dlerror());
+        return false;
+    }
+    if (!resolve(python, library) || !start_interpreter(python, library, interpreter)) {
+        snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", path);
+        return false;
+    }
+    return true;
+}
+
+/* The text of the current exception, which is cleared. */
+static void take_error(const struct python *python, char *reason, size_t size) {
+    struct object *type = NULL, *value = NULL, *traceback = NULL;
+    python->PyErr_Fetch(&type, &value, &traceback);
+    struct object *text = value ? python->PyObject_Str(value) : NULL;
+    const char *utf8 = text ? python->PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    snprintf(reason, size, "%s", utf8 ? utf8 : "unknown error");
+    if (text)
+        python->Py_DecRef(text);
+    if (traceback)
+        python->Py_DecRef(traceback);
+    if (value)
+        python->Py_DecRef(value);
+    if (type)
+        python->Py_DecRef(type);
+}
+
+static void attach(const struct mgpu_policy *policy) {
+    serving = policy;
+}
+
+static bool import_policy(const struct python *python, char *reason, size_t size) {
+    char home[PATH_MAX];
+    if (!mapped_home(home, sizeof home)) {
+        snprintf(reason, size, "the library's own path is not known");
+        return false;
+    }
+    const int gil = python->PyGILState_Ensure();
+    struct object *path = python->PySys_GetObject("path");
+    struct object *entry = python->PyUnicode_FromString(home);
+    if (path && entry)
+        python->PyList_Append(path, entry); /* last: nothing of the host's is shadowed */
+    struct object *module = python->PyImport_ImportModule("mgpu_rt.host");
+    struct object *done =
+        module ? python->PyObject_CallMethod(module, "start", "KKi",
+                                             (unsigned long long)(uintptr_t)&host_functions,
+                                             (unsigned long long)(uintptr_t)attach, (int)owned)
+               : NULL;
+    if (!done)
+        take_error(python, reason, size);
+    if (done)
+        python->Py_DecRef(done);
+    if (module)
+        python->Py_DecRef(module);
+    if (entry)
+        python->Py_DecRef(entry);
+    python->PyGILState_Release(gil);
+    return done != NULL && serving != NULL;
+}
+
+/* Returns the state that follows. */
+static int start(void) {
+    struct python python = {0};
+    char reason[512] = "";
+    host_start();
+    if (find_present(&python)) {
+        if (!python.Py_IsInitialized())
+            return UNTRIED; /* the host program will start it, or has ended it: it is not ours */
+    } else if (!open_configured(&python, reason, sizeof reason)) {
+        report_once(&no_python, reason);
+        return ABSENT;
+    }
+    if (!import_policy(&python, reason, sizeof reason)) {
+        report_once(&no_python, reason);
+        return ABSENT;
+    }
+    report_verbose("policy in Python (%s)",
+                   owned ? "an interpreter of its own" : "the interpreter of this process");
+    return SERVING;
+}
+
+const struct mgpu_policy *policy_peek(void) {
+    return state == SERVING && !runtime_forked ? serving : NULL;
+}
+
+const struct mgpu_policy *policy_get(void) {
+    int expected = UNTRIED;
+    if (state == UNTRIED && options.cache_on && strcmp(options.python, "off") != 0 &&
+        !runtime_exiting() && !runtime_forked &&
+        __atomic_compare_exchange_n(&state, &expected, STARTING, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+        const uint64_t begin = stats_now();
+        state = start();
+        report_verbose("looked for Python: %.1f ms", (double)(stats_now() - begin) / 1e6);
+    }
+    const struct mgpu_policy *policy = policy_peek();
+    return policy ? policy : &policy_builtin;
+}
+
+void policy_detach(void) {
+    state = ABSENT;
+}

@@ -1,0 +1,144 @@
+/* The life of the library in a process: first call, fork, exit. */
+#include "runtime.h"
+#include "event.h"
+#include "mgpu_rt.h"
+#include "python.h"
+#include "registry.h"
+#include "stats.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_REGISTRATIONS = 8 };
+
+_Atomic unsigned runtime_mode = MODE_UNSTARTED;
+bool runtime_forked;
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- giving back ---- */
+
+static int unload_unheld(const struct mgpu_policy *policy) {
+    int count = 0;
+    if (stream_any_busy())
+        return 0; /* a kernel of an unloaded module may still run */
+    for (struct module *module = handle_first(&registry_modules); module;
+         module = (struct module *)module->handle.next) {
+        pthread_mutex_lock(&registry_lock);
+        const bool retired = registry_retire(module);
+        pthread_mutex_unlock(&registry_lock);
+        if (retired && policy->module_unload((void *)module->handle.key) == hipSuccess)
+            count++;
+    }
+    return count;
+}
+
+static int destroy_idle(const struct mgpu_policy *policy) {
+    int count = 0;
+    for (struct stream *stream = handle_first(&stream_map); stream;
+         stream = (struct stream *)stream->handle.next)
+        if (stream_retire((hipStream_t)stream->handle.key) &&
+            policy->stream_destroy((void *)stream->handle.key) == hipSuccess)
+            count++;
+    return count;
+}
+
+static int give_back(void) {
+    const struct mgpu_policy *serving = policy_peek();
+    const struct mgpu_policy *policy = serving ? serving : &policy_builtin;
+    return unload_unheld(policy) + destroy_idle(policy) + event_trim(thread_get());
+}
+
+int mgpu_rt_empty_cache(void) {
+    runtime_start();
+    return give_back();
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void) {
+    pthread_mutex_lock(&registry_lock);
+}
+static void after_fork(void) {
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void in_child(void) {
+    runtime_forked = true;
+    stats_reset();
+    pthread_mutex_unlock(&registry_lock);
+}
+
+/* ---- exit ---- */
+
+/* Runs before the destructors of HIP's statics, as those were registered earlier, and before the
+ * program's global destructors, where LLVM 21 and later unload their modules: what the program
+ * still holds stays loaded, since an exit handler that runs later may launch. */
+static void run_exit(void) {
+    static bool ran;
+    if (ran)
+        return;
+    ran = true;
+    if (!runtime_forked) {
+        const struct mgpu_policy *policy = policy_peek();
+        if (options.cache_on && hip_path()[0])
+            (void)give_back();
+        if (policy)
+            policy->shutdown();
+    }
+    __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
+}
+
+/* After the program's global destructors, so that their calls are counted. */
+__attribute__((destructor)) static void write_statistics(void) {
+    if (options.stats && options.stats[0])
+        stats_write(options.stats);
+}
+
+void runtime_register_exit(void) {
+    static int registrations;
+    if (__atomic_fetch_add(&registrations, 1, __ATOMIC_RELAXED) < EXIT_REGISTRATIONS)
+        atexit(run_exit);
+}
+
+/* ---- start ---- */
+
+static int count_devices(const struct hip_functions *functions) {
+    int count = 1;
+    if (functions->Init(0) != hipSuccess || functions->GetDeviceCount(&count) != hipSuccess)
+        (void)functions->GetLastError(); /* the program's own calls are to meet the error */
+    return count > 0 ? count : 1;
+}
+
+static void install(const struct options *read, const struct hip_library *library, int devices) {
+    options = *read;
+    hip_device_count = devices;
+    if (library->path[0])
+        hip_install(library);
+    if (read->stats[0])
+        hip_time_calls();
+    pthread_atfork(before_fork, after_fork, in_child);
+    report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
+                   devices, read->cache);
+    __atomic_store_n(&runtime_mode, read->stats[0] ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+}
+
+void runtime_start(void) {
+    if (LIKELY(!(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)))
+        return;
+    struct options read;
+    struct hip_library library;
+    options_read(&read);
+    const bool found = hip_open(&library, read.hip);
+    const int devices = found && read.cache_on ? count_devices(&library.functions) : 1;
+    pthread_mutex_lock(&start_lock);
+    if (runtime_mode & MODE_UNSTARTED)
+        install(&read, &library, devices);
+    pthread_mutex_unlock(&start_lock);
+    runtime_register_exit();
+}
+
+const char *mgpu_rt_version(void) {
+    return MGPU_RT_VERSION;
+}

@@ -1,0 +1,94 @@
+/* What the parts of the runtime share: state, options, messages, the clock. */
+#ifndef MGPU_RT_RUNTIME_H
+#define MGPU_RT_RUNTIME_H
+
+#include "abi.h"
+#include "hip.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- state -------------------------------------------------------------------------------- */
+
+/* 0 while calls take the fast path; any bit sends each call through the slow entry (entry.c). */
+enum {
+    MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
+    MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
+    MODE_EXITING = 4,   /* the exit handlers ran: HIP may be gone */
+};
+extern _Atomic unsigned runtime_mode;
+
+/* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
+ * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
+ * other for ever. */
+void runtime_start(void);
+
+/* Asks for the exit handler to run before whatever HIP has registered so far. Called again after
+ * each first use of a part of HIP: exit handlers run last in, first out. */
+void runtime_register_exit(void);
+
+/* True after the exit handlers ran: what is still held is the operating system's to clean up. */
+static inline bool runtime_exiting(void) {
+    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
+}
+
+/* True in a child of fork. HIP does not survive a fork, and an interpreter that we started may have
+ * been busy in a thread that the child does not have. */
+extern bool runtime_forked;
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+struct options {
+#define OPTION(field, variable, default_value, meaning) const char *field;
+#include "options.def"
+#undef OPTION
+    bool cache_on, verbose_on;
+    long module_limit_count, stream_limit_count;
+    int device_number; /* -1: none asked for */
+};
+extern struct options options;
+
+void options_read(struct options *out);
+
+/* ---- messages ----------------------------------------------------------------------------- */
+
+/* A cause of failure that is explained once. */
+struct advice {
+    const char *text; /* printf format */
+    _Atomic bool given;
+};
+
+/* Prints stock's line, which tools look for, and then the advice if it was not given yet:
+ *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
+ *     mgpu_rt: ...
+ * The words are passed to advice->text. advice may be NULL. */
+void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
+
+/* Gives only the advice, once: for what works, but not as the program thinks. */
+void report_once(struct advice *advice, ...);
+
+/* One line on stderr, prefixed; only with MGPU_RT_VERBOSE. */
+void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* REPORT(expression, call, advice, words...): calls HIP as stock would, and reports a failure as
+ * stock would. */
+#define REPORT(expression, call, ...)                                                              \
+    do {                                                                                           \
+        const hipError_t error_ = (call);                                                          \
+        if (UNLIKELY(error_ != hipSuccess))                                                        \
+            report_failure(expression, error_, __VA_ARGS__);                                       \
+    } while (0)
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+enum cache { CACHE_MODULES, CACHE_FUNCTIONS, CACHE_STREAMS, CACHE_EVENTS, CACHE_COUNT };
+
+uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
+void stats_abi_call(enum abi_index function, uint64_t begin);
+void stats_hip_call(enum hip_index function, uint64_t nanoseconds);
+void stats_miss(enum cache cache);
+void stats_eviction(enum cache cache);
+/* A call that a cache did not serve and did not count as a miss: it is no hit either. */
+void stats_bypass(enum cache cache);
+
+#endif

@@ -1,0 +1,219 @@
+/* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize, mgpuStreamWaitEvent.
+ *
+ * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy the
+ * same; neither asks HIP. */
+#include "stream.h"
+#include "event.h"
+#include "mgpu_rt.h"
+#include "policy.h"
+#include "python.h"
+#include "registry.h"
+
+#include <stdlib.h>
+
+enum { QUERIES_PER_CREATE = 8 };
+
+struct handle_map stream_map;
+
+static struct advice destroyed_twice = {
+    .text = "stream %p was destroyed before; its handle may already serve somebody else"};
+static struct advice used_after_destroy = {.text = "stream %p is used after its mgpuStreamDestroy"};
+static struct advice kernel_fault = {
+    .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
+            "before it"};
+
+static bool change(struct stream *stream, int from, int to) {
+    return __atomic_compare_exchange_n(&stream->state, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+/* True if all work of a stream is done. Leaves the thread's last error as it was: a query of a busy
+ * stream sets it to hipErrorNotReady, which a program may read; HIP has no way to set it back to an
+ * earlier error, so with one pending the answer is a cautious no. */
+static bool is_done(struct stream *stream) {
+    if (hip.PeekAtLastError() != hipSuccess)
+        return false;
+    const hipError_t error = hip.StreamQuery((hipStream_t)stream->handle.key);
+    if (error != hipSuccess)
+        (void)hip.GetLastError();
+    return error == hipSuccess;
+}
+
+static struct stream *take_free(int device) {
+    for (struct stream *stream = handle_first(&stream_map); stream;
+         stream = (struct stream *)stream->handle.next)
+        if (stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
+            return stream;
+    return NULL;
+}
+
+/* A stream that was given back with work pending, whose work is done by now. */
+static struct stream *take_retired(int device) {
+    int queries = 0;
+    for (struct stream *stream = handle_first(&stream_map); stream && queries < QUERIES_PER_CREATE;
+         stream = (struct stream *)stream->handle.next) {
+        if (stream->device != device || !change(stream, STREAM_RETIRED, STREAM_LIVE))
+            continue;
+        queries++;
+        if (is_done(stream)) {
+            __atomic_store_n(&stream->busy, 0, __ATOMIC_RELEASE);
+            return stream;
+        }
+        change(stream, STREAM_LIVE, STREAM_RETIRED);
+    }
+    return NULL;
+}
+
+/* The entry of a handle that HIP has just returned. */
+static struct stream *enter(hipStream_t handle, int device, int state) {
+    pthread_mutex_lock(&registry_lock);
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (!stream && (stream = aligned_alloc(64, sizeof *stream))) {
+        *stream = (struct stream){.handle.key = handle, .state = STREAM_GONE};
+        handle_add(&stream_map, &stream->handle);
+    }
+    if (stream) {
+        stream->device = device;
+        stream->busy = 0;
+        __atomic_store_n(&stream->state, state, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&registry_lock);
+    return stream;
+}
+
+static hipStream_t create_new(struct thread *thread, int device) {
+    void *handle = NULL;
+    const hipError_t error = policy_get()->stream_create(device, &handle);
+    runtime_register_exit();
+    if (error != hipSuccess) {
+        report_failure("hipStreamCreate(&stream)", error, NULL);
+        return NULL;
+    }
+    struct stream *stream = enter(handle, device, STREAM_LIVE);
+    if (stream)
+        thread->stream = stream;
+    return handle;
+}
+
+static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, int device) {
+    if (thread->chosen) {
+        stats_bypass(CACHE_STREAMS);
+        return (hipStream_t)thread->chosen->handle.key;
+    }
+    if (!options.cache_on) {
+        hipStream_t handle = NULL;
+        stats_bypass(CACHE_STREAMS);
+        REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
+        return handle;
+    }
+    struct stream *stream = take_free(device);
+    if (!stream)
+        stream = take_retired(device);
+    if (stream) {
+        thread->stream = stream;
+        return (hipStream_t)stream->handle.key;
+    }
+    stats_miss(CACHE_STREAMS);
+    return create_new(thread, device);
+}
+
+hipStream_t impl_mgpuStreamCreate(void) {
+    struct thread *thread = thread_get();
+    struct stream *stream = thread->stream;
+    const int device = hip_current_device();
+    if (LIKELY(stream && stream->device == device && !thread->chosen &&
+               change(stream, STREAM_FREE, STREAM_LIVE)))
+        return (hipStream_t)stream->handle.key;
+    return create_slow(thread, device);
+}
+
+/* More idle streams than the limit: HIP gets one back. */
+static void trim(struct stream *stream) {
+    if (stream_count_idle() <= (size_t)options.stream_limit_count)
+        return;
+    if (!stream_retire((hipStream_t)stream->handle.key))
+        return;
+    stats_eviction(CACHE_STREAMS);
+    REPORT("hipStreamDestroy(stream)", policy_get()->stream_destroy((void *)stream->handle.key),
+           NULL);
+}
+
+void impl_mgpuStreamDestroy(hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+    if (UNLIKELY(!stream || stream->state == STREAM_GONE)) {
+        REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
+               handle ? &destroyed_twice : NULL, (void *)handle);
+        return;
+    }
+    if (UNLIKELY(stream->state == STREAM_BORROWED))
+        return;
+    const bool busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
+    if (UNLIKELY(!change(stream, STREAM_LIVE, busy ? STREAM_RETIRED : STREAM_FREE))) {
+        report_failure("hipStreamDestroy(stream)", hipErrorInvalidHandle, &destroyed_twice,
+                       (void *)handle);
+        return;
+    }
+    if (UNLIKELY(stream != thread->stream))
+        trim(stream);
+}
+
+void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
+    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+    if (LIKELY(stream)) {
+        if (UNLIKELY(stream->state != STREAM_LIVE && stream->state != STREAM_BORROWED))
+            report_once(&used_after_destroy, (void *)handle);
+        /* Before the wait: what another thread submits meanwhile marks it busy again. */
+        __atomic_store_n(&stream->busy, 0, __ATOMIC_RELEASE);
+    }
+    const hipError_t error = hip.StreamSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess)) {
+        if (stream)
+            __atomic_store_n(&stream->busy, 1, __ATOMIC_RELEASE);
+        report_failure(expression, error, &kernel_fault);
+    }
+}
+
+void impl_mgpuStreamSynchronize(hipStream_t stream) {
+    stream_synchronize(thread_get(), stream, "hipStreamSynchronize(stream)");
+}
+
+void impl_mgpuStreamWaitEvent(hipStream_t stream, hipEvent_t event) {
+    struct thread *thread = thread_get();
+    if (!event_usable(event, "hipStreamWaitEvent(stream, event, 0)") || !event_recorded(event))
+        return;
+    REPORT("hipStreamWaitEvent(stream, event, 0)", hip.StreamWaitEvent(stream, event, 0), NULL);
+    stream_submitted(thread, stream);
+}
+
+bool stream_any_busy(void) {
+    for (const struct stream *stream = handle_first(&stream_map); stream;
+         stream = (const struct stream *)stream->handle.next)
+        if (stream->state != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+size_t stream_count_idle(void) {
+    size_t count = 0;
+    for (const struct stream *stream = handle_first(&stream_map); stream;
+         stream = (const struct stream *)stream->handle.next)
+        count += stream->state == STREAM_FREE;
+    return count;
+}
+
+bool stream_retire(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    return stream && change(stream, STREAM_FREE, STREAM_GONE);
+}
+
+int mgpu_rt_use_stream(hipStream_t handle) {
+    runtime_start();
+    struct thread *thread = thread_get();
+    thread->chosen = NULL;
+    if (!handle)
+        return 0;
+    struct stream *known = stream_known(handle);
+    thread->chosen = known ? known : enter(handle, hip_current_device(), STREAM_BORROWED);
+    return thread->chosen ? 0 : -1;
+}

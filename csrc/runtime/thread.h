@@ -1,0 +1,62 @@
+/* What each thread keeps for itself, so that a hit shares no cache line with another thread. */
+#ifndef MGPU_RT_THREAD_H
+#define MGPU_RT_THREAD_H
+
+#include "runtime.h"
+
+enum { MODULE_SLOTS = 32, FUNCTION_SLOTS = 128, EVENT_SLOTS = 8 };
+
+struct module;
+struct function;
+struct stream;
+struct event;
+
+/* "At this address lay the image of this module", and how often this thread loaded and unloaded it.
+ * Only the owning thread writes, except under the registry's lock; all may read. */
+struct module_slot {
+    const void *image;
+    struct module *module;
+    hipModule_t handle;
+    uint64_t epoch; /* of the registry when the slot was filled */
+    uint64_t loads, unloads;
+};
+
+/* "This name in this module is this function." */
+struct function_slot {
+    hipModule_t module;
+    const char *name;
+    struct function *function;
+    struct module_slot
+        *holder; /* this thread's slot of the module; NULL: another thread holds it */
+    uint64_t epoch;
+};
+
+struct thread {
+    struct stream *stream;      /* the stream it used last */
+    struct stream *chosen;      /* mgpu_rt_use_stream */
+    struct module_slot *loaded; /* the slot that served its last load */
+    struct module_slot modules[MODULE_SLOTS];
+    struct function_slot functions[FUNCTION_SLOTS];
+    struct event *events[EVENT_SLOTS]; /* free for reuse */
+    unsigned event_count;
+    struct thread *next; /* all threads, under registry_lock */
+};
+
+/* NULL until the thread's first call. Initial-exec: one load, where the default model of a shared
+ * library calls __tls_get_addr (3 to 5 ns); 8 bytes fit into what the loader keeps spare for
+ * libraries that are opened later. */
+extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+
+struct thread *thread_new(void);
+
+/* The calling thread's block, made at its first call (about 7 KB; without memory for it the process
+ * aborts with a message, as libc does for thread-local variables). */
+static inline struct thread *thread_get(void) {
+    struct thread *thread = thread_self;
+    return LIKELY(thread != NULL) ? thread : thread_new();
+}
+
+/* All threads' blocks; the caller holds registry_lock. */
+extern struct thread *thread_list;
+
+#endif

@@ -1,0 +1,104 @@
+"""The mgpu* ABI as Python sees it, read from csrc/abi.def, which declares each function once.
+
+From here come the cffi declarations, the export map of the library and the table in README.md.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(
+    r"^MGPU_(?:FN\((?P<result>[^,]+), |VOID\()(?P<name>\w+), \((?P<params>.*?)\), "
+    r"\(.*\), (?P<first>\d+), (?P<last>\d+)\)$",
+    re.MULTILINE,
+)
+
+#: The types that the declarations use, for cffi.
+TYPES = """
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_and_strides[]; };
+struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
+struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
+"""
+
+#: What the library exports beyond the ABI (csrc/include/mgpu_rt.h).
+EXTENSIONS = """
+int mgpu_rt_use_stream(hipStream_t stream);
+int mgpu_rt_empty_cache(void);
+char *mgpu_rt_stats_json(void);
+const char *mgpu_rt_version(void);
+"""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of the ABI."""
+
+    name: str
+    result: str
+    params: str
+    first_llvm: int
+    last_llvm: int
+
+    @property
+    def prototype(self) -> str:
+        """The C declaration, without the semicolon."""
+        space = "" if self.result.endswith("*") else " "
+        return f"{self.result}{space}{self.name}({self.params})"
+
+
+def parse(text: str) -> list[Function]:
+    """Reads abi.def. Raises ValueError if a line of it is not understood."""
+    functions = [
+        Function(
+            match["name"],
+            match["result"] or "void",
+            match["params"],
+            int(match["first"]),
+            int(match["last"]),
+        )
+        for match in _LINE.finditer(text)
+    ]
+    expected = len(re.findall(r"^MGPU_(?:FN|VOID)\(", text, re.MULTILINE))
+    if len(functions) != expected:
+        raise ValueError(f"abi.def: {expected} lines, but {len(functions)} understood")
+    return functions
+
+
+def functions(definition: Path | None = None) -> list[Function]:
+    """The functions in the order of abi.def (by default the one of this checkout or package)."""
+    package = Path(__file__).resolve().parent
+    candidates = [package / "abi.def", package.parent / "csrc" / "abi.def"]
+    path = definition or next(path for path in candidates if path.exists())
+    return parse(path.read_text(encoding="utf-8"))
+
+
+def cdef(definition: Path | None = None) -> str:
+    """Declarations of everything that the library exports, for cffi's FFI.cdef."""
+    lines = [f"{function.prototype};" for function in functions(definition)]
+    return TYPES + "\n".join(lines) + EXTENSIONS
+
+
+def export_map(definition: Path | None = None) -> str:
+    """The linker's version script: these names and no others."""
+    names = "".join(f" {function.name};" for function in functions(definition))
+    return f"{{ global:{names} mgpu_rt_*; local: *; }};\n"
+
+
+def markdown() -> str:
+    """The ABI as a table for README.md."""
+    rows = [
+        f"| `{function.name}` | {function.first_llvm}–{function.last_llvm} "
+        f"| `{function.result} ({function.params})` |"
+        for function in functions()
+    ]
+    return "\n".join(["| function | LLVM | signature |", "|---|---|---|", *rows]) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,60 @@
+"""Builds the two halves with cffi: the C library, and the module that lets it call Python.
+
+`_host.abi3.so` is an API-mode cffi module of `extern "Python"` callbacks, one for each entry of
+`struct mgpu_policy` (csrc/runtime/policy.h). The library itself holds nothing of Python's: it finds
+`mgpu_rt.host` at its first miss. setup.py runs both through setuptools' compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cffi import FFI
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNTIME = ROOT / "csrc" / "runtime"
+
+CALLBACKS = {
+    "module_load": "int {}(const void *image, size_t size, int device, void **module)",
+    "module_unload": "int {}(void *module)",
+    "function_get": "int {}(void *module, const char *name, void **function)",
+    "stream_create": "int {}(int device, void **stream)",
+    "stream_destroy": "int {}(void *stream)",
+    "shutdown": "void {}(void)",
+}
+
+
+def policy_declarations() -> str:
+    """policy.h without its preprocessor lines and comments: cffi parses plain declarations."""
+    text = (RUNTIME / "policy.h").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def make_ffi() -> FFI:
+    """The cffi builder of mgpu_rt._host."""
+    ffi = FFI()
+    ffi.cdef(policy_declarations())
+    prototypes = [text.format(f"mgpu_{name}") for name, text in CALLBACKS.items()]
+    ffi.cdef('extern "Python" {\n' + "".join(f"{line};\n" for line in prototypes) + "}")
+    ffi.cdef(
+        "const struct mgpu_policy *mgpu_policy_table(void);\n"
+        "void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy);"
+    )
+    fields = "".join(f".{name} = mgpu_{name}, " for name in CALLBACKS)
+    ffi.set_source(
+        "mgpu_rt._host",
+        '#include "policy.h"\n'
+        + "".join(f"static {line};\n" for line in prototypes)
+        + "static const struct mgpu_policy *mgpu_policy_table(void) {\n"
+        f"    static const struct mgpu_policy table = {{{fields}}};\n"
+        "    return &table;\n}\n"
+        "static void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy) {\n"
+        "    ((void (*)(const struct mgpu_policy *))(uintptr_t)attach)(policy);\n}\n",
+        include_dirs=[str(RUNTIME)],
+    )
+    return ffi
+
+
+ffibuilder = make_ffi()

@@ -155,8 +155,9 @@ static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t 
     packet += index & (count - 1);
     struct softgpu_patience patience = {0};
     while ((atomic_load_explicit(&packet->header, memory_order_acquire) & 0xff) == INVALID)
-        if (!softgpu_queue_wait(queue, &patience))
+        if (!softgpu_queue_idle(queue, &patience))
             return NULL;
+    softgpu_queue_found(queue);
     return packet;
 }
 

@@ -1,7 +1,7 @@
 /* Queues: a ring in memory that HIP fills, and a thread for each that drains it, so that kernels of
  * different queues run side by side and may wait for each other, and copies beside them.
  *
- * HIP tells of new work by a store to the doorbell, which wakes nobody, so the thread polls. */
+ * The thread polls its ring for a while, then sleeps until the doorbell is rung. */
 #include "queue.h"
 
 #include <linux/futex.h>
@@ -15,8 +15,9 @@
 
 enum {
     SPIN_NS = 60 * 1000,
-    FIRST_SLEEP_NS = 20 * 1000,
-    LONGEST_SLEEP_NS = 1000 * 1000, /* what a launch after a long pause waits at worst */
+    FIRST_NAP_NS = 20 * 1000,
+    LAST_NAP_NS = 200 * 1000,     /* after this the doorbell is armed, which costs system calls */
+    LONGEST_NAP_NS = 2000 * 1000, /* where it cannot be: what a launch may have to wait */
     PAUSES_PER_LOOK = 24,
     JOIN_SECONDS = 10,
     TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short sleeps */
@@ -37,30 +38,60 @@ static void spin(void) {
     sched_yield();
 }
 
-static void sleep_longer(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience) {
     struct timespec timeout = {.tv_nsec = patience->sleep_ns};
     sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &timeout);
     patience->sleep_ns *= 2;
-    if (patience->sleep_ns > LONGEST_SLEEP_NS)
-        patience->sleep_ns = LONGEST_SLEEP_NS;
+    if (patience->sleep_ns > LONGEST_NAP_NS)
+        patience->sleep_ns = LONGEST_NAP_NS;
 }
 
-bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+/* Waits out a pause; false when the queue is to stop. */
+static bool may_run(struct softgpu_queue *queue) {
     uint32_t state;
     while ((state = atomic_load_explicit(&queue->state, memory_order_relaxed)) ==
            SOFTGPU_QUEUE_PAUSED)
         sleep_while(&queue->state, SOFTGPU_QUEUE_PAUSED, NULL);
-    if (state == SOFTGPU_QUEUE_STOPS)
-        return false;
-    if (patience->since == 0) {
-        *patience = (struct softgpu_patience){softgpu_now(), FIRST_SLEEP_NS};
-        return true;
-    }
-    if (softgpu_now() - patience->since < SPIN_NS)
+    return state != SOFTGPU_QUEUE_STOPS;
+}
+
+/* True while it is too early to sleep. The first call only looks at the clock. */
+static bool spun(struct softgpu_patience *patience) {
+    if (patience->since == 0)
+        *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};
+    else if (softgpu_now() - patience->since < SPIN_NS)
         spin();
     else
-        sleep_longer(queue, patience);
+        return false;
     return true;
+}
+
+bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+    if (!may_run(queue))
+        return false;
+    if (!spun(patience))
+        nap(queue, patience);
+    return true;
+}
+
+bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+    if (!may_run(queue))
+        return false;
+    if (spun(patience))
+        return true;
+    if (queue->doorbell.armed) {
+        softgpu_doorbell_sleep(&queue->doorbell);
+        softgpu_doorbell_disarm(&queue->doorbell);
+        *patience = (struct softgpu_patience){0};
+    } else if (patience->sleep_ns < LAST_NAP_NS || !softgpu_doorbell_arm(&queue->doorbell)) {
+        nap(queue, patience);
+    }
+    /* Else it is armed now: the caller looks once more, for what was rung just before. */
+    return true;
+}
+
+void softgpu_queue_found(struct softgpu_queue *queue) {
+    softgpu_doorbell_disarm(&queue->doorbell);
 }
 
 static void *drain_aql(void *argument) {
@@ -113,24 +144,28 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     if (type != HSA_QUEUE_COMPUTE_AQL && type != HSA_QUEUE_SDMA)
         return HSAKMT_STATUS_NOT_SUPPORTED;
     struct softgpu_queue *queue = calloc(1, sizeof *queue);
-    if (!queue)
+    if (!queue || !softgpu_doorbell_open(&queue->doorbell)) {
+        free(queue);
         return HSAKMT_STATUS_NO_MEMORY;
+    }
     queue->node = node;
     queue->ring = ring;
     queue->ring_bytes = ring_bytes;
     int error = type == HSA_QUEUE_SDMA ? start_sdma(queue, resource) : start_aql(queue, resource);
     if (error) {
+        softgpu_doorbell_close(&queue->doorbell);
         free(queue);
         return HSAKMT_STATUS_OUT_OF_RESOURCES;
     }
     resource->QueueId = (uintptr_t)queue;
-    resource->QueueDoorBell = (uintptr_t)&queue->doorbell;
+    resource->QueueDoorBell = (uintptr_t)queue->doorbell.bell;
     return HSAKMT_STATUS_SUCCESS;
 }
 
 static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state state) {
     atomic_store(&queue->state, state);
     wake(&queue->state);
+    softgpu_doorbell_kick(&queue->doorbell);
 }
 
 /* A kernel that is still running is given some time; one that never ends is left behind with its
@@ -151,6 +186,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
         pthread_detach(queue->thread);
         return HSAKMT_STATUS_SUCCESS;
     }
+    softgpu_doorbell_close(&queue->doorbell);
     free(queue);
     return HSAKMT_STATUS_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #ifndef SOFTGPU_QUEUE_H
 #define SOFTGPU_QUEUE_H
 
+#include "doorbell.h"
 #include "hsa_signal.h"
 #include "thunk.h"
 
@@ -18,7 +19,7 @@ struct softgpu_queue {
     uint32_t node;
     char *ring;
     uint64_t ring_bytes; /* a power of two */
-    uint64_t doorbell;   /* rung by a store, which wakes nobody */
+    struct softgpu_doorbell doorbell;
     _Atomic uint32_t state;
     pthread_t thread;
     /* AQL queues: */
@@ -37,10 +38,15 @@ struct softgpu_patience {
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again: at first by spinning, because what a host does
- * between two launches is short, then by sleeping longer each time, so that an idle queue costs
- * next to nothing. False when the queue is to stop. */
+/* Waits a little before the caller looks again at what another thread will change: at first by
+ * spinning, because most waits are short, then by sleeping longer each time. False when the queue
+ * is to stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
+
+/* The same for the next thing in the ring, of which the doorbell tells: in the end the thread
+ * sleeps until it is rung, and costs nothing. After it the caller must call softgpu_queue_found. */
+bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience);
+void softgpu_queue_found(struct softgpu_queue *queue);
 
 /* Do what the ring asks for until the queue is to stop. */
 void softgpu_drain_aql(struct softgpu_queue *queue);

@@ -212,8 +212,9 @@ static bool perform(struct softgpu_queue *queue, const uint32_t *words,
 static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint32_t *words) {
     struct softgpu_patience patience = {0};
     while (atomic_load_explicit(&queue->sdma_write_index, memory_order_acquire) == index)
-        if (!softgpu_queue_wait(queue, &patience))
+        if (!softgpu_queue_idle(queue, &patience))
             return 0;
+    softgpu_queue_found(queue);
     const char *ring = queue->ring;
     uint64_t mask = queue->ring_bytes - 1;
     memcpy(words, ring + (index & mask), 4);

@@ -1,0 +1,32 @@
+/* How a queue that is idle learns of new work without asking for it.
+ *
+ * HIP rings a doorbell by a plain store, for which memory has no wake-up. But the kernel can report
+ * the store: an armed doorbell is a write-protected page under userfaultfd, and the store that
+ * hits it waits, some microseconds, until the queue's thread has woken up and disarmed it. */
+#ifndef SOFTGPU_DOORBELL_H
+#define SOFTGPU_DOORBELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct softgpu_doorbell {
+    uint64_t *bell; /* a page of its own */
+    int faults;     /* userfaultfd, or -1 where the kernel has none for us */
+    int kick;       /* eventfd */
+    bool armed;
+};
+
+/* False if there is no memory or no file descriptor left. */
+bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell);
+void softgpu_doorbell_close(struct softgpu_doorbell *doorbell);
+/* From here on a store to the bell waits for disarm. False where that cannot be had: then the
+ * caller has to poll. */
+bool softgpu_doorbell_arm(struct softgpu_doorbell *doorbell);
+/* Lets the store that waits, and all later ones, through. Does nothing when not armed. */
+void softgpu_doorbell_disarm(struct softgpu_doorbell *doorbell);
+/* Sleeps until an armed bell is rung or kicked. */
+void softgpu_doorbell_sleep(struct softgpu_doorbell *doorbell);
+/* Ends a sleep, or the next one, from another thread. */
+void softgpu_doorbell_kick(struct softgpu_doorbell *doorbell);
+
+#endif

@@ -100,7 +100,7 @@ def _through_ctypes(path: str) -> dict[str, Callable[..., int]]:
 
 
 class Hip:
-    """The functions of HIP that the policy needs. Thread-safe; each returns hipError_t (0: success).
+    """The functions of HIP that the policy needs. Thread-safe; each returns hipError_t (0: good).
 
     `binding` says which way they go: "hip-python" or "ctypes".
     """

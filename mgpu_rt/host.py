@@ -108,8 +108,11 @@ def mgpu_stream_destroy(stream):
 
 @ffi.def_extern(onerror=_failed)
 def mgpu_shutdown():
-    """The process ends. An interpreter of our own is not finalised (other threads may be in it), but
-    what its finalising would do for the program is done: exit functions, and flushing."""
+    """The process ends.
+
+    An interpreter of our own is not finalised (other threads may be in it), but what its finalising
+    would do for the program is done: exit functions, and flushing.
+    """
     if policy.owned:
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
@@ -118,8 +121,11 @@ def mgpu_shutdown():
 
 
 def start(host: int, attach: int, owned: int) -> None:
-    """Called once by the C library: `host` is the address of its struct mgpu_host, `attach` of the
-    function that takes the table of callbacks; `owned` says that it has started this interpreter."""
+    """Called once by the C library.
+
+    `host` is the address of its struct mgpu_host, `attach` of the function that takes the table of
+    callbacks; `owned` says that it has started this interpreter.
+    """
     global policy
     runtime = Runtime(ffi.cast("struct mgpu_host *", host))
     policy = Policy(runtime, bool(owned))

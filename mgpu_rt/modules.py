@@ -42,9 +42,9 @@ class Module:
 class ModuleCache:
     """The loaded modules, and the decision which of them leave.
 
-    `load` and `unload` are HIP's (mgpu_rt.hip.Hip); `limit` is how many modules may stay loaded that
-    the program does not hold. Called from any thread; the GIL is all the locking it needs, since
-    every step between two calls of HIP is a single operation on a dict.
+    `load` and `unload` are HIP's (mgpu_rt.hip.Hip); `limit` is how many modules may stay loaded
+    that the program does not hold. Called from any thread; the GIL is all the locking it needs,
+    since every step between two calls of HIP is a single operation on a dict.
     """
 
     def __init__(

@@ -1,0 +1,35 @@
+# The stand-in for libamdhip64, for tests and benchmarks. From the repository's root:
+#     make -f tests/hipstub/build.mk
+# or included by another makefile, which then has the target `hipstub`.
+
+hipstub_dir := build/hipstub
+hipstub_sources := $(filter-out tests/hipstub/kernels.c,$(wildcard tests/hipstub/*.c))
+hipstub_objects := $(hipstub_sources:tests/hipstub/%.c=$(hipstub_dir)/%.o)
+hipstub_flags := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -fPIC \
+    -ftls-model=initial-exec
+
+.PHONY: hipstub
+# The directories 6 and 7 hold the stub under the names of newer releases.
+hipstub: $(hipstub_dir)/libamdhip64.so.5 $(hipstub_dir)/libamdhip64.so \
+    $(hipstub_dir)/6/libamdhip64.so.6 $(hipstub_dir)/7/libamdhip64.so.7 $(hipstub_dir)/kernels.so
+
+$(hipstub_dir)/%.o: tests/hipstub/%.c
+	@mkdir -p $(@D)
+	$(CC) $(hipstub_flags) -MMD -MP -c $< -o $@
+
+$(hipstub_dir)/libamdhip64.so.5: $(hipstub_objects) tests/hipstub/export.map
+	$(CC) -shared -Wl,-soname,libamdhip64.so.5 -Wl,--version-script=tests/hipstub/export.map \
+	    -Wl,-z,defs $(hipstub_objects) -pthread -ldl -o $@
+
+$(hipstub_dir)/libamdhip64.so: $(hipstub_dir)/libamdhip64.so.5
+	ln -sf libamdhip64.so.5 $@
+
+$(hipstub_dir)/6/libamdhip64.so.6 $(hipstub_dir)/7/libamdhip64.so.7: $(hipstub_dir)/libamdhip64.so.5
+	@mkdir -p $(@D)
+	ln -sf ../libamdhip64.so.5 $@
+
+# Finds the stub's functions in the process, whichever name it was loaded by.
+$(hipstub_dir)/kernels.so: $(hipstub_dir)/kernels.o
+	$(CC) -shared -Wl,-soname,kernels.so $< -o $@
+
+-include $(wildcard $(hipstub_dir)/*.d)

@@ -1,0 +1,14 @@
+/* What each HIP function does in record mode: emu_<name>, called with the stub's lock held. */
+#ifndef HIPSTUB_CALLS_H
+#define HIPSTUB_CALLS_H
+
+#include "hip_types.h"
+
+#define HIP_CALL(name, params, args, fast) hipError_t emu_##name params;
+#include "functions.def"
+#undef HIP_CALL
+
+/* The calling thread's device. */
+int current_device(void);
+
+#endif

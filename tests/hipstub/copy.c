@@ -1,0 +1,124 @@
+/* Copies and fills. Device and pinned memory is read and written when the stream comes to the
+ * operation, so a missing wait shows as a wrong byte; only the bytes of a copy from pageable memory
+ * are taken at the call, as HIP's staging does, since the caller may reuse them. */
+#include "calls.h"
+#include "memory.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct copy {
+    struct operation operation;
+    void *to;
+    const void *from;
+    size_t bytes;
+    void *staged; /* owned; NULL if `from` is read late */
+};
+
+struct fill {
+    struct operation operation;
+    void *to;
+    unsigned value;
+    unsigned width;
+    size_t count;
+};
+
+static void run_copy(struct operation *operation) {
+    struct copy *copy = (struct copy *)operation;
+    memmove(copy->to, copy->from, copy->bytes);
+    free(copy->staged);
+}
+
+static void run_fill(struct operation *operation) {
+    struct fill *fill = (struct fill *)operation;
+    char *to = fill->to;
+    for (size_t i = 0; i < fill->count; ++i, to += fill->width)
+        memcpy(to, &fill->value, fill->width); /* the low bytes */
+}
+
+hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
+                              hipStream_t stream) {
+    (void)kind; /* AMD's goes by the addresses, too */
+    struct ihipStream_t *found = stream_of("hipMemcpyAsync", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    if (bytes == 0)
+        return hipSuccess;
+    if (to == NULL || from == NULL)
+        return hipErrorInvalidValue;
+    int from_known = memory_check("hipMemcpyAsync", from, bytes);
+    if (memory_check("hipMemcpyAsync", to, bytes) < 0 || from_known < 0)
+        return hipErrorInvalidValue;
+    struct copy *copy = calloc(1, sizeof *copy);
+    copy->operation.work = run_copy;
+    copy->operation.delayed = true;
+    copy->to = to;
+    copy->from = from;
+    copy->bytes = bytes;
+    if (from_known == 0) {
+        copy->staged = malloc(bytes);
+        copy->from = memcpy(copy->staged, from, bytes);
+    }
+    stream_submit(found, &copy->operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
+    hipError_t error = emu_hipMemcpyAsync(to, from, bytes, kind, NULL);
+    if (error == hipSuccess)
+        stream_wait(stream_null(), stream_null()->submitted);
+    return error;
+}
+
+static hipError_t fill(const char *function, void *to, unsigned value, unsigned width, size_t count,
+                       hipStream_t stream) {
+    struct ihipStream_t *found = stream_of(function, stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    if (count == 0)
+        return hipSuccess;
+    if (memory_check(function, to, count * width) <= 0)
+        return hipErrorInvalidValue;
+    struct fill *fill = calloc(1, sizeof *fill);
+    fill->operation.work = run_fill;
+    fill->operation.delayed = true;
+    fill->to = to;
+    fill->value = value;
+    fill->width = width;
+    fill->count = count;
+    stream_submit(found, &fill->operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipMemset(void *to, int value, size_t bytes) {
+    return fill("hipMemset", to, (unsigned)value, 1, bytes, NULL);
+}
+
+hipError_t emu_hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream) {
+    return fill("hipMemsetAsync", to, (unsigned)value, 1, bytes, stream);
+}
+
+hipError_t emu_hipMemsetD32(void *to, int value, size_t count) {
+    return fill("hipMemsetD32", to, (unsigned)value, 4, count, NULL);
+}
+
+hipError_t emu_hipMemsetD16(void *to, unsigned short value, size_t count) {
+    return fill("hipMemsetD16", to, value, 2, count, NULL);
+}
+
+hipError_t emu_hipMemsetD8(void *to, unsigned char value, size_t count) {
+    return fill("hipMemsetD8", to, value, 1, count, NULL);
+}
+
+hipError_t emu_hipMemsetD32Async(void *to, int value, size_t count, hipStream_t stream) {
+    return fill("hipMemsetD32Async", to, (unsigned)value, 4, count, stream);
+}
+
+hipError_t emu_hipMemsetD16Async(void *to, unsigned short value, size_t count, hipStream_t stream) {
+    return fill("hipMemsetD16Async", to, value, 2, count, stream);
+}
+
+hipError_t emu_hipMemsetD8Async(void *to, unsigned char value, size_t count, hipStream_t stream) {
+    return fill("hipMemsetD8Async", to, value, 1, count, stream);
+}

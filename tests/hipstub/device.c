@@ -1,0 +1,84 @@
+#include "calls.h"
+#include "mode.h"
+
+static _Thread_local int device_of_thread;
+
+int current_device(void) {
+    return device_of_thread;
+}
+
+hipError_t emu_hipInit(unsigned flags) {
+    (void)flags;
+    return hipSuccess;
+}
+
+hipError_t emu_hipGetDeviceCount(int *count) {
+    if (count == NULL)
+        return hipErrorInvalidValue;
+    *count = stub_devices;
+    return stub_devices > 0 ? hipSuccess : hipErrorNoDevice;
+}
+
+hipError_t emu_hipGetDevice(int *device) {
+    if (device == NULL)
+        return hipErrorInvalidValue;
+    *device = device_of_thread;
+    return hipSuccess;
+}
+
+hipError_t emu_hipSetDevice(int device) {
+    if (device < 0 || device >= stub_devices)
+        return hipErrorInvalidDevice;
+    device_of_thread = device;
+    return hipSuccess;
+}
+
+hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
+    if (value == NULL)
+        return hipErrorInvalidValue;
+    if (device < 0 || device >= stub_devices)
+        return hipErrorInvalidDevice;
+    switch (attribute) {
+    case hipDeviceAttributeCanMapHostMemory:
+    case hipDeviceAttributeConcurrentKernels:
+    case hipDeviceAttributeCooperativeLaunch:
+        *value = 1;
+        return hipSuccess;
+    case hipDeviceAttributeClockRate:
+        *value = 1700000;
+        return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMajor:
+        *value = 9;
+        return hipSuccess;
+    case hipDeviceAttributeMaxBlockDimX:
+    case hipDeviceAttributeMaxThreadsPerBlock:
+        *value = 1024;
+        return hipSuccess;
+    case hipDeviceAttributeMaxGridDimX:
+        *value = 0x7fffffff;
+        return hipSuccess;
+    case hipDeviceAttributeMultiprocessorCount:
+        *value = 2;
+        return hipSuccess;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock:
+        *value = 65536;
+        return hipSuccess;
+    case hipDeviceAttributeWarpSize:
+        *value = 64;
+        return hipSuccess;
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
+/* Those of Debian 12's libamdhip64. */
+hipError_t emu_hipRuntimeGetVersion(int *version) {
+    if (version == NULL)
+        return hipErrorInvalidValue;
+    *version = 50221153;
+    return hipSuccess;
+}
+
+hipError_t emu_hipDriverGetVersion(int *version) {
+    return emu_hipRuntimeGetVersion(version);
+}

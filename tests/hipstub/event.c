@@ -1,0 +1,103 @@
+#include "calls.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+struct mark {
+    struct operation operation;
+    struct ihipEvent_t *event;
+};
+
+static void note_time(struct operation *operation) {
+    struct mark *mark = (struct mark *)operation;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    mark->event->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool event_done(const struct ihipEvent_t *event) {
+    return event->stream == NULL || stream_done(event->stream, event->ticket);
+}
+
+hipError_t emu_hipEventCreate(hipEvent_t *event) {
+    return emu_hipEventCreateWithFlags(event, 0);
+}
+
+hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
+    const unsigned known = hipEventBlockingSync | hipEventDisableTiming | 4u /* interprocess */ |
+                           0x40000000u | 0x80000000u /* release to device, to system */;
+    if (event == NULL || (flags & ~known) != 0)
+        return hipErrorInvalidValue;
+    *event = object_new(EVENT, sizeof **event);
+    (*event)->flags = flags;
+    return hipSuccess;
+}
+
+hipError_t emu_hipEventDestroy(hipEvent_t event) {
+    if (!object_check("hipEventDestroy", EVENT, event))
+        return hipErrorInvalidHandle;
+    object_kill(&event->object);
+    return hipSuccess;
+}
+
+hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
+    if (!object_check("hipEventRecord", EVENT, event))
+        return hipErrorInvalidHandle;
+    struct ihipStream_t *found = stream_of("hipEventRecord", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    struct mark *mark = calloc(1, sizeof *mark);
+    mark->operation.work = note_time;
+    mark->event = event;
+    event->stream = found;
+    /* Known before the operation runs: the caller's thread may do it inside stream_submit. */
+    event->ticket = found->submitted + 1;
+    stream_submit(found, &mark->operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipEventSynchronize(hipEvent_t event) {
+    if (!object_check("hipEventSynchronize", EVENT, event))
+        return hipErrorInvalidHandle;
+    if (event->stream != NULL)
+        stream_wait(event->stream, event->ticket);
+    return hipSuccess;
+}
+
+hipError_t emu_hipEventQuery(hipEvent_t event) {
+    if (!object_check("hipEventQuery", EVENT, event))
+        return hipErrorInvalidHandle;
+    return event_done(event) ? hipSuccess : hipErrorNotReady;
+}
+
+hipError_t emu_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
+    if (!object_check("hipStreamWaitEvent", EVENT, event))
+        return hipErrorInvalidHandle;
+    struct ihipStream_t *found = stream_of("hipStreamWaitEvent", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    if (flags != 0)
+        return hipErrorInvalidValue;
+    if (event_done(event))
+        return hipSuccess;
+    struct operation *operation = calloc(1, sizeof *operation);
+    operation_wait(operation, event->stream, event->ticket);
+    stream_submit(found, operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop) {
+    if (milliseconds == NULL)
+        return hipErrorInvalidValue;
+    if (!object_check("hipEventElapsedTime", EVENT, start) ||
+        !object_check("hipEventElapsedTime", EVENT, stop))
+        return hipErrorInvalidHandle;
+    if (((start->flags | stop->flags) & hipEventDisableTiming) != 0 || start->stream == NULL ||
+        stop->stream == NULL)
+        return hipErrorInvalidHandle;
+    if (!event_done(start) || !event_done(stop))
+        return hipErrorNotReady;
+    *milliseconds = (float)((double)(int64_t)(stop->time_ns - start->time_ns) / 1e6);
+    return hipSuccess;
+}

@@ -1,0 +1,73 @@
+/* A stand-in for libamdhip64: what a test says to it, beyond HIP's own functions.
+ *
+ * Environment, read once when the library is loaded:
+ *
+ *   HIPSTUB_MODE      fast (default): every function returns at once, with unique handles, no locks
+ *                     and no counts: for benchmarks. Device memory is an address and nothing else.
+ *                     record: HIP emulated on host memory, every call recorded and checked.
+ *   HIPSTUB_LOG       a path: the record as JSON, written when the process ends (%p is its id).
+ *   HIPSTUB_FAULT     hipMalloc:3:2,hipFree:*:1  the third hipMalloc answers 2, every hipFree 1.
+ *   HIPSTUB_DELAY     hipModuleLoadData:2000,hipFree:50  microseconds before the call's work.
+ *   HIPSTUB_ASYNC     500 or 500,0,2000  streams run on threads of their own, each operation that
+ *                     many microseconds late; several numbers: one a stream, in order of creation
+ *                     (the null stream first), repeated.
+ *   HIPSTUB_DEVICES   number of devices, 1.
+ *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
+ *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
+ * module load to give kernels a body. HIPSTUB_TEARDOWN  1: a call after the library's own exit
+ * handler aborts, as HIP's statics are gone by then.
+ *
+ * FAULT, DELAY, ASYNC, LOG and KERNELS each choose record mode by themselves.
+ *
+ * Differences from AMD's HIP on purpose, each the harsher choice: handles and device addresses do
+ * not come back after they were destroyed or freed; a use after that is an error and counted as
+ * misuse; new device memory holds 0xA5, freed memory 0xDB; an error stays in the thread's last
+ * error until it is read; a device-to-host copy never blocks the caller.
+ *
+ * All functions below may be called from any thread and answer in record mode only. */
+#ifndef HIPSTUB_H
+#define HIPSTUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 1 in record mode, 0 in fast mode. */
+int hipstub_recording(void);
+
+/* Number of calls of one function, by its name, since the start or the last reset. */
+uint64_t hipstub_count(const char *function);
+
+/* Number of all calls. */
+uint64_t hipstub_calls(void);
+
+/* Number of uses of dead or unknown handles and freed memory since the start or the last reset. */
+uint64_t hipstub_misuse(void);
+
+/* Number of live things: "streams", "events", "modules", "allocations", "bytes" of device memory,
+ * "registrations"; -1 for another word. */
+int64_t hipstub_live(const char *what);
+
+/* Number of operations submitted to a stream (NULL: the null stream) and not done yet. */
+uint64_t hipstub_pending(void *stream);
+
+/* Forgets counts, record and misuse; counts for faults start anew. Handles live on. */
+void hipstub_reset(void);
+
+/* The record as JSON, as HIPSTUB_LOG has it. The caller frees it with free(). */
+char *hipstub_json(void);
+
+/* As HIPSTUB_FAULT and HIPSTUB_DELAY, from now on; "" ends them. 0, or -1 for a wrong text. */
+int hipstub_set_fault(const char *text);
+int hipstub_set_delay(const char *text);
+
+/* Gives every kernel of that name a body. params is as hipModuleLaunchKernel got it, but points to
+ * copies of `count` arguments of the given sizes in bytes, made at the launch. The body runs when
+ * the stream comes to it, on the stream's thread if HIPSTUB_ASYNC is set. */
+void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
+                        unsigned count);
+
+/* Inside a body: the grid and block sizes, x y z each, and the launched module's global. */
+void hipstub_launch_size(unsigned size[6]);
+void *hipstub_global(const char *name);
+
+#endif

@@ -1,0 +1,129 @@
+#include "kernel.h"
+
+#include "calls.h"
+#include "hipstub.h"
+#include "log.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 1024, MOST_SHARED_BYTES = 65536 };
+
+struct body {
+    char *name;
+    void (*function)(void **params);
+    size_t *sizes;
+    unsigned count;
+    struct body *next;
+};
+
+struct launch {
+    struct operation operation;
+    const struct body *body;
+    hipModule_t module;
+    unsigned size[6];
+    void **params; /* to copies of the arguments, which follow it in the same block */
+};
+
+static struct body *bodies;
+static _Thread_local const struct launch *current;
+
+void hipstub_set_kernel(const char *name, void (*function)(void **params), const size_t *sizes,
+                        unsigned count) {
+    struct body *body = malloc(sizeof *body);
+    *body = (struct body){.name = strdup(name), .function = function, .count = count};
+    body->sizes = malloc((count + 1) * sizeof *sizes);
+    if (count != 0)
+        memcpy(body->sizes, sizes, count * sizeof *sizes);
+    stub_lock();
+    body->next = bodies; /* the newest of a name counts; launches may still hold an older one */
+    bodies = body;
+    stub_unlock();
+}
+
+void hipstub_launch_size(unsigned size[6]) {
+    memcpy(size, current->size, sizeof current->size);
+}
+
+void *hipstub_global(const char *name) {
+    stub_lock();
+    struct global *global = module_global(current->module, name);
+    stub_unlock();
+    return global == NULL ? NULL : global->address;
+}
+
+static void run_body(struct operation *operation) {
+    struct launch *launch = (struct launch *)operation;
+    if (launch->body != NULL) {
+        current = launch;
+        launch->body->function(launch->params);
+        current = NULL;
+    }
+    free(launch->params);
+}
+
+static const struct body *body_of(const char *name) {
+    const struct body *body = bodies;
+    while (body != NULL && strcmp(body->name, name) != 0)
+        body = body->next;
+    return body;
+}
+
+/* Copies the arguments: the caller's are gone when it returns, the stream may come to them later.
+ */
+static void **copy_params(const struct body *body, void **params) {
+    size_t bytes = body->count * sizeof(void *);
+    for (unsigned i = 0; i < body->count; ++i)
+        bytes += (body->sizes[i] + 15) & ~(size_t)15;
+    void **copies = malloc(bytes + 16);
+    unsigned char *at = (unsigned char *)(copies + ((body->count + 1) & ~1u));
+    for (unsigned i = 0; i < body->count; ++i) {
+        copies[i] = memcpy(at, params[i], body->sizes[i]);
+        at += (body->sizes[i] + 15) & ~(size_t)15;
+    }
+    return copies;
+}
+
+hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
+                                     unsigned grid_z, unsigned block_x, unsigned block_y,
+                                     unsigned block_z, unsigned shared_bytes, hipStream_t stream,
+                                     void **params, void **extra) {
+    (void)extra;
+    if (function == NULL)
+        return hipErrorInvalidImage; /* as AMD's 5.2.3 */
+    if (!object_check("hipModuleLaunchKernel", FUNCTION, function))
+        return hipErrorInvalidHandle;
+    struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    if (grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 || block_z == 0)
+        return hipErrorInvalidValue;
+    if ((uint64_t)block_x * block_y * block_z > MOST_THREADS)
+        return hipErrorInvalidConfiguration;
+    if (shared_bytes > MOST_SHARED_BYTES)
+        return hipErrorOutOfMemory;
+
+    struct launch *launch = calloc(1, sizeof *launch);
+    launch->operation.work = run_body;
+    launch->operation.delayed = true;
+    launch->module = function->module;
+    const unsigned size[6] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
+    memcpy(launch->size, size, sizeof size);
+    launch->body = body_of(function->name);
+    if (launch->body != NULL && (launch->body->count == 0 || params != NULL))
+        launch->params = copy_params(launch->body, params);
+    else
+        launch->body = NULL;
+    stream_submit(found, &launch->operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x,
+                                                unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                                unsigned block_y, unsigned block_z,
+                                                unsigned shared_bytes, hipStream_t stream,
+                                                void **params) {
+    return emu_hipModuleLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                     shared_bytes, stream, params, NULL);
+}

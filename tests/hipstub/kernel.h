@@ -1,0 +1,11 @@
+/* Launches, and the bodies that tests give to kernels. */
+#ifndef HIPSTUB_KERNEL_H
+#define HIPSTUB_KERNEL_H
+
+#include "objects.h"
+
+/* A module's global of that name, made at the first request; NULL if the image has none. Needs the
+ * lock. Lives as long as the process. */
+struct global *module_global(hipModule_t module, const char *name);
+
+#endif

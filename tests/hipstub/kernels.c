@@ -1,0 +1,60 @@
+/* Bodies for the kernels of bench/programs, for HIPSTUB_KERNELS: with them the programs print the
+ * right results over the stub. One body call does the work of the whole grid. */
+#include "hipstub.h"
+
+/* The functions of the stub that the process has loaded. */
+#pragma weak hipstub_set_kernel
+#pragma weak hipstub_launch_size
+#pragma weak hipstub_global
+
+/* How MLIR passes memref<?xf32>: allocated, aligned, offset, size, stride. */
+enum { MEMREF = 5, ALIGNED = 1, OFFSET = 2 };
+
+static float *floats(void **params, unsigned first) {
+    return *(float **)params[first + ALIGNED] + *(int64_t *)params[first + OFFSET];
+}
+
+static int32_t *integers(void **params, unsigned first) {
+    return *(int32_t **)params[first + ALIGNED] + *(int64_t *)params[first + OFFSET];
+}
+
+/* increment(data, count) */
+static void increment(void **params) {
+    float *data = floats(params, 0);
+    for (int64_t i = 0; i < *(int64_t *)params[MEMREF]; ++i)
+        data[i] += 1.0f;
+}
+
+/* vecadd(a, b, c, count) */
+static void vecadd(void **params) {
+    const float *a = floats(params, 0), *b = floats(params, MEMREF);
+    float *c = floats(params, 2 * MEMREF);
+    for (int64_t i = 0; i < *(int64_t *)params[3 * MEMREF]; ++i)
+        c[i] = a[i] + b[i];
+}
+
+/* add(data, amount), one block */
+static void add(void **params) {
+    unsigned size[6];
+    hipstub_launch_size(size);
+    float *data = floats(params, 0);
+    for (unsigned i = 0; i < size[3]; ++i)
+        data[i] += *(float *)params[MEMREF];
+}
+
+/* count(out): its launches, in a global of the module */
+static void count(void **params) {
+    *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
+}
+
+void hipstub_kernels(void);
+void hipstub_kernels(void) {
+    size_t words[3 * MEMREF + 1];
+    for (unsigned i = 0; i < 3 * MEMREF + 1; ++i)
+        words[i] = sizeof(int64_t);
+    hipstub_set_kernel("increment", increment, words, MEMREF + 1);
+    hipstub_set_kernel("vecadd", vecadd, words, 3 * MEMREF + 1);
+    hipstub_set_kernel("count", count, words, MEMREF);
+    words[MEMREF] = sizeof(float);
+    hipstub_set_kernel("add", add, words, MEMREF + 1);
+}

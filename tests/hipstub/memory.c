@@ -1,0 +1,253 @@
+#include "memory.h"
+
+#include "calls.h"
+#include "log.h"
+#include "mode.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
+
+/* Freed blocks keep their addresses until so many bytes lie idle; then the oldest go back. */
+static const size_t most_idle_bytes = (size_t)256 << 20;
+
+static struct block *blocks; /* in order of creation; a test has few */
+static size_t block_count, block_capacity;
+static size_t device_bytes, idle_bytes;
+
+static void add(void *address, size_t bytes, enum memory_kind kind, unsigned flags) {
+    if (block_count == block_capacity) {
+        block_capacity = block_capacity == 0 ? 64 : 2 * block_capacity;
+        blocks = realloc(blocks, block_capacity * sizeof *blocks);
+    }
+    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags};
+}
+
+static void forget(struct block *block) {
+    memmove(block, block + 1, (size_t)(blocks + block_count-- - (block + 1)) * sizeof *block);
+}
+
+static struct block *find(const void *address) {
+    const char *at = address;
+    for (size_t i = block_count; i-- > 0;)
+        if (at >= blocks[i].address && at < blocks[i].address + blocks[i].bytes)
+            return &blocks[i];
+    return NULL;
+}
+
+const struct block *memory_find(const void *address) {
+    return find(address);
+}
+
+int memory_check(const char *function, const void *address, size_t bytes) {
+    const struct block *block = find(address);
+    if (block == NULL)
+        return 0;
+    if (block->kind == MEMORY_FREED)
+        stub_misuse("%s: %p was freed", function, address);
+    else if ((const char *)address + bytes <= block->address + block->bytes)
+        return 1;
+    else if (block->kind != MEMORY_REGISTERED)
+        stub_misuse("%s: %zu bytes at %p run past the end of a block", function, bytes, address);
+    else
+        return 0;
+    return -1;
+}
+
+static int64_t count_kinds(enum memory_kind kind, enum memory_kind other) {
+    int64_t count = 0;
+    for (size_t i = 0; i < block_count; ++i)
+        count += blocks[i].kind == kind || blocks[i].kind == other;
+    return count;
+}
+
+int64_t memory_live_blocks(void) {
+    return count_kinds(MEMORY_DEVICE, MEMORY_MANAGED);
+}
+int64_t memory_live_bytes(void) {
+    return (int64_t)device_bytes;
+}
+int64_t memory_live_registrations(void) {
+    return count_kinds(MEMORY_REGISTERED, MEMORY_REGISTERED);
+}
+
+static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {
+    if (address == NULL)
+        return hipErrorInvalidValue;
+    if (bytes == 0) {
+        *address = NULL;
+        return kind == MEMORY_MANAGED ? hipErrorInvalidValue : hipSuccess;
+    }
+    size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (kind != MEMORY_PINNED && (bytes > stub_memory || device_bytes + bytes > stub_memory))
+        return hipErrorOutOfMemory;
+    void *memory = aligned_alloc(ALIGNMENT, rounded);
+    if (memory == NULL)
+        return hipErrorOutOfMemory;
+    memset(memory, NEW_BYTE, rounded);
+    if (kind != MEMORY_PINNED)
+        device_bytes += bytes;
+    add(memory, bytes, kind, flags);
+    *address = memory;
+    return hipSuccess;
+}
+
+static void drop_idle(void) {
+    for (size_t i = 0; i < block_count && idle_bytes > most_idle_bytes;) {
+        if (blocks[i].kind != MEMORY_FREED) {
+            ++i;
+            continue;
+        }
+        idle_bytes -= blocks[i].bytes;
+        free(blocks[i].address);
+        forget(&blocks[i]);
+    }
+}
+
+/* Makes a block unusable and visibly so; it stays known, to tell a use after free. */
+static void retire(struct block *block) {
+    memset(block->address, FREED_BYTE, block->bytes);
+    if (block->kind != MEMORY_PINNED)
+        device_bytes -= block->bytes;
+    block->kind = MEMORY_FREED;
+    idle_bytes += block->bytes;
+    drop_idle();
+}
+
+/* The block that begins there and is of one of two kinds; a misuse is counted otherwise. */
+static struct block *releasable(const char *function, const void *address, enum memory_kind kind,
+                                enum memory_kind other) {
+    struct block *block = find(address);
+    if (block != NULL && block->address == (const char *)address &&
+        (block->kind == kind || block->kind == other))
+        return block;
+    if (block != NULL && block->kind == MEMORY_FREED)
+        stub_misuse("%s: %p was freed before", function, address);
+    else
+        stub_misuse("%s: %p is no block's address", function, address);
+    return NULL;
+}
+
+hipError_t emu_hipMalloc(void **address, size_t bytes) {
+    return allocate(address, bytes, MEMORY_DEVICE, 0);
+}
+
+hipError_t emu_hipMallocManaged(void **address, size_t bytes, unsigned flags) {
+    if (flags != 1 && flags != 2) /* attached globally or to the host */
+        return hipErrorInvalidValue;
+    return allocate(address, bytes, MEMORY_MANAGED, flags);
+}
+
+hipError_t emu_hipHostMalloc(void **address, size_t bytes, unsigned flags) {
+    return allocate(address, bytes, MEMORY_PINNED, flags);
+}
+
+hipError_t emu_hipFree(void *address) {
+    if (address == NULL)
+        return hipSuccess;
+    if (releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED) == NULL)
+        return hipErrorInvalidValue;
+    stream_wait_all(false); /* as AMD's does; the lock was free meanwhile, so look again */
+    struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
+    if (block == NULL)
+        return hipErrorInvalidValue;
+    retire(block);
+    return hipSuccess;
+}
+
+hipError_t emu_hipHostFree(void *address) {
+    if (address == NULL)
+        return hipSuccess;
+    struct block *block = releasable("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED);
+    if (block == NULL)
+        return hipErrorInvalidValue;
+    retire(block);
+    return hipSuccess;
+}
+
+hipError_t emu_hipMallocAsync(void **address, size_t bytes, hipStream_t stream) {
+    if (bytes == 0 || stream_of("hipMallocAsync", stream) == NULL)
+        return hipErrorInvalidValue;
+    return allocate(address, bytes, MEMORY_DEVICE, 0);
+}
+
+struct late_free {
+    struct operation operation;
+    void *address;
+};
+
+static void free_late(struct operation *operation) {
+    stub_lock();
+    struct block *block = find(((struct late_free *)operation)->address);
+    if (block != NULL && block->kind == MEMORY_DEVICE)
+        retire(block);
+    stub_unlock();
+}
+
+hipError_t emu_hipFreeAsync(void *address, hipStream_t stream) {
+    struct ihipStream_t *found = stream_of("hipFreeAsync", stream);
+    if (address == NULL || found == NULL ||
+        releasable("hipFreeAsync", address, MEMORY_DEVICE, MEMORY_DEVICE) == NULL)
+        return hipErrorInvalidValue;
+    struct late_free *late = calloc(1, sizeof *late);
+    late->operation.work = free_late;
+    late->address = address;
+    stream_submit(found, &late->operation);
+    return hipSuccess;
+}
+
+hipError_t emu_hipMemGetInfo(size_t *available, size_t *total) {
+    if (available == NULL || total == NULL)
+        return hipErrorInvalidValue;
+    *available = stub_memory - device_bytes;
+    *total = stub_memory;
+    return hipSuccess;
+}
+
+hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
+    if (address == NULL || bytes == 0)
+        return hipErrorInvalidValue;
+    const char *from = address, *to = from + bytes;
+    for (size_t i = 0; i < block_count; ++i)
+        if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&
+            blocks[i].address < to)
+            return hipErrorHostMemoryAlreadyRegistered;
+    add(address, bytes, MEMORY_REGISTERED, flags);
+    return hipSuccess;
+}
+
+hipError_t emu_hipHostUnregister(void *address) {
+    struct block *block = find(address);
+    if (block == NULL || block->kind != MEMORY_REGISTERED || block->address != address)
+        return hipErrorHostMemoryNotRegistered;
+    forget(block);
+    return hipSuccess;
+}
+
+hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags) {
+    (void)flags;
+    const struct block *block = find(host);
+    if (device == NULL || block == NULL || block->kind == MEMORY_DEVICE ||
+        block->kind == MEMORY_FREED)
+        return hipErrorInvalidValue;
+    *device = host;
+    return hipSuccess;
+}
+
+hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *address) {
+    const struct block *block = find(address);
+    if (attributes == NULL || block == NULL || block->kind == MEMORY_FREED)
+        return hipErrorInvalidValue;
+    bool device_only = block->kind == MEMORY_DEVICE;
+    *attributes = (hipPointerAttribute_t){
+        .memory_type = device_only || block->kind == MEMORY_MANAGED,
+        .device = block->device,
+        .device_pointer = (void *)(uintptr_t)address,
+        .host_pointer = device_only ? NULL : (void *)(uintptr_t)address,
+        .is_managed = block->kind == MEMORY_MANAGED,
+        .allocation_flags = block->flags,
+    };
+    return hipSuccess;
+}

@@ -1,0 +1,38 @@
+/* The memory that the stub knows: device blocks, pinned host blocks, registered host ranges. All of
+ * it is the host's. Everything needs the stub's lock. */
+#ifndef HIPSTUB_MEMORY_H
+#define HIPSTUB_MEMORY_H
+
+#include "hip_types.h"
+
+#include <stdbool.h>
+
+enum memory_kind {
+    MEMORY_DEVICE,
+    MEMORY_MANAGED,
+    MEMORY_PINNED,
+    MEMORY_REGISTERED,
+    MEMORY_FREED, /* was a device block */
+    MEMORY_UNKNOWN,
+};
+
+struct block {
+    char *address;
+    size_t bytes;
+    enum memory_kind kind;
+    int device;
+    unsigned flags;
+};
+
+/* The block that an address lies in, NULL if it lies in none. */
+const struct block *memory_find(const void *address);
+
+/* Whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed or past
+ * the end of its block, counted as misuse of `function`. */
+int memory_check(const char *function, const void *address, size_t bytes);
+
+int64_t memory_live_blocks(void);
+int64_t memory_live_bytes(void);
+int64_t memory_live_registrations(void);
+
+#endif

@@ -1,0 +1,104 @@
+#include "mode.h"
+
+#include "faults.h"
+#include "hipstub.h"
+#include "log.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool stub_fast = true;
+bool stub_torn_down;
+int stub_devices = 1;
+size_t stub_memory = (size_t)1 << 30;
+
+static int *delays;
+static unsigned delay_count;
+static const char *log_path;
+static const char *kernels_path;
+
+static void read_delays(const char *text) {
+    while (text != NULL && *text != '\0') {
+        delays = realloc(delays, (delay_count + 1) * sizeof *delays);
+        delays[delay_count++] = atoi(text);
+        text = strchr(text, ',');
+        if (text != NULL)
+            ++text;
+    }
+}
+
+int stub_async_delay(unsigned nth) {
+    return delay_count == 0 ? -1 : delays[nth % delay_count];
+}
+
+static void tear_down(void) {
+    stub_torn_down = true;
+    stub_fast = false;
+}
+
+/* A wrong setting must not pass for a right one: a test would then prove nothing. */
+static void refuse(const char *name, const char *value) {
+    fprintf(stderr, "hipstub: %s=%s makes no sense\n", name, value);
+    abort();
+}
+
+__attribute__((constructor)) static void read_environment(void) {
+    const char *mode = getenv("HIPSTUB_MODE");
+    const char *fault = getenv("HIPSTUB_FAULT");
+    const char *delay = getenv("HIPSTUB_DELAY");
+    const char *async = getenv("HIPSTUB_ASYNC");
+    const char *devices = getenv("HIPSTUB_DEVICES");
+    const char *memory = getenv("HIPSTUB_MEMORY");
+    const char *teardown = getenv("HIPSTUB_TEARDOWN");
+    log_path = getenv("HIPSTUB_LOG");
+    kernels_path = getenv("HIPSTUB_KERNELS");
+
+    if (mode != NULL && strcmp(mode, "record") != 0 && strcmp(mode, "fast") != 0)
+        refuse("HIPSTUB_MODE", mode);
+    if (mode != NULL && strcmp(mode, "record") == 0)
+        stub_fast = false;
+    if (fault != NULL || delay != NULL || async != NULL || log_path != NULL || kernels_path != NULL)
+        stub_fast = false;
+    if (fault != NULL && hipstub_set_fault(fault) != 0)
+        refuse("HIPSTUB_FAULT", fault);
+    if (delay != NULL && hipstub_set_delay(delay) != 0)
+        refuse("HIPSTUB_DELAY", delay);
+    read_delays(async);
+    if (devices != NULL)
+        stub_devices = atoi(devices);
+    if (memory != NULL)
+        stub_memory = strtoull(memory, NULL, 0);
+    /* HIP's own teardown is registered the same way, when the library is loaded: it runs before the
+     * destructors of a program that links it, and after those of what was loaded later. */
+    if (teardown != NULL && strcmp(teardown, "1") == 0)
+        atexit(tear_down);
+}
+
+int hipstub_recording(void) {
+    return !stub_fast;
+}
+
+static void load_kernels(void) {
+    void *library = dlopen(kernels_path, RTLD_NOW | RTLD_LOCAL);
+    void (*provide)(void) = NULL;
+    if (library != NULL)
+        *(void **)&provide = dlsym(library, "hipstub_kernels");
+    if (provide == NULL)
+        refuse("HIPSTUB_KERNELS", kernels_path);
+    provide();
+}
+
+void stub_load_kernels(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (kernels_path != NULL)
+        pthread_once(&once, load_kernels);
+}
+
+/* Runs after the program's own destructors, which may still call HIP. */
+__attribute__((destructor)) static void write_log(void) {
+    if (log_path != NULL)
+        stub_log_write(log_path);
+}

@@ -1,0 +1,98 @@
+#include "calls.h"
+#include "hipstub.h"
+#include "image.h"
+#include "kernel.h"
+#include "log.h"
+#include "mode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+hipError_t emu_hipModuleLoadData(hipModule_t *module, const void *image) {
+    unsigned char *copy;
+    size_t bytes;
+    if (module == NULL || image == NULL)
+        return hipErrorInvalidValue;
+    stub_unlock(); /* the library that it loads calls back into the stub */
+    stub_load_kernels();
+    stub_lock();
+    hipError_t error = image_copy(image, &copy, &bytes);
+    if (error != hipSuccess)
+        return error;
+    *module = object_new(MODULE, sizeof **module);
+    (*module)->image = copy;
+    (*module)->bytes = bytes;
+    return hipSuccess;
+}
+
+hipError_t emu_hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned count,
+                                   void *options, void **values) {
+    (void)count, (void)options, (void)values;
+    return emu_hipModuleLoadData(module, image);
+}
+
+hipError_t emu_hipModuleUnload(hipModule_t module) {
+    if (!object_check("hipModuleUnload", MODULE, module))
+        return hipErrorNotFound;
+    for (struct ihipModuleSymbol_t *f = module->functions; f != NULL; f = f->next)
+        object_kill(&f->object);
+    object_kill(&module->object);
+    return hipSuccess;
+}
+
+hipError_t emu_hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+    if (function == NULL || name == NULL)
+        return hipErrorInvalidValue;
+    if (!object_check("hipModuleGetFunction", MODULE, module) ||
+        !image_has_kernel(module->image, module->bytes, name))
+        return hipErrorNotFound;
+    struct ihipModuleSymbol_t *found = module->functions;
+    while (found != NULL && strcmp(found->name, name) != 0)
+        found = found->next;
+    if (found == NULL) {
+        found = object_new(FUNCTION, sizeof *found);
+        found->module = module;
+        found->name = strdup(name);
+        found->next = module->functions;
+        module->functions = found;
+    }
+    *function = found;
+    return hipSuccess;
+}
+
+struct global *module_global(hipModule_t module, const char *name) {
+    for (struct global *global = module->globals; global != NULL; global = global->next)
+        if (strcmp(global->name, name) == 0)
+            return global;
+    size_t size;
+    const unsigned char *value;
+    if (!image_global(module->image, module->bytes, name, &size, &value))
+        return NULL;
+    struct global *global = malloc(sizeof *global);
+    *global = (struct global){strdup(name), calloc(1, size), size, module->globals};
+    if (value != NULL)
+        memcpy(global->address, value, size);
+    module->globals = global;
+    return global;
+}
+
+hipError_t emu_hipModuleGetGlobal(void **address, size_t *bytes, hipModule_t module,
+                                  const char *name) {
+    if (name == NULL || (address == NULL && bytes == NULL))
+        return hipErrorInvalidValue;
+    struct global *global = NULL;
+    if (object_check("hipModuleGetGlobal", MODULE, module))
+        global = module_global(module, name);
+    if (global == NULL)
+        return hipErrorNotFound;
+    if (address != NULL)
+        *address = global->address;
+    if (bytes != NULL)
+        *bytes = global->bytes;
+    return hipSuccess;
+}
+
+hipError_t emu_hipFuncSetAttribute(const void *function, int attribute, int value) {
+    (void)function, (void)attribute, (void)value; /* AMD's looks at none of them either */
+    return hipSuccess;
+}

@@ -1,0 +1,79 @@
+#include "objects.h"
+
+#include "hipstub.h"
+#include "log.h"
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAINS = 4096 };
+
+static struct object *chains[CHAINS];
+static int64_t live[KINDS];
+
+static const char *const kind_names[KINDS] = {"stream", "event", "module", "function"};
+
+static struct object **chain_of(const void *handle) {
+    return &chains[((uintptr_t)handle >> 4) % CHAINS];
+}
+
+void *object_new(enum kind kind, size_t bytes) {
+    struct object *object = calloc(1, bytes);
+    object->kind = kind;
+    object->live = true;
+    struct object **chain = chain_of(object);
+    object->next = *chain;
+    *chain = object;
+    ++live[kind];
+    return object;
+}
+
+void object_kill(struct object *object) {
+    object->live = false;
+    --live[object->kind];
+}
+
+bool object_check(const char *function, enum kind kind, const void *handle) {
+    if (handle == NULL)
+        return false;
+    const struct object *object = *chain_of(handle);
+    while (object != NULL && object != handle)
+        object = object->next;
+    if (object == NULL)
+        stub_misuse("%s: %p is no %s", function, handle, kind_names[kind]);
+    else if (object->kind != kind)
+        stub_misuse("%s: %p is a %s, no %s", function, handle, kind_names[object->kind],
+                    kind_names[kind]);
+    else if (!object->live)
+        stub_misuse("%s: the %s %p was destroyed", function, kind_names[kind], handle);
+    else
+        return true;
+    return false;
+}
+
+const char *const stub_live_words[] = {"streams", "events",        "modules", "allocations",
+                                       "bytes",   "registrations", NULL};
+
+int64_t stub_live(const char *what) {
+    if (strcmp(what, "streams") == 0)
+        return live[STREAM];
+    if (strcmp(what, "events") == 0)
+        return live[EVENT];
+    if (strcmp(what, "modules") == 0)
+        return live[MODULE];
+    if (strcmp(what, "allocations") == 0)
+        return memory_live_blocks();
+    if (strcmp(what, "bytes") == 0)
+        return memory_live_bytes();
+    if (strcmp(what, "registrations") == 0)
+        return memory_live_registrations();
+    return -1;
+}
+
+int64_t hipstub_live(const char *what) {
+    stub_lock();
+    int64_t count = stub_live(what);
+    stub_unlock();
+    return count;
+}

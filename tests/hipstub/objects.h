@@ -1,0 +1,81 @@
+/* Everything that a HIP handle stands for in record mode, and the table of all handles ever made.
+ *
+ * A handle is the address of its object. Objects are never freed, so that a handle never comes back
+ * and a dead one is told from an unknown one. All of it needs the stub's lock. */
+#ifndef HIPSTUB_OBJECTS_H
+#define HIPSTUB_OBJECTS_H
+
+#include "hip_types.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum kind { STREAM, EVENT, MODULE, FUNCTION, KINDS };
+
+/* First member of every object. */
+struct object {
+    enum kind kind;
+    bool live;
+    struct object *next; /* in its chain of the table */
+};
+
+struct operation;
+
+struct ihipStream_t {
+    struct object object;
+    unsigned flags;
+    int device;
+    int delay_us;                   /* -1: work is done by the caller, at once */
+    struct operation *first, *last; /* submitted and not taken up yet */
+    uint64_t submitted, completed;  /* numbers of operations: a ticket is the value of submitted */
+    bool has_worker;
+    struct ihipStream_t *next_stream;
+};
+
+struct ihipEvent_t {
+    struct object object;
+    unsigned flags;
+    struct ihipStream_t *stream; /* of the last record, NULL: never recorded */
+    uint64_t ticket;
+    uint64_t time_ns; /* when the stream came to the last record */
+};
+
+struct global {
+    char *name;
+    void *address;
+    size_t bytes;
+    struct global *next;
+};
+
+struct ihipModule_t {
+    struct object object;
+    unsigned char *image; /* a copy: the caller may free its own */
+    size_t bytes;
+    struct ihipModuleSymbol_t *functions;
+    struct global *globals;
+};
+
+struct ihipModuleSymbol_t {
+    struct object object;
+    struct ihipModule_t *module;
+    char *name;
+    struct ihipModuleSymbol_t *next;
+};
+
+/* Makes an object of `bytes` zeroed bytes, live and in the table. */
+void *object_new(enum kind kind, size_t bytes);
+
+void object_kill(struct object *object);
+
+/* Whether the handle is a live one of its kind. If not, counts a misuse of `function` unless the
+ * handle is NULL. */
+bool object_check(const char *function, enum kind kind, const void *handle);
+
+/* What hipstub_live counts, ended by NULL; stub_live needs the lock. */
+extern const char *const stub_live_words[];
+int64_t stub_live(const char *what);
+
+/* The lock itself, for condition variables. */
+pthread_mutex_t *stub_mutex(void);
+
+#endif

@@ -1,0 +1,185 @@
+#include "stream.h"
+
+#include "calls.h"
+#include "hipstub.h"
+#include "log.h"
+#include "mode.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct ihipStream_t *streams; /* live and dead, newest first; the null stream is the last */
+static unsigned stream_count;
+static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
+
+static struct ihipStream_t *stream_new(unsigned flags) {
+    struct ihipStream_t *stream = object_new(STREAM, sizeof *stream);
+    stream->flags = flags;
+    stream->device = current_device();
+    stream->delay_us = stub_async_delay(stream_count++);
+    stream->next_stream = streams;
+    streams = stream;
+    return stream;
+}
+
+struct ihipStream_t *stream_null(void) {
+    static struct ihipStream_t *null_stream;
+    if (null_stream == NULL) {
+        null_stream = stream_new(0);
+        object_kill(&null_stream->object); /* no one holds a handle of it, none is counted */
+    }
+    return null_stream;
+}
+
+struct ihipStream_t *stream_of(const char *function, hipStream_t handle) {
+    if (handle == NULL)
+        return stream_null();
+    return object_check(function, STREAM, handle) ? handle : NULL;
+}
+
+void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket) {
+    if (stream->completed >= ticket)
+        return;
+    struct wait *wait = malloc(sizeof *wait);
+    *wait = (struct wait){stream, ticket, operation->waits};
+    operation->waits = wait;
+}
+
+/* The first condition matters where callers do the work: two of them may share a stream. */
+static bool may_begin(const struct ihipStream_t *stream, const struct operation *operation) {
+    if (stream->completed + 1 != operation->number)
+        return false;
+    for (const struct wait *wait = operation->waits; wait != NULL; wait = wait->next)
+        if (wait->stream->completed < wait->ticket)
+            return false;
+    return true;
+}
+
+/* Does one operation to its end: waits for what it waits for, lets the delay pass, works. */
+static void perform(struct ihipStream_t *stream, struct operation *operation) {
+    while (!may_begin(stream, operation))
+        pthread_cond_wait(&progress, stub_mutex());
+    stub_unlock();
+    if (operation->delayed && stream->delay_us > 0)
+        usleep((useconds_t)stream->delay_us);
+    if (operation->work != NULL)
+        operation->work(operation);
+    stub_lock();
+    stream->completed = operation->number;
+    pthread_cond_broadcast(&progress);
+    for (struct wait *wait = operation->waits, *next; wait != NULL; wait = next) {
+        next = wait->next;
+        free(wait);
+    }
+    free(operation);
+}
+
+static void *run_worker(void *argument) {
+    struct ihipStream_t *stream = argument;
+    stub_lock();
+    for (;;) {
+        while (stream->first == NULL)
+            pthread_cond_wait(&progress, stub_mutex());
+        struct operation *operation = stream->first;
+        stream->first = operation->next;
+        if (stream->first == NULL)
+            stream->last = NULL;
+        perform(stream, operation);
+    }
+    return NULL;
+}
+
+uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation) {
+    struct ihipStream_t *null_stream = stream_null();
+    if (stream == null_stream) {
+        for (struct ihipStream_t *other = streams; other != NULL; other = other->next_stream)
+            if (other != stream && (other->flags & hipStreamNonBlocking) == 0)
+                operation_wait(operation, other, other->submitted);
+    } else if ((stream->flags & hipStreamNonBlocking) == 0) {
+        operation_wait(operation, null_stream, null_stream->submitted);
+    }
+    uint64_t ticket = ++stream->submitted;
+    operation->number = ticket;
+    operation->next = NULL;
+    if (stream->delay_us < 0) {
+        perform(stream, operation);
+        return ticket;
+    }
+    if (stream->last != NULL)
+        stream->last->next = operation;
+    else
+        stream->first = operation;
+    stream->last = operation;
+    if (!stream->has_worker) {
+        pthread_t worker;
+        if (pthread_create(&worker, NULL, run_worker, stream) != 0)
+            abort();
+        pthread_detach(worker);
+        stream->has_worker = true;
+    }
+    pthread_cond_broadcast(&progress);
+    return ticket;
+}
+
+bool stream_done(const struct ihipStream_t *stream, uint64_t ticket) {
+    return stream->completed >= ticket;
+}
+
+void stream_wait(struct ihipStream_t *stream, uint64_t ticket) {
+    while (stream->completed < ticket)
+        pthread_cond_wait(&progress, stub_mutex());
+}
+
+void stream_wait_all(bool blocking_only) {
+    for (struct ihipStream_t *stream = streams; stream != NULL; stream = stream->next_stream)
+        if (!blocking_only || (stream->flags & hipStreamNonBlocking) == 0)
+            stream_wait(stream, stream->submitted);
+}
+
+uint64_t hipstub_pending(void *handle) {
+    stub_lock();
+    struct ihipStream_t *stream = stream_of("hipstub_pending", handle);
+    uint64_t pending = stream == NULL ? 0 : stream->submitted - stream->completed;
+    stub_unlock();
+    return pending;
+}
+
+hipError_t emu_hipStreamCreate(hipStream_t *stream) {
+    return emu_hipStreamCreateWithFlags(stream, 0);
+}
+
+hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
+    if (stream == NULL || flags > hipStreamNonBlocking)
+        return hipErrorInvalidValue;
+    stream_null(); /* so that it is the first, and has the first delay */
+    *stream = stream_new(flags);
+    return hipSuccess;
+}
+
+hipError_t emu_hipStreamDestroy(hipStream_t stream) {
+    if (stream == NULL)
+        return hipErrorInvalidHandle;
+    if (!object_check("hipStreamDestroy", STREAM, stream))
+        return hipErrorContextIsDestroyed;
+    object_kill(&stream->object);
+    stream_wait(stream, stream->submitted); /* as AMD's does */
+    return hipSuccess;
+}
+
+hipError_t emu_hipStreamSynchronize(hipStream_t stream) {
+    struct ihipStream_t *found = stream_of("hipStreamSynchronize", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    if (stream == NULL)
+        stream_wait_all(true);
+    else
+        stream_wait(found, found->submitted);
+    return hipSuccess;
+}
+
+hipError_t emu_hipStreamQuery(hipStream_t stream) {
+    struct ihipStream_t *found = stream_of("hipStreamQuery", stream);
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    return stream_done(found, found->submitted) ? hipSuccess : hipErrorNotReady;
+}

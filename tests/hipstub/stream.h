@@ -1,0 +1,42 @@
+/* Streams as queues of operations, done by the caller at once or, with HIPSTUB_ASYNC, late and by a
+ * thread of the stream's own. Everything here needs the stub's lock and may let go of it while
+ * an operation's work is done or waited for. */
+#ifndef HIPSTUB_STREAM_H
+#define HIPSTUB_STREAM_H
+
+#include "objects.h"
+
+struct operation {
+    void (*work)(struct operation *operation); /* without the lock; NULL: nothing but the order */
+    bool delayed;                              /* whether the stream's delay applies */
+    struct wait {
+        struct ihipStream_t *stream;
+        uint64_t ticket;
+        struct wait *next;
+    } *waits;
+    uint64_t number;
+    struct operation *next;
+};
+
+/* The stream that NULL stands for. */
+struct ihipStream_t *stream_null(void);
+
+/* The stream of a handle, or NULL after counting a misuse if it is not a live one. */
+struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
+
+/* The operation does not begin before that stream has done that many operations. */
+void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
+
+/* Hands an operation, from malloc, to a stream, which frees it when it is done. Orders it against
+ * the null stream as HIP does for streams without hipStreamNonBlocking. Answers its ticket. */
+uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
+
+bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
+
+/* Blocks until the stream has done that many operations. */
+void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
+
+/* Blocks until all streams, or those that block with the null stream, have done all they have. */
+void stream_wait_all(bool blocking_only);
+
+#endif

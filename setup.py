@@ -39,6 +39,7 @@ def compile_flags() -> list[str]:
         "MGPU_RT_VERSION": VERSION,
         "MGPU_RT_DEFAULT_PYTHON": sys.executable,
         "MGPU_RT_DEFAULT_LIBPYTHON": library,
+        "MGPU_RT_DEFAULT_PACKAGES": sysconfig.get_path("platlib"),
     }
     return [
         *("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-fvisibility=hidden"),

@@ -25,6 +25,18 @@ CALLBACKS = {
 }
 
 
+#: The C pointer in a capsule of Cython's, given the capsule's id(). cffi calls it without the GIL.
+CAPSULE = """
+static void *mgpu_capsule_pointer(uintptr_t capsule) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *object = (PyObject *)capsule;
+    void *pointer = PyCapsule_GetPointer(object, PyCapsule_GetName(object));
+    PyGILState_Release(gil);
+    return pointer;
+}
+"""
+
+
 def policy_declarations() -> str:
     """policy.h without its preprocessor lines and comments: cffi parses plain declarations."""
     text = (RUNTIME / "policy.h").read_text(encoding="utf-8")
@@ -40,7 +52,8 @@ def make_ffi() -> FFI:
     ffi.cdef('extern "Python" {\n' + "".join(f"{line};\n" for line in prototypes) + "}")
     ffi.cdef(
         "const struct mgpu_policy *mgpu_policy_table(void);\n"
-        "void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy);"
+        "void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy);\n"
+        "void *mgpu_capsule_pointer(uintptr_t capsule);"
     )
     fields = "".join(f".{name} = mgpu_{name}, " for name in CALLBACKS)
     ffi.set_source(
@@ -51,7 +64,7 @@ def make_ffi() -> FFI:
         f"    static const struct mgpu_policy table = {{{fields}}};\n"
         "    return &table;\n}\n"
         "static void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy) {\n"
-        "    ((void (*)(const struct mgpu_policy *))(uintptr_t)attach)(policy);\n}\n",
+        "    ((void (*)(const struct mgpu_policy *))(uintptr_t)attach)(policy);\n}\n" + CAPSULE,
         include_dirs=[str(RUNTIME)],
     )
     return ffi

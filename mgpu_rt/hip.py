@@ -7,9 +7,10 @@ the first one's streams and modules.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import time
+
+from mgpu_rt._host import ffi, lib
 
 TYPE_CHECKING = False  # typing's own costs 3 ms of the first launch
 if TYPE_CHECKING:
@@ -22,87 +23,84 @@ if TYPE_CHECKING:
         def __call__(self, function: str, nanoseconds: int, /) -> None: ...
 
 
-#: name of HIP's function -> (types of its arguments). All return hipError_t.
-SIGNATURES: dict[str, tuple[type, ...]] = {
-    "hipModuleLoadData": (ctypes.c_void_p, ctypes.c_void_p),
-    "hipModuleUnload": (ctypes.c_void_p,),
-    "hipModuleGetFunction": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
-    "hipStreamCreate": (ctypes.c_void_p,),
-    "hipStreamDestroy": (ctypes.c_void_p,),
+#: name of HIP's function -> number of its arguments, all pointers. All return hipError_t.
+FUNCTIONS = {
+    "hipModuleLoadData": 2,
+    "hipModuleUnload": 1,
+    "hipModuleGetFunction": 3,
+    "hipStreamCreate": 1,
+    "hipStreamDestroy": 1,
 }
 
 NOT_INITIALIZED = 3  # hipErrorNotInitialized, which hip-python answers if it has no library
 
 
-class _LibraryFinder:
-    """Stands in for the module rocm_sdk, which hip-python asks first for the library's path."""
+class _Finder:
+    """Stands in for the modules that hip-python asks for the path of its library."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def find_libraries(self, *_names: str) -> list[str]:
+        """rocm_sdk's answer: documented, and asked first."""
         return [self._path]
 
+    def get_library_path(self, _name: str) -> bytes:
+        """What hip-python makes of all its sources, in a module whose import takes 12 ms."""
+        return self._path.encode(errors="surrogateescape")
 
-def _bind_library(path: str, first_call: Callable[[], int]) -> int:
+
+def _with_library(path: str, first_call: Callable[[], int]) -> int:
     """Makes hip-python's first call, at which it opens its library, open the file at `path`."""
-    saved = sys.modules.get("rocm_sdk")
-    sys.modules["rocm_sdk"] = _LibraryFinder(path)  # type: ignore[assignment]
+    names = ("rocm_sdk", "rocm.bindings.util.paths")
+    saved = {name: sys.modules.get(name) for name in names}
+    sys.modules.update(dict.fromkeys(names, _Finder(path)))  # type: ignore[arg-type]
     try:
         return first_call()
     finally:
-        if saved is None:
-            del sys.modules["rocm_sdk"]
-        else:
-            sys.modules["rocm_sdk"] = saved
-
-
-def _capsule_pointer(capsule: object) -> int:
-    """The C function behind a capsule of Cython's."""
-    get_name = ctypes.pythonapi.PyCapsule_GetName
-    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype = ctypes.c_void_p
-    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    return get_pointer(capsule, get_name(capsule)) or 0
+        for name, module in saved.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
 
 
 def _through_hip_python(path: str) -> dict[str, Callable[..., int]]:
     """HIP's functions as hip-python binds them. Raises ImportError if it is not installed.
 
-    rocm.bindings.cyhip is hip-python's lower layer: importing it takes 2 ms, the upper one 24 ms.
-    Its functions are C functions that release the GIL.
+    rocm.bindings.cyhip is hip-python's lower layer: importing it takes 1 ms, the upper one 24 ms.
+    Its functions are C functions in capsules; cffi calls them and releases the GIL meanwhile.
     """
     from rocm.bindings import cyhip  # type: ignore[import-not-found]
 
-    capsules = cyhip.__pyx_capi__
-    functions: dict[str, Callable[..., int]] = {}
-    for name, arguments in SIGNATURES.items():
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)
-        functions[name] = prototype(_capsule_pointer(capsules[name]))
-    version = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(
-        _capsule_pointer(capsules["hipRuntimeGetVersion"])
-    )
-    if _bind_library(path, lambda: version(ctypes.byref(ctypes.c_int()))) == NOT_INITIALIZED:
+    def bind(name: str, arguments: int) -> Callable[..., int]:
+        pointer = lib.mgpu_capsule_pointer(id(cyhip.__pyx_capi__[name]))
+        return ffi.cast(f"int(*)({', '.join(['void *'] * arguments)})", pointer)
+
+    version = bind("hipRuntimeGetVersion", 1)
+    if _with_library(path, lambda: version(ffi.new("int *"))) == NOT_INITIALIZED:
         raise ImportError(f"hip-python could not open {path}")
-    return functions
+    return {name: bind(name, arguments) for name, arguments in FUNCTIONS.items()}
 
 
 def _through_ctypes(path: str) -> dict[str, Callable[..., int]]:
     """HIP's functions by ctypes, which releases the GIL too."""
+    import ctypes
+
     library = ctypes.CDLL(path)
-    functions: dict[str, Callable[..., int]] = {}
-    for name, arguments in SIGNATURES.items():
+
+    def bind(name: str, arguments: int) -> Callable[..., int]:
         function = getattr(library, name)
-        function.argtypes, function.restype = list(arguments), ctypes.c_int
-        functions[name] = function
-    return functions
+        function.argtypes, function.restype = [ctypes.c_void_p] * arguments, ctypes.c_int
+        return lambda *pointers: function(*(int(ffi.cast("uintptr_t", p)) for p in pointers))
+
+    return {name: bind(name, arguments) for name, arguments in FUNCTIONS.items()}
 
 
 class Hip:
     """The functions of HIP that the policy needs. Thread-safe; each returns hipError_t (0: good).
 
-    `binding` says which way they go: "hip-python" or "ctypes".
+    Arguments are cffi pointers. `binding` says which way they go: "hip-python" or "ctypes".
     """
 
     def __init__(self, path: str, count: Count) -> None:
@@ -121,22 +119,22 @@ class Hip:
         self._count(name, time.perf_counter_ns() - begin)
         return error
 
-    def module_load(self, image: int, handle: int) -> int:
-        """Loads the image at an address on the current device; the handle goes to an address."""
-        return self._call("hipModuleLoadData", handle, image)
+    def module_load(self, image, module) -> int:
+        """Loads an image on the current device; the handle goes to *module."""
+        return self._call("hipModuleLoadData", module, ffi.cast("void *", image))
 
-    def module_unload(self, module: int) -> int:
+    def module_unload(self, module) -> int:
         """Unloads a module."""
         return self._call("hipModuleUnload", module)
 
-    def function_get(self, module: int, name: int, handle: int) -> int:
-        """Looks a kernel up; `name` is the address of its name."""
-        return self._call("hipModuleGetFunction", handle, module, name)
+    def function_get(self, module, name, function) -> int:
+        """Looks a kernel up by the C string `name`; the handle goes to *function."""
+        return self._call("hipModuleGetFunction", function, module, ffi.cast("void *", name))
 
-    def stream_create(self, handle: int) -> int:
-        """Creates a stream with HIP's default flags."""
-        return self._call("hipStreamCreate", handle)
+    def stream_create(self, stream) -> int:
+        """Creates a stream with HIP's default flags; the handle goes to *stream."""
+        return self._call("hipStreamCreate", stream)
 
-    def stream_destroy(self, stream: int) -> int:
+    def stream_destroy(self, stream) -> int:
         """Destroys a stream."""
         return self._call("hipStreamDestroy", stream)

@@ -18,6 +18,14 @@ from mgpu_rt.streams import StreamPool
 UNKNOWN = 999  # hipErrorUnknown: the callback itself has failed
 
 
+def _pointer(handle: int):
+    return ffi.cast("void *", handle)
+
+
+def _address(pointer) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
 class Runtime:
     """The C library's side (struct mgpu_host), with Python's types."""
 
@@ -27,18 +35,14 @@ class Runtime:
         self.module_limit: int = host.module_limit
         self.stream_limit: int = host.stream_limit
 
-    @staticmethod
-    def _pointer(handle: int):
-        return ffi.cast("void *", handle)
-
     def module_loads(self, handle: int) -> int:
-        return self._host.module_loads(self._pointer(handle))
+        return self._host.module_loads(_pointer(handle))
 
     def module_references(self, handle: int) -> int:
-        return self._host.module_references(self._pointer(handle))
+        return self._host.module_references(_pointer(handle))
 
     def module_retire(self, handle: int) -> bool:
-        return bool(self._host.module_retire(self._pointer(handle)))
+        return bool(self._host.module_retire(_pointer(handle)))
 
     def count(self, function: str, nanoseconds: int) -> None:
         self._host.count(function.encode(), nanoseconds)
@@ -58,16 +62,17 @@ class Policy:
         self.owned = owned
         self.hip = Hip(runtime.hip_path, runtime.count)
         self.modules = ModuleCache(
-            runtime, self.hip.module_load, self.hip.module_unload, runtime.module_limit
+            runtime,
+            self.hip.module_load,
+            lambda handle: self.hip.module_unload(_pointer(handle)),
+            runtime.module_limit,
         )
-        self.streams = StreamPool(self.hip.stream_create, self.hip.stream_destroy)
+        self.streams = StreamPool(
+            self.hip.stream_create, lambda handle: self.hip.stream_destroy(_pointer(handle))
+        )
 
 
 policy: Policy | None = None
-
-
-def _address(pointer) -> int:
-    return int(ffi.cast("uintptr_t", pointer))
 
 
 def _failed(kind, value, _traceback) -> None:
@@ -77,7 +82,7 @@ def _failed(kind, value, _traceback) -> None:
 
 @ffi.def_extern(error=UNKNOWN, onerror=_failed)
 def mgpu_module_load(image, size, device, module):
-    error = policy.modules.load(_address(image), size, device, _address(module))
+    error = policy.modules.load(image, module)
     if error == 0:
         policy.modules.add(_address(module[0]), size, device)
     return error
@@ -90,12 +95,12 @@ def mgpu_module_unload(module):
 
 @ffi.def_extern(error=UNKNOWN, onerror=_failed)
 def mgpu_function_get(module, name, function):
-    return policy.hip.function_get(_address(module), _address(name), _address(function))
+    return policy.hip.function_get(module, name, function)
 
 
 @ffi.def_extern(error=UNKNOWN, onerror=_failed)
 def mgpu_stream_create(device, stream):
-    error = policy.streams.create(_address(stream))
+    error = policy.streams.create(stream)
     if error == 0:
         policy.streams.add(_address(stream[0]), device)
     return error

@@ -50,7 +50,7 @@ class ModuleCache:
     def __init__(
         self,
         runtime: Runtime,
-        load: Callable[[int, int], int],
+        load: Callable[[object, object], int],
         unload: Callable[[int], int],
         limit: int,
     ) -> None:
@@ -71,14 +71,14 @@ class ModuleCache:
         """Loads of the module that the program has not undone."""
         return self._runtime.module_references(handle)
 
-    def load(self, image: int, size: int, device: int, result: int) -> int:
-        """Loads the image at address `image`; its handle goes to address `result`.
+    def load(self, image: object, module: object) -> int:
+        """Loads an image; its handle goes to *module (both are pointers, of cffi or of a test).
 
         Makes room first, so that a program of ever new images holds at most `limit` idle ones.
         Returns hipError_t.
         """
         self.evict(room=1)
-        return self._load(image, result)
+        return self._load(image, module)
 
     def add(self, handle: int, size: int, device: int) -> None:
         """Takes note of a module that was just loaded."""

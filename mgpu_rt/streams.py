@@ -18,7 +18,7 @@ class StreamPool:
     idle the library knows. How many idle ones are kept is MGPU_RT_STREAM_LIMIT.
     """
 
-    def __init__(self, create: Callable[[int], int], destroy: Callable[[int], int]) -> None:
+    def __init__(self, create: Callable[[object], int], destroy: Callable[[int], int]) -> None:
         self._create = create
         self._destroy = destroy
         self._devices: dict[int, int] = {}  # handle -> device, oldest first
@@ -30,9 +30,9 @@ class StreamPool:
         """The stream that serves a program with one at a time: the device's first one."""
         return next((h for h, d in self._devices.items() if d == device), None)
 
-    def create(self, result: int) -> int:
-        """Creates a stream; its handle goes to address `result`. Returns hipError_t."""
-        return self._create(result)
+    def create(self, stream: object) -> int:
+        """Creates a stream; its handle goes to *stream. Returns hipError_t."""
+        return self._create(stream)
 
     def add(self, handle: int, device: int) -> None:
         """Takes note of a stream that was just created."""

@@ -74,81 +74,111 @@ static bool find_present(struct python *python) {
     return library && resolve(python, library);
 }
 
-/* Asks an interpreter for the path of its libpython; costs a start of it (20 to 50 ms), so only
- * where MGPU_RT_PYTHON names one. False with a reason in `path`. */
-static bool ask_library(const char *interpreter, char *path, size_t size) {
-    char command[PATH_MAX + 256];
-    if (strchr(interpreter, '\'') || access(interpreter, X_OK) != 0) {
-        snprintf(path, size, "'%s' cannot be run", interpreter);
+/* An interpreter to start: itself, its libpython, and where its packages are. */
+struct configured {
+    char interpreter[PATH_MAX], library[PATH_MAX], packages[PATH_MAX];
+};
+
+static bool read_line(FILE *input, char *line, size_t size) {
+    if (!fgets(line, (int)size, input))
         return false;
-    }
-    snprintf(command, sizeof command,
-             "'%s' -I -c 'import sysconfig as s, os; print(os.path.join("
-             "s.get_config_var(\"LIBDIR\"), s.get_config_var(\"INSTSONAME\")))'",
-             interpreter);
-    FILE *output = popen(command, "re");
-    const bool read = output && fgets(path, (int)size, output);
-    if (output)
-        pclose(output);
-    if (!read) {
-        snprintf(path, size, "'%s' did not say where its libpython is", interpreter);
-        return false;
-    }
-    path[strcspn(path, "\n")] = '\0';
+    line[strcspn(line, "\n")] = '\0';
     return true;
 }
 
-/* Starts an interpreter as if it were the executable `interpreter`, so that it finds the packages
- * of its virtual environment, and independent of the host's environment: a PYTHONHOME meant for
- * another one would end the process. No signal handlers are installed, and the locale, which Python
- * takes from the environment, is put back. */
-static bool start_interpreter(struct python *python, void *library, const char *interpreter) {
-    int *ignore_environment = dlsym(library, "Py_IgnoreEnvironmentFlag");
-    int *no_user_site = dlsym(library, "Py_NoUserSiteDirectory");
-    const wchar_t *program = python->Py_DecodeLocale(interpreter, NULL); /* Python keeps it */
-    if (!ignore_environment || !no_user_site || !program)
+/* Asks the interpreter that MGPU_RT_PYTHON names; costs a start of it (20 to 50 ms). */
+static bool ask_interpreter(struct configured *python, char *reason, size_t size) {
+    char command[PATH_MAX + 256];
+    snprintf(python->interpreter, sizeof python->interpreter, "%s", options.python);
+    if (strchr(options.python, '\'') || access(options.python, X_OK) != 0) {
+        snprintf(reason, size, "'%s' cannot be run", options.python);
         return false;
+    }
+    snprintf(command, sizeof command,
+             "'%s' -I -c 'import sysconfig as s; print(s.get_config_var(\"LIBDIR\") + \"/\" + "
+             "s.get_config_var(\"INSTSONAME\")); print(s.get_path(\"platlib\"))'",
+             options.python);
+    FILE *output = popen(command, "re");
+    const bool read = output && read_line(output, python->library, sizeof python->library) &&
+                      read_line(output, python->packages, sizeof python->packages);
+    if (output)
+        pclose(output);
+    if (!read)
+        snprintf(reason, size, "'%s' did not say where its libpython is", options.python);
+    return read;
+}
+
+static bool find_configured(struct configured *python, char *reason, size_t size) {
+    if (options.python[0])
+        return ask_interpreter(python, reason, size);
+    *python = (struct configured){MGPU_RT_DEFAULT_PYTHON, MGPU_RT_DEFAULT_LIBPYTHON,
+                                  MGPU_RT_DEFAULT_PACKAGES};
+    if (access(python->interpreter, X_OK) == 0)
+        return true;
+    snprintf(reason, size, "'%s' is not there", python->interpreter);
+    return false;
+}
+
+/* Sets a global flag of Python's from before 3.12's configuration, which 3.10 to 3.13 obey;
+ * returns its value before, or -1 if there is none. */
+static int set_flag(void *library, const char *name, int value) {
+    int *flag = dlsym(library, name);
+    const int before = flag ? *flag : -1;
+    if (flag)
+        *flag = value;
+    return before;
+}
+
+/* Starts an interpreter as if it were the executable, independent of the host's environment: a
+ * PYTHONHOME meant for another one would end the process. Without `site`, whose .pth files would
+ * cost up to 20 ms; the one directory that is needed is added by hand. No signal handlers are
+ * installed, and the locale, which Python takes from the environment, is put back. */
+static bool start_interpreter(struct python *python, void *library, const char *interpreter) {
+    static const char *const flags[] = {"Py_IgnoreEnvironmentFlag", "Py_NoSiteFlag",
+                                        "Py_NoUserSiteDirectory"};
+    const wchar_t *program = python->Py_DecodeLocale(interpreter, NULL); /* Python keeps it */
     char *locale = strdup(setlocale(LC_CTYPE, NULL));
-    const int saved[] = {*ignore_environment, *no_user_site};
-    *ignore_environment = *no_user_site = 1;
-    python->Py_SetProgramName(program);
-    python->Py_InitializeEx(0);
-    *ignore_environment = saved[0];
-    *no_user_site = saved[1];
+    bool known = program != NULL;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        known &= set_flag(library, flags[i], 1) >= 0;
+    if (known) {
+        python->Py_SetProgramName(program);
+        python->Py_InitializeEx(0);
+    }
     if (locale)
         setlocale(LC_CTYPE, locale);
     free(locale);
-    if (!python->Py_IsInitialized())
+    if (!known || !python->Py_IsInitialized())
         return false;
-    python->PyEval_SaveThread();
     owned = true;
     return true;
 }
 
+static void add_to_path(const struct python *python, const char *directory) {
+    struct object *path = python->PySys_GetObject("path");
+    struct object *entry = python->PyUnicode_FromString(directory);
+    if (path && entry)
+        python->PyList_Append(path, entry); /* last: nothing of the host's is shadowed */
+    if (entry)
+        python->Py_DecRef(entry);
+}
+
 static bool open_configured(struct python *python, char *reason, size_t size) {
-    const char *interpreter = MGPU_RT_DEFAULT_PYTHON;
-    char path[PATH_MAX] = MGPU_RT_DEFAULT_LIBPYTHON;
-    if (options.python[0]) {
-        interpreter = options.python;
-        if (!ask_library(interpreter, path, sizeof path)) {
-            snprintf(reason, size, "%s", path);
-            return false;
-        }
-    }
-    if (access(interpreter, X_OK) != 0) {
-        snprintf(reason, size, "'%s' is not there", interpreter);
+    static struct configured configured; /* 12 KB: too much for a small stack */
+    if (!find_configured(&configured, reason, size))
         return false;
-    }
-    /* Extension modules expect libpython's names to be global. */
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    /* Extension modules expect libpython's names to be global. Lazy: 2 ms less. */
+    void *library = dlopen(configured.library, RTLD_LAZY | RTLD_GLOBAL);
     if (!library) {
         snprintf(reason, size, "%s", dlerror());
         return false;
     }
-    if (!resolve(python, library) || !start_interpreter(python, library, interpreter)) {
-        snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", path);
+    if (!resolve(python, library) || !start_interpreter(python, library, configured.interpreter)) {
+        snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", configured.library);
         return false;
     }
+    add_to_path(python, configured.packages);
+    python->PyEval_SaveThread();
     return true;
 }
 
@@ -180,10 +210,7 @@ static bool import_policy(const struct python *python, char *reason, size_t size
         return false;
     }
     const int gil = python->PyGILState_Ensure();
-    struct object *path = python->PySys_GetObject("path");
-    struct object *entry = python->PyUnicode_FromString(home);
-    if (path && entry)
-        python->PyList_Append(path, entry); /* last: nothing of the host's is shadowed */
+    add_to_path(python, home);
     struct object *module = python->PyImport_ImportModule("mgpu_rt.host");
     struct object *done =
         module ? python->PyObject_CallMethod(module, "start", "KKi",
@@ -196,8 +223,6 @@ static bool import_policy(const struct python *python, char *reason, size_t size
         python->Py_DecRef(done);
     if (module)
         python->Py_DecRef(module);
-    if (entry)
-        python->Py_DecRef(entry);
     python->PyGILState_Release(gil);
     return done != NULL && serving != NULL;
 }
@@ -205,7 +230,7 @@ static bool import_policy(const struct python *python, char *reason, size_t size
 /* Returns the state that follows. */
 static int start(void) {
     struct python python = {0};
-    char reason[512] = "";
+    char reason[PATH_MAX + 64] = "";
     host_start();
     if (find_present(&python)) {
         if (!python.Py_IsInitialized())

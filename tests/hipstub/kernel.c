@@ -61,6 +61,10 @@ static void run_body(struct operation *operation) {
         current = NULL;
     }
     free(launch->params);
+    stub_lock();
+    --launch->module->launches;
+    module_drop_image(launch->module);
+    stub_unlock();
 }
 
 static const struct body *body_of(const char *name) {
@@ -115,6 +119,7 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
         launch->params = copy_params(launch->body, params);
     else
         launch->body = NULL;
+    ++function->module->launches;
     stream_submit(found, &launch->operation);
     return hipSuccess;
 }

@@ -8,4 +8,7 @@
  * lock. Lives as long as the process. */
 struct global *module_global(hipModule_t module, const char *name);
 
+/* Frees the image of a module that is unloaded and whose launches are done. Needs the lock. */
+void module_drop_image(hipModule_t module);
+
 #endif

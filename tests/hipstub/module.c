@@ -31,12 +31,20 @@ hipError_t emu_hipModuleLoadDataEx(hipModule_t *module, const void *image, unsig
     return emu_hipModuleLoadData(module, image);
 }
 
+void module_drop_image(hipModule_t module) {
+    if (module->object.live || module->launches != 0)
+        return;
+    free(module->image);
+    module->image = NULL;
+}
+
 hipError_t emu_hipModuleUnload(hipModule_t module) {
     if (!object_check("hipModuleUnload", MODULE, module))
         return hipErrorNotFound;
     for (struct ihipModuleSymbol_t *f = module->functions; f != NULL; f = f->next)
         object_kill(&f->object);
     object_kill(&module->object);
+    module_drop_image(module);
     return hipSuccess;
 }
 

@@ -28,7 +28,7 @@ struct ihipStream_t {
     int delay_us;                   /* -1: work is done by the caller, at once */
     struct operation *first, *last; /* submitted and not taken up yet */
     uint64_t submitted, completed;  /* numbers of operations: a ticket is the value of submitted */
-    bool has_worker;
+    bool has_worker, ended;         /* ended: the worker goes when nothing is left to do */
     struct ihipStream_t *next_stream;
 };
 
@@ -49,8 +49,9 @@ struct global {
 
 struct ihipModule_t {
     struct object object;
-    unsigned char *image; /* a copy: the caller may free its own */
+    unsigned char *image; /* a copy: the caller may free its own; NULL once unloaded and idle */
     size_t bytes;
+    unsigned launches; /* submitted and not done */
     struct ihipModuleSymbol_t *functions;
     struct global *globals;
 };

@@ -78,15 +78,19 @@ static void *run_worker(void *argument) {
     struct ihipStream_t *stream = argument;
     stub_lock();
     for (;;) {
-        while (stream->first == NULL)
+        while (stream->first == NULL) {
+            if (stream->ended) {
+                stub_unlock();
+                return NULL;
+            }
             pthread_cond_wait(&progress, stub_mutex());
+        }
         struct operation *operation = stream->first;
         stream->first = operation->next;
         if (stream->first == NULL)
             stream->last = NULL;
         perform(stream, operation);
     }
-    return NULL;
 }
 
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation) {
@@ -163,6 +167,8 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
         return hipErrorContextIsDestroyed;
     object_kill(&stream->object);
     stream_wait(stream, stream->submitted); /* as AMD's does */
+    stream->ended = true;
+    pthread_cond_broadcast(&progress);
     return hipSuccess;
 }
 

@@ -33,6 +33,9 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
+    /* In a forked child nobody would answer: better that it crashes there, as over the real driver,
+     * than that it waits forever for its kernel. */
+    madvise(page, PAGE, MADV_DONTFORK);
     int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (kick < 0) {
         munmap(page, PAGE);

@@ -7,6 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum {
+    /* What ROCr takes of a device for itself, which HIP does not count as used: without it HIP
+     * would promise more than can be had. */
+    OWN_MEMORY = 4 << 20,
+    HUGE_PAGE = 2 << 20,
+};
+
 static uint64_t used[SOFTGPU_MAX_NODES]; /* bytes handed out; guarded by the address space's lock */
 
 static uint64_t round_up(uint64_t size) {
@@ -23,13 +30,16 @@ static void *map_pages(void *fixed, uint64_t size, int protection) {
         munmap(pages, size);
         return NULL;
     }
+    /* First touches by 4 KiB would cost more than the copy that makes them. */
+    if (size >= HUGE_PAGE && protection != PROT_NONE)
+        madvise(pages, size, MADV_HUGEPAGE);
     return pages;
 }
 
 /* Takes bytes of a node's memory; false if it has not got them. */
 static bool charge(uint32_t node, uint64_t size) {
     softgpu_address_space_lock(true);
-    bool fits = size <= softgpu_node_memory(node) - used[node];
+    bool fits = size <= softgpu_node_memory(node) + (node ? OWN_MEMORY : 0) - used[node];
     if (fits)
         used[node] += size;
     softgpu_address_space_unlock();

@@ -7,14 +7,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool forked;
+static bool opened, forked;
 
 static void on_fork_in_child(void) {
-    forked = true;
+    forked = opened;
 }
 
 __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(NULL, NULL, on_fork_in_child);
+}
+
+void softgpu_opened(void) {
+    opened = true;
 }
 
 bool softgpu_forked(void) {

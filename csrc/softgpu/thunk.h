@@ -32,8 +32,11 @@ uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- process.c ----------------------------------------------------------------------------- */
 
-/* True in a child made by fork(): the queues' threads stayed behind in the parent, and locks may
- * be held by threads that are gone. Like the real driver's library, every call then fails. */
+/* The driver is in use from here on. */
+void softgpu_opened(void);
+/* True in a child that was forked after that: the queues' threads stayed behind in the parent, and
+ * locks may be held by threads that are gone. Like the real driver's library, every call then
+ * fails. */
 bool softgpu_forked(void);
 /* One message, "softgpu: ...", in one write so that other output cannot split it. */
 void softgpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -31,7 +31,10 @@ static const struct model *find_model(const struct softgpu_target *target) {
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtOpenKFD(void) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    return softgpu_configure() ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+    if (!softgpu_configure())
+        return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+    softgpu_opened();
+    return HSAKMT_STATUS_SUCCESS;
 }
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCloseKFD(void) {

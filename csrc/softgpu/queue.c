@@ -16,8 +16,10 @@
 enum {
     SPIN_NS = 60 * 1000,
     FIRST_NAP_NS = 20 * 1000,
-    LAST_NAP_NS = 200 * 1000,     /* after this the doorbell is armed, which costs system calls */
-    LONGEST_NAP_NS = 2000 * 1000, /* where it cannot be: what a launch may have to wait */
+    SHORT_NAP_NS =
+        200 * 1000, /* at most, what a launch may have to wait while the queue is in use */
+    IN_USE_NS = 20 * 1000 * 1000, /* since it last had work; then the doorbell is armed */
+    LONG_NAP_NS = 2000 * 1000,    /* at most, where that cannot be */
     PAUSES_PER_LOOK = 24,
     JOIN_SECONDS = 10,
     SLICE_NS = 100 * 1000,
@@ -39,12 +41,12 @@ static void spin(void) {
     sched_yield();
 }
 
-static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience, uint32_t longest) {
     struct timespec timeout = {.tv_nsec = patience->sleep_ns};
     sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &timeout);
     patience->sleep_ns *= 2;
-    if (patience->sleep_ns > LONGEST_NAP_NS)
-        patience->sleep_ns = LONGEST_NAP_NS;
+    if (patience->sleep_ns > longest)
+        patience->sleep_ns = longest;
 }
 
 /* Waits out a pause; false when the queue is to stop. */
@@ -71,7 +73,7 @@ bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *pa
     if (!may_run(queue))
         return false;
     if (!spun(patience))
-        nap(queue, patience);
+        nap(queue, patience, SHORT_NAP_NS);
     return true;
 }
 
@@ -84,8 +86,10 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
         softgpu_doorbell_sleep(&queue->doorbell);
         softgpu_doorbell_disarm(&queue->doorbell);
         *patience = (struct softgpu_patience){0};
-    } else if (patience->sleep_ns < LAST_NAP_NS || !softgpu_doorbell_arm(&queue->doorbell)) {
-        nap(queue, patience);
+    } else if (softgpu_now() - patience->since < IN_USE_NS) {
+        nap(queue, patience, SHORT_NAP_NS);
+    } else if (!softgpu_doorbell_arm(&queue->doorbell)) {
+        nap(queue, patience, LONG_NAP_NS);
     }
     /* Else it is armed now: the caller looks once more, for what was rung just before. */
     return true;

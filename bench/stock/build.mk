@@ -10,10 +10,13 @@ stock_flags := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvi
 stock_name := libmlir_rocm_runtime.so
 stock_release := 22.1
 
-.PHONY: stock
 # The second has the name that LLVM 22 gives its own.
-stock: $(stock_dir)/$(stock_name) $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release) \
+STOCK_LIBRARIES := $(stock_dir)/$(stock_name) \
+    $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release) \
     $(stock_dir)/$(stock_release)/$(stock_name)
+
+.PHONY: stock
+stock: $(STOCK_LIBRARIES)
 
 include $(if $(hipstub_dir),,tests/hipstub/build.mk)
 

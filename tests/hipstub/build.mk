@@ -8,10 +8,12 @@ hipstub_objects := $(hipstub_sources:tests/hipstub/%.c=$(hipstub_dir)/%.o)
 hipstub_flags := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -fPIC \
     -ftls-model=initial-exec
 
-.PHONY: hipstub
 # The directories 6 and 7 hold the stub under the names of newer releases.
-hipstub: $(hipstub_dir)/libamdhip64.so.5 $(hipstub_dir)/libamdhip64.so \
+HIPSTUB_LIBRARIES := $(hipstub_dir)/libamdhip64.so.5 $(hipstub_dir)/libamdhip64.so \
     $(hipstub_dir)/6/libamdhip64.so.6 $(hipstub_dir)/7/libamdhip64.so.7 $(hipstub_dir)/kernels.so
+
+.PHONY: hipstub
+hipstub: $(HIPSTUB_LIBRARIES)
 
 $(hipstub_dir)/%.o: tests/hipstub/%.c
 	@mkdir -p $(@D)

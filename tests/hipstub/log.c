@@ -81,10 +81,7 @@ static unsigned this_thread(void) {
 
 size_t stub_log_begin(enum stub_function function, const char *argument_names,
                       const struct stub_value *values, unsigned count, hipError_t *fault) {
-    if (stub_torn_down) {
-        fprintf(stderr, "hipstub: HIP used after teardown: %s\n", names[function]);
-        abort();
-    }
+    stub_check_teardown(names[function]);
     stub_lock();
     if (record_count == record_capacity) {
         record_capacity = record_capacity == 0 ? 1024 : 2 * record_capacity;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 bool stub_fast = true;
-bool stub_torn_down;
 int stub_devices = 1;
 size_t stub_memory = (size_t)1 << 30;
 
@@ -19,6 +18,7 @@ static int *delays;
 static unsigned delay_count;
 static const char *log_path;
 static const char *kernels_path;
+static bool teardown_wanted, torn_down;
 
 static void read_delays(const char *text) {
     while (text != NULL && *text != '\0') {
@@ -35,8 +35,23 @@ int stub_async_delay(unsigned nth) {
 }
 
 static void tear_down(void) {
-    stub_torn_down = true;
-    stub_fast = false;
+    torn_down = true;
+}
+
+static void register_teardown(void) {
+    atexit(tear_down);
+}
+
+void stub_check_teardown(const char *function) {
+    /* HIP's statics are made by its first call, and go when handlers registered since then go:
+     * after those of what was loaded later, before the destructors of the program itself. */
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (teardown_wanted)
+        pthread_once(&once, register_teardown);
+    if (torn_down) {
+        fprintf(stderr, "hipstub: HIP used after teardown: %s\n", function);
+        abort();
+    }
 }
 
 /* A wrong setting must not pass for a right one: a test would then prove nothing. */
@@ -71,10 +86,9 @@ __attribute__((constructor)) static void read_environment(void) {
         stub_devices = atoi(devices);
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
-    /* HIP's own teardown is registered the same way, when the library is loaded: it runs before the
-     * destructors of a program that links it, and after those of what was loaded later. */
-    if (teardown != NULL && strcmp(teardown, "1") == 0)
-        atexit(tear_down);
+    teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
+    if (teardown_wanted)
+        stub_fast = false;
 }
 
 int hipstub_recording(void) {

@@ -5,18 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Written before main by the constructor, and once more by the exit handler if HIPSTUB_TEARDOWN is
- * set; so the branch on it is always predicted. */
+/* Written once, by the constructor, so the branch on it is always predicted. */
 extern bool stub_fast;
-
-/* HIP's statics are gone: a call from now on aborts (HIPSTUB_TEARDOWN=1). */
-extern bool stub_torn_down;
 
 extern int stub_devices;
 extern size_t stub_memory;
 
 /* Microseconds that the nth stream delays each operation by, or -1 if streams have no thread. */
 int stub_async_delay(unsigned nth);
+
+/* Called first thing in each call of record mode: registers the exit handler that stands for HIP's
+ * statics, at the first one, and aborts after it ran, naming the function. */
+void stub_check_teardown(const char *function);
 
 /* Loads HIPSTUB_KERNELS, once. */
 void stub_load_kernels(void);

@@ -2,22 +2,23 @@
  *
  * Environment, read once when the library is loaded:
  *
- *   HIPSTUB_MODE      fast (default): every function returns at once, with unique handles, no locks
- *                     and no counts: for benchmarks. Device memory is an address and nothing else.
+ *   HIPSTUB_MODE      fast (default): every function returns at once, with unique handles, no
+ *                     locks and no counts: for benchmarks. Device memory is a mere address.
  *                     record: HIP emulated on host memory, every call recorded and checked.
- *   HIPSTUB_LOG       a path: the record as JSON, written when the process ends (%p is its id).
- *   HIPSTUB_FAULT     hipMalloc:3:2,hipFree:*:1  the third hipMalloc answers 2, every hipFree 1.
+ *   HIPSTUB_LOG       a path: the record as JSON, written when the process ends (%p: its id).
+ *   HIPSTUB_FAULT     hipMalloc:3:2,hipFree:*:1  the third hipMalloc answers 2, each hipFree 1.
  *   HIPSTUB_DELAY     hipModuleLoadData:2000,hipFree:50  microseconds before the call's work.
- *   HIPSTUB_ASYNC     500 or 500,0,2000  streams run on threads of their own, each operation that
- *                     many microseconds late; several numbers: one a stream, in order of creation
- *                     (the null stream first), repeated.
+ *   HIPSTUB_ASYNC     500 or 500,0,2000  streams run on threads of their own, each operation
+ *                     that many microseconds late; several numbers: one a stream, in order of
+ *                     creation (the null stream first), repeated.
  *   HIPSTUB_DEVICES   number of devices, 1.
  *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
- * module load to give kernels a body. HIPSTUB_TEARDOWN  1: a call after the library's own exit
- * handler aborts, as HIP's statics are gone by then.
+ *                     module load to give kernels a body.
+ *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts,
+ *                     as HIP's statics are gone by then.
  *
- * FAULT, DELAY, ASYNC, LOG and KERNELS each choose record mode by themselves.
+ * LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN each choose record mode by themselves.
  *
  * Differences from AMD's HIP on purpose, each the harsher choice: handles and device addresses do
  * not come back after they were destroyed or freed; a use after that is an error and counted as

@@ -7,7 +7,6 @@ in a wheel in mgpu_rt/lib.
 
 from __future__ import annotations
 
-import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -18,10 +17,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from mgpu_rt import abi  # noqa: E402
-
-PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-VERSION = re.search(r'^version = "(.*)"', PROJECT, re.MULTILINE)[1]
+from mgpu_rt import __version__, abi  # noqa: E402
 
 LIBRARY = "libmlir_rocm_runtime.so"
 #: The names by which programs lowered by some LLVM ask for the library (its SONAME there).
@@ -36,7 +32,7 @@ def compile_flags() -> list[str]:
     """The library's own flags: the warnings are errors of ours, not of a newer compiler."""
     library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
     macros = {
-        "MGPU_RT_VERSION": VERSION,
+        "MGPU_RT_VERSION": __version__,
         "MGPU_RT_DEFAULT_PYTHON": sys.executable,
         "MGPU_RT_DEFAULT_LIBPYTHON": library,
         "MGPU_RT_DEFAULT_PACKAGES": sysconfig.get_path("platlib"),
@@ -88,7 +84,8 @@ class BuildRuntime(build_ext):
             ],
         )
         if not editable:
-            self.copy_file(str(ROOT / "csrc" / "abi.def"), str(out.parent / "abi.def"))
+            for table in ("abi.def", "runtime/options.def"):
+                self.copy_file(str(ROOT / "csrc" / table), str(out.parent))
         for name in SONAMES:
             link = out / name
             link.unlink(missing_ok=True)
@@ -96,7 +93,6 @@ class BuildRuntime(build_ext):
 
 
 setup(
-    version=VERSION,
     cffi_modules=["mgpu_rt/build.py:ffibuilder"],
     cmdclass={"build_ext": BuildRuntime},
 )

@@ -1,0 +1,39 @@
+"""A drop-in libmlir_rocm_runtime.so whose caches Python owns.
+
+    import mgpu_rt
+
+    mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
+    runtime = mgpu_rt.load()           # the library in this process
+    runtime.stats()["cache"]           # hits, misses and evictions so far
+    runtime.empty_cache()              # give back to the driver what nobody holds
+
+The C library imports this package at a program's first launch, so importing it imports nothing.
+"""
+
+TYPE_CHECKING = False  # typing's own costs 3 ms of the first launch
+if TYPE_CHECKING:
+    from mgpu_rt.library import Library
+
+__all__ = ["__version__", "library_path", "load"]
+
+__version__ = "0.1.0"
+
+
+def library_path() -> str:
+    """The path of libmlir_rocm_runtime.so, which lies in mgpu_rt/lib or a checkout's build/lib.
+
+    Raises FileNotFoundError, which says what to do, if it was not built.
+    """
+    from mgpu_rt import library
+
+    return library.path()
+
+
+def load() -> "Library":
+    """The library, loaded into this process once; every call returns the same object.
+
+    Raises FileNotFoundError as `library_path` does.
+    """
+    from mgpu_rt import library
+
+    return library.load()

@@ -1,0 +1,55 @@
+"""The options of the library: environment variables, declared once in csrc/runtime/options.def."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(
+    r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option."""
+
+    field: str
+    variable: str
+    default: str
+    meaning: str
+
+    def is_set(self, environ: Mapping[str, str] = os.environ) -> bool:
+        """True if the environment has a value for it. An empty one counts as none."""
+        return bool(environ.get(self.variable))
+
+    def value(self, environ: Mapping[str, str] = os.environ) -> str:
+        """The value in force."""
+        return environ.get(self.variable) or self.default
+
+
+def parse(text: str) -> list[Option]:
+    """Reads options.def. Raises ValueError if a line of it is not understood."""
+    options = [Option(**match.groupdict()) for match in _LINE.finditer(text)]
+    expected = len(re.findall(r"^OPTION\(", text, re.MULTILINE))
+    if len(options) != expected:
+        raise ValueError(f"options.def: {expected} lines, but {len(options)} understood")
+    return options
+
+
+def options() -> list[Option]:
+    """The options in the order of options.def, of this checkout or package."""
+    package = Path(__file__).resolve().parent
+    candidates = [package / "options.def", package.parent / "csrc" / "runtime" / "options.def"]
+    path = next(path for path in candidates if path.exists())
+    return parse(path.read_text(encoding="utf-8"))
+
+
+def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Variables that look like options but are none, for a word about a slip of the pen."""
+    known = {option.variable for option in options()}
+    return sorted(name for name in environ if name.startswith("MGPU_RT_") and name not in known)

@@ -1,0 +1,68 @@
+/* A test program: named cases, each run in a process of its own as `program CASE [IMAGE]`, where
+ * IMAGE is the file of the code object with the kernels of kernels.mlir. */
+#ifndef SOFTGPU_TEST_CASES_H
+#define SOFTGPU_TEST_CASES_H
+
+#include "hip.h"
+
+#include <string.h>
+#include <time.h>
+
+struct test_case {
+    const char *name;
+    void (*run)(void);
+};
+
+static char image[1 << 20];
+static hipModule_t module;
+
+static double seconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static inline double now(void) {
+    return seconds(CLOCK_MONOTONIC);
+}
+
+static inline double cpu_time(void) {
+    return seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* The kernel of this name, from a module that is loaded at the first call. */
+static inline hipFunction_t kernel(const char *name) {
+    if (!module)
+        OK(hipModuleLoadData(&module, image));
+    hipFunction_t function;
+    OK(hipModuleGetFunction(&function, module, name));
+    return function;
+}
+
+static inline hipStream_t new_stream(void) {
+    hipStream_t stream;
+    OK(hipStreamCreate(&stream));
+    return stream;
+}
+
+/* Queues one workgroup of 64. */
+static inline void launch(hipFunction_t function, hipStream_t stream, void **arguments) {
+    OK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, arguments, NULL));
+}
+
+static inline int run_cases(int count, char **arguments, const struct test_case *cases) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    FILE *file = count > 2 ? fopen(arguments[2], "rb") : NULL;
+    if (file && fread(image, 1, sizeof image, file) == 0)
+        return 2;
+    for (; cases->name; cases++)
+        if (count > 1 && strcmp(cases->name, arguments[1]) == 0) {
+            hip_open();
+            cases->run();
+            return 0;
+        }
+    fprintf(stderr, "no such case\n");
+    return 2;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* Memory of devices and host, and the copies between them. */
+#include "cases.h"
+
+static void host_register(void) {
+    static char buffer[100000];
+    char *start = buffer + 100; /* neither aligned nor whole pages */
+    for (int i = 0; i < 3; i++) {
+        char *device;
+        OK(hipHostRegister(start, 50000, hipHostRegisterMapped));
+        OK(hipHostGetDevicePointer((void **)&device, start, 0));
+        EXPECT(device != start);
+        OK(hipHostUnregister(start));
+    }
+    EXPECT(hipHostUnregister(start) != 0);
+}
+
+static void register_neighbours(void) {
+    static char buffer[8192];
+    OK(hipHostRegister(buffer, 5000, 0)); /* the two share a page */
+    OK(hipHostRegister(buffer + 5000, 3000, 0));
+    char *first, *second;
+    OK(hipHostGetDevicePointer((void **)&first, buffer, 0));
+    OK(hipHostGetDevicePointer((void **)&second, buffer + 5000, 0));
+    EXPECT(second + 3000 <= first || second >= first + 5000);
+    OK(hipHostUnregister(buffer));
+    OK(hipHostUnregister(buffer + 5000));
+}
+
+static void host_memory(void) {
+    char *managed, *pinned;
+    OK(hipMallocManaged((void **)&managed, 10000, 1));
+    memset(managed, 1, 10000);
+    OK(hipFree(managed));
+    OK(hipHostMalloc((void **)&pinned, 10000, 0));
+    memset(pinned, 1, 10000);
+    OK(hipHostFree(pinned));
+}
+
+static void async_memory(void) {
+    void *memory;
+    hipStream_t stream = new_stream();
+    for (int i = 0; i < 3; i++) {
+        OK(hipMallocAsync(&memory, 4096, stream));
+        OK(hipFreeAsync(memory, stream));
+    }
+    OK(hipStreamSynchronize(stream));
+    /* The stream is not destroyed: HIP 5.2.3 then loops for ever over the blocks of its pool. */
+}
+
+static void memory_info(void) {
+    size_t before, after, total;
+    void *memory;
+    OK(hipMemGetInfo(&before, &total));
+    EXPECT(total == 256u << 20 && before <= total); /* as the test asks for */
+    OK(hipMalloc(&memory, 100 << 20));
+    OK(hipMemGetInfo(&after, &total));
+    EXPECT(before - after == 100 << 20);
+    OK(hipFree(memory));
+    OK(hipMemGetInfo(&after, &total));
+    EXPECT(before == after);
+}
+
+static void out_of_memory(void) {
+    enum { STEP = 16 << 20 };
+    size_t free_bytes, total, got = 0;
+    void *memory, *blocks[32];
+    OK(hipMemGetInfo(&free_bytes, &total));
+    int code;
+    while ((code = hipMalloc(&memory, STEP)) == 0 && got < 32)
+        blocks[got++] = memory;
+    EXPECT(code == hipErrorOutOfMemory);
+    EXPECT(got == total / STEP);
+    EXPECT(hipMalloc(&memory, total + 1) == hipErrorOutOfMemory);
+    for (size_t i = 0; i < got; i++)
+        OK(hipFree(blocks[i]));
+    OK(hipMalloc(&memory, STEP)); /* and all is well again */
+}
+
+static void fill_pattern(unsigned char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 251);
+}
+
+/* There and back, through one stream or synchronously, at this size. */
+static void round_trip(size_t size, hipStream_t stream) {
+    unsigned char *source = malloc(size), *back = calloc(1, size);
+    void *device;
+    fill_pattern(source, size);
+    OK(hipMalloc(&device, size));
+    if (stream) {
+        OK(hipMemcpyAsync(device, source, size, hipMemcpyHostToDevice, stream));
+        OK(hipMemcpyAsync(back, device, size, hipMemcpyDeviceToHost, stream));
+        OK(hipStreamSynchronize(stream));
+    } else {
+        OK(hipMemcpy(device, source, size, hipMemcpyHostToDevice));
+        OK(hipMemcpy(back, device, size, hipMemcpyDeviceToHost));
+    }
+    EXPECT(memcmp(source, back, size) == 0);
+    OK(hipFree(device));
+    free(source);
+    free(back);
+}
+
+static const size_t sizes[] = {1, 3, 64, 4095, 4097, 100000, (8 << 20) + 12};
+
+static void copies(void) {
+    hipStream_t stream = new_stream();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        round_trip(sizes[i], NULL);
+        round_trip(sizes[i], stream);
+    }
+}
+
+static void device_copies(void) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t size = sizes[i];
+        unsigned char *source = malloc(size), *back = calloc(1, size);
+        void *first, *second;
+        fill_pattern(source, size);
+        OK(hipMalloc(&first, size));
+        OK(hipMalloc(&second, size));
+        OK(hipMemcpy(first, source, size, hipMemcpyHostToDevice));
+        OK(hipMemcpy(second, first, size, hipMemcpyDeviceToDevice));
+        OK(hipMemcpy(back, second, size, hipMemcpyDeviceToHost));
+        EXPECT(memcmp(source, back, size) == 0);
+        OK(hipFree(first));
+        OK(hipFree(second));
+        free(source);
+        free(back);
+    }
+}
+
+static void memsets(void) {
+    enum { SIZE = 100003 };
+    static unsigned char back[SIZE];
+    void *device;
+    OK(hipMalloc(&device, SIZE + 1));
+    OK(hipMemset(device, 0x5a, SIZE));
+    OK(hipMemcpy(back, device, SIZE, hipMemcpyDeviceToHost));
+    for (int i = 0; i < SIZE; i++)
+        EXPECT(back[i] == 0x5a);
+    OK(hipMemsetD32Async(device, 0x01020304, SIZE / 4, NULL));
+    OK(hipMemcpy(back, device, SIZE, hipMemcpyDeviceToHost));
+    for (int i = 0; i < SIZE; i++)
+        EXPECT(back[i] == (i < SIZE / 4 * 4 ? 4 - i % 4 : 0x5a));
+}
+
+/* Copies from and to registered memory, which has two addresses. */
+static void registered_copies(void) {
+    enum { SIZE = 300000 };
+    static unsigned char source[SIZE], back[SIZE];
+    void *device;
+    fill_pattern(source, SIZE);
+    OK(hipHostRegister(source, SIZE, 0));
+    OK(hipHostRegister(back, SIZE, 0));
+    OK(hipMalloc(&device, SIZE));
+    OK(hipMemcpy(device, source, SIZE, hipMemcpyHostToDevice));
+    OK(hipMemcpy(back, device, SIZE, hipMemcpyDeviceToHost));
+    EXPECT(memcmp(source, back, SIZE) == 0);
+    OK(hipHostUnregister(source));
+    OK(hipHostUnregister(back));
+}
+
+/* With two devices. */
+static void peers(void) {
+    enum { SIZE = 70000 };
+    static unsigned char source[SIZE], back[SIZE];
+    void *first, *second;
+    int count, can;
+    OK(hipGetDeviceCount(&count));
+    EXPECT(count == 2);
+    OK(hipDeviceCanAccessPeer(&can, 0, 1));
+    EXPECT(can);
+    fill_pattern(source, SIZE);
+    OK(hipMalloc(&first, SIZE));
+    OK(hipMemcpy(first, source, SIZE, hipMemcpyHostToDevice));
+    OK(hipSetDevice(1));
+    OK(hipMalloc(&second, SIZE));
+    OK(hipDeviceEnablePeerAccess(0, 0));
+    OK(hipMemcpyPeer(second, 1, first, 0, SIZE));
+    OK(hipMemcpy(back, second, SIZE, hipMemcpyDeviceToHost));
+    EXPECT(memcmp(source, back, SIZE) == 0);
+}
+
+static const struct test_case cases[] = {
+    {"host_register", host_register},
+    {"register_neighbours", register_neighbours},
+    {"host_memory", host_memory},
+    {"async_memory", async_memory},
+    {"memory_info", memory_info},
+    {"out_of_memory", out_of_memory},
+    {"copies", copies},
+    {"device_copies", device_copies},
+    {"memsets", memsets},
+    {"registered_copies", registered_copies},
+    {"peers", peers},
+    {NULL, NULL},
+};
+
+int main(int count, char **arguments) {
+    return run_cases(count, arguments, cases);
+}

@@ -1,0 +1,119 @@
+/* The device and the process: names, fork, exit, faults, idleness. */
+#include "cases.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void names(void) {
+    int count;
+    char name[256];
+    OK(hipGetDeviceCount(&count));
+    for (int i = 0; i < count; i++) {
+        OK(hipDeviceGetName(name, sizeof name, i));
+        OK(hipSetDevice(i));
+        printf("%s\n", name);
+    }
+}
+
+static void no_device(void) {
+    printf("hipInit: %d\n", hipInit(0));
+}
+
+static void launch_and_wait(void) {
+    hipStream_t stream = new_stream();
+    launch(kernel("empty"), stream, NULL);
+    OK(hipStreamSynchronize(stream));
+}
+
+static int status_of(pid_t child) {
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+/* A child that was forked before the first call may use the device. */
+static void fork_before(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        launch_and_wait();
+        exit(5);
+    }
+    int status = status_of(child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    launch_and_wait();
+}
+
+/* One that was forked later may exit; a launch in it ends it, as over the real driver. */
+static void fork_after(void) {
+    launch_and_wait();
+    pid_t child = fork();
+    if (child == 0)
+        exit(6);
+    int status = status_of(child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 6);
+    hipFunction_t empty = kernel("empty");
+    child = fork();
+    if (child == 0) {
+        launch(empty, NULL, NULL);
+        hipDeviceSynchronize();
+        exit(0);
+    }
+    status = status_of(child);
+    EXPECT(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
+    launch_and_wait();
+}
+
+static void exit_busy(void) {
+    hipFunction_t empty = kernel("empty");
+    for (int i = 0; i < 1000; i++)
+        launch(empty, NULL, NULL);
+}
+
+/* Writes far outside of any memory. */
+static void wild_store(void) {
+    uint64_t out = UINT64_C(0x10000), offset = 0, size = 64, stride = 1;
+    int32_t value = 1;
+    void *arguments[] = {&out, &out, &offset, &size, &stride, &value};
+    launch(kernel("store"), NULL, arguments);
+    hipDeviceSynchronize();
+    printf("went on\n");
+}
+
+static void idle(void) {
+    launch_and_wait();
+    usleep(100000);
+    double before = cpu_time();
+    usleep(1000000);
+    printf("%.3f ms of CPU in 1 s\n", (cpu_time() - before) * 1e3);
+}
+
+static void latency(void) {
+    enum { LAUNCHES = 2000 };
+    hipFunction_t empty = kernel("empty");
+    hipStream_t stream = new_stream();
+    double best = 1e9, start = now();
+    for (int i = 0; i < LAUNCHES; i++) {
+        double before = now();
+        launch(empty, stream, NULL);
+        OK(hipStreamSynchronize(stream));
+        double took = now() - before;
+        best = took < best ? took : best;
+    }
+    printf("%.2f us best, %.2f us mean\n", best * 1e6, (now() - start) / LAUNCHES * 1e6);
+}
+
+static const struct test_case cases[] = {
+    {"names", names},
+    {"no_device", no_device},
+    {"fork_before", fork_before},
+    {"fork_after", fork_after},
+    {"exit_busy", exit_busy},
+    {"wild_store", wild_store},
+    {"idle", idle},
+    {"latency", latency},
+    {NULL, NULL},
+};
+
+int main(int count, char **arguments) {
+    return run_cases(count, arguments, cases);
+}

@@ -1,0 +1,107 @@
+"""What the device owes HIP: launches, memory, copies, events, and a clean end."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+from .conftest import Run
+
+TARGETS = ("gfx90a", "gfx906", "gfx908")
+LAUNCHES = (
+    "params",
+    "extra",
+    "null_stream",
+    "many_launches",
+    "many_streams",
+    "event_times",
+    "wait_event",
+)
+MEMORY = (
+    "host_register",
+    "register_neighbours",
+    "host_memory",
+    "async_memory",
+    "copies",
+    "registered_copies",
+)
+PROCESS = ("fork_before", "fork_after", "exit_busy")
+# Where a fault ends the process: HIP aborts, or an emulated GPU's abort is ROCr's.
+ABORTED = -signal.SIGABRT
+
+
+def succeed(run: Run, program: str, case: str, **options: object) -> str:
+    done = run(program, case, **options)
+    assert done.returncode == 0, f"{program} {case}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("case", LAUNCHES)
+def test_launches(run: Run, case: str) -> None:
+    succeed(run, "launch", case)
+
+
+@pytest.mark.parametrize("chip", TARGETS)
+def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
+    succeed(run, "launch", "params", chip=chip)
+    assert chip in succeed(run, "process", "names", chip=chip)
+
+
+@pytest.mark.parametrize("case", MEMORY)
+def test_memory(run: Run, case: str) -> None:
+    succeed(run, "memory", case)
+
+
+@pytest.mark.parametrize("case", ("memory_info", "out_of_memory"))
+def test_memory_is_as_large_as_asked_for(run: Run, case: str) -> None:
+    succeed(run, "memory", case, variables={"MGPU_RT_SOFTGPU_MEMORY": "256M"})
+
+
+@pytest.mark.parametrize("case", PROCESS)
+def test_process(run: Run, case: str) -> None:
+    succeed(run, "process", case)
+
+
+def test_several_devices(run: Run) -> None:
+    two = {"MGPU_RT_SOFTGPU": "gfx90a,gfx906"}
+    names = succeed(run, "process", "names", variables=two).splitlines()
+    assert [name.split()[1] for name in names] == ["gfx90a", "gfx906"]
+
+
+def test_peer_copies(run: Run) -> None:
+    succeed(run, "memory", "peers", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx90a"})
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    (
+        ({"MGPU_RT_SOFTGPU": "gfx1100"}, "'gfx1100' is not a target it can present"),
+        ({"MGPU_RT_SOFTGPU": "gfx90a,"}, "'' is not a target it can present"),
+        ({"MGPU_RT_SOFTGPU_MEMORY": "lots"}, "want a size of at least 16M"),
+        ({"MGPU_RT_SOFTGPU_MEMORY": "1M"}, "want a size of at least 16M"),
+    ),
+)
+def test_wrong_settings_are_told(run: Run, variables: dict[str, str], message: str) -> None:
+    done = run("process", "no_device", variables=variables)
+    assert done.returncode == 0
+    assert message in done.stderr
+    assert done.stdout == "hipInit: 101\n"
+
+
+def test_a_fault_ends_the_process_and_names_the_kernel(run: Run) -> None:
+    done = run("process", "wild_store")
+    assert done.returncode == ABORTED
+    assert "went on" not in done.stdout
+    assert re.search(r"^softgpu: .*\bstore\b", done.stderr, re.MULTILINE)
+
+
+def test_an_idle_process_costs_no_cpu(run: Run) -> None:
+    milliseconds = float(succeed(run, "process", "idle").split()[0])
+    assert milliseconds < 20
+
+
+def test_a_launch_takes_microseconds(run: Run) -> None:
+    best = float(succeed(run, "process", "latency").split()[0])
+    assert best < 20

@@ -79,7 +79,12 @@ def main() -> int:
         sys.stdout.reconfigure(line_buffering=True)  # tables keep up with progress, in a pipe too
     try:
         demonstrate()
-    except (Failed, lower.ToolchainMissing, lower.LoweringFailed) as problem:
+    except (
+        Failed,
+        lower.ToolchainMissing,
+        lower.LoweringFailed,
+        softgpu.SoftGpuUnavailable,
+    ) as problem:
         print(f"demo: {problem}", file=sys.stderr)
         return 1
     return 0
@@ -97,7 +102,9 @@ def demonstrate() -> None:
 def compare(llvm: int) -> str:
     """Runs all sides of one LLVM release, prints their tables, returns the line of result."""
     chip = lower.FORUM_CHIP if llvm == 15 else lower.DEFAULT_CHIP
-    environment = {**os.environ, **softgpu.environment(), "MGPU_RT_SOFTGPU": chip}
+    # What the caller set for mgpu_rt is for other programs; only the choice of a HIP holds here.
+    base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
+    environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
 
     before = measure(llvm, BEFORE, COUNTED, LAUNCHES, environment)
     in_place = measure(llvm, IN_PLACE, IN_PLACE, MANY_LAUNCHES, environment)

@@ -57,7 +57,7 @@ struct softgpu_fault {
 };
 
 /* For such messages: the name of the kernel with this descriptor, from the symbols of its loaded
- * code object, or "kernel at 0x..." */
+ * code object, or "(unnamed, at 0x...)". */
 void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
 
 /* For such messages: the text of the instruction that these words begin with, by LLVM's tools if

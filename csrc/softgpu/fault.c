@@ -24,7 +24,9 @@ void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu
     bool told =
         fault->kind == SOFTGPU_FAULT_MEMORY && softgpu_raise_memory_fault(node, fault->address);
     const struct softgpu_amd_queue *queue = (const void *)(uintptr_t)queue_va;
-    if (!told && queue)
+    if (!told && !queue)
+        abort();
+    if (!told)
         softgpu_signal_store(queue->queue_inactive_signal, error_bits[fault->kind]);
     sleep(SECONDS_FOR_ROCR);
     softgpu_say("the runtime did not act on this fault; ending the process");

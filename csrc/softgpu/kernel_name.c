@@ -73,5 +73,5 @@ void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size) {
     if (symbol)
         snprintf(name, size, "%.*s", (int)length, symbol);
     else
-        snprintf(name, size, "kernel at 0x%llx", (unsigned long long)kernel_object);
+        snprintf(name, size, "(unnamed, at 0x%llx)", (unsigned long long)kernel_object);
 }

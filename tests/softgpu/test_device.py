@@ -18,6 +18,8 @@ LAUNCHES = (
     "many_streams",
     "event_times",
     "wait_event",
+    "many_events",
+    "threads",
 )
 MEMORY = (
     "host_register",
@@ -25,6 +27,7 @@ MEMORY = (
     "host_memory",
     "async_memory",
     "copies",
+    "copies_2d",
     "registered_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy")
@@ -52,6 +55,10 @@ def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
 @pytest.mark.parametrize("case", MEMORY)
 def test_memory(run: Run, case: str) -> None:
     succeed(run, "memory", case)
+
+
+def test_copies_without_a_copy_engine(run: Run) -> None:
+    succeed(run, "memory", "copies", variables={"HSA_ENABLE_SDMA": "0"})
 
 
 @pytest.mark.parametrize("case", ("memory_info", "out_of_memory"))

@@ -4,6 +4,7 @@
 #define SOFTGPU_TEST_HIP_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ enum { hipEventDisableTiming = 2, hipStreamNonBlocking = 1, hipHostRegisterMappe
     X(hipMemGetInfo, (size_t *, size_t *))                                                         \
     X(hipMemcpy, (void *, const void *, size_t, int))                                              \
     X(hipMemcpyAsync, (void *, const void *, size_t, int, hipStream_t))                            \
+    X(hipMemcpy2D, (void *, size_t, const void *, size_t, size_t, size_t, int))                    \
     X(hipMemcpyPeer, (void *, int, const void *, int, size_t))                                     \
     X(hipMemset, (void *, int, size_t))                                                            \
     X(hipMemsetAsync, (void *, int, size_t, hipStream_t))                                          \

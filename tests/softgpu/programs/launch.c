@@ -1,6 +1,7 @@
 /* Launches, streams and events. */
 #include "cases.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 static void params(void) {
@@ -94,6 +95,55 @@ static void wait_event(void) {
     OK(hipEventDestroy(event));
 }
 
+/* More than the driver has events to sleep on. */
+static void many_events(void) {
+    enum { EVENTS = 6000 };
+    static hipEvent_t events[EVENTS];
+    hipFunction_t empty = kernel("empty");
+    hipStream_t stream = new_stream();
+    for (int i = 0; i < EVENTS; i++) {
+        OK(hipEventCreateWithFlags(&events[i], 0));
+        launch(empty, stream, NULL);
+        OK(hipEventRecord(events[i], stream));
+    }
+    for (int i = 0; i < EVENTS; i++)
+        OK(hipEventSynchronize(events[i]));
+    for (int i = 0; i < EVENTS; i++)
+        OK(hipEventDestroy(events[i]));
+}
+
+/* What a program does all day, from its beginning to its end. */
+static void *work(void *unused) {
+    for (int i = 0; i < 30; i++) {
+        hipModule_t own;
+        hipFunction_t empty;
+        hipStream_t stream = new_stream();
+        void *memory;
+        char bytes[1000] = {0}, back[1000] = {1};
+        OK(hipModuleLoadData(&own, image));
+        OK(hipModuleGetFunction(&empty, own, "empty"));
+        OK(hipMalloc(&memory, 1000));
+        OK(hipMemcpyAsync(memory, bytes, 1000, hipMemcpyHostToDevice, stream));
+        launch(empty, stream, NULL);
+        OK(hipMemcpyAsync(back, memory, 1000, hipMemcpyDeviceToHost, stream));
+        OK(hipStreamSynchronize(stream));
+        EXPECT(memcmp(bytes, back, 1000) == 0);
+        OK(hipFree(memory));
+        OK(hipStreamDestroy(stream));
+        OK(hipModuleUnload(own));
+    }
+    return unused;
+}
+
+static void threads(void) {
+    enum { THREADS = 4 };
+    pthread_t all[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        EXPECT(pthread_create(&all[i], NULL, work, NULL) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(all[i], NULL);
+}
+
 static void stores(void) {
     enum { COUNT = 64 };
     int32_t *out, result[COUNT] = {0};
@@ -133,6 +183,8 @@ static const struct test_case cases[] = {
     {"many_streams", many_streams},
     {"event_times", event_times},
     {"wait_event", wait_event},
+    {"many_events", many_events},
+    {"threads", threads},
     {"stores", stores},
     {"meeting", meeting},
     {NULL, NULL},

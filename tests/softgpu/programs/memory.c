@@ -111,6 +111,23 @@ static void copies(void) {
     }
 }
 
+/* A window of a pitched image, there and back. */
+static void copies_2d(void) {
+    enum { PITCH = 1000, WIDTH = 333, HEIGHT = 50 };
+    static unsigned char source[PITCH * HEIGHT], back[PITCH * HEIGHT];
+    void *device;
+    fill_pattern(source, sizeof source);
+    memset(back, 0xee, sizeof back);
+    OK(hipMalloc(&device, 512 * HEIGHT));
+    OK(hipMemcpy2D(device, 512, source + 8, PITCH, WIDTH, HEIGHT, hipMemcpyHostToDevice));
+    OK(hipMemcpy2D(back + 8, PITCH, device, 512, WIDTH, HEIGHT, hipMemcpyDeviceToHost));
+    for (int i = 0; i < PITCH * HEIGHT; i++) {
+        int column = i % PITCH;
+        bool inside = column >= 8 && column < 8 + WIDTH;
+        EXPECT(back[i] == (inside ? source[i] : 0xee));
+    }
+}
+
 static void device_copies(void) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t size = sizes[i];
@@ -190,6 +207,7 @@ static const struct test_case cases[] = {
     {"memory_info", memory_info},
     {"out_of_memory", out_of_memory},
     {"copies", copies},
+    {"copies_2d", copies_2d},
     {"device_copies", device_copies},
     {"memsets", memsets},
     {"registered_copies", registered_copies},

@@ -168,7 +168,9 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        if (!perform(queue, packet))
+        /* What a kernel did while its queue was destroyed is nobody's business any more, and the
+         * ring may be gone. */
+        if (!perform(queue, packet) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
         /* In this order: a slot is free for HIP only once the read index has passed it. */

@@ -13,17 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Since a queue last had work it spins, then naps, each nap longer than the one before, so that a
+ * launch waits at most SHORT_NAP_NS. After IN_USE_NS the doorbell is armed; where that cannot be,
+ * it goes on napping, for up to LONG_NAP_NS. */
 enum {
     SPIN_NS = 60 * 1000,
     FIRST_NAP_NS = 20 * 1000,
-    SHORT_NAP_NS =
-        200 * 1000, /* at most, what a launch may have to wait while the queue is in use */
-    IN_USE_NS = 20 * 1000 * 1000, /* since it last had work; then the doorbell is armed */
-    LONG_NAP_NS = 2000 * 1000,    /* at most, where that cannot be */
+    SHORT_NAP_NS = 200 * 1000,
+    IN_USE_NS = 20 * 1000 * 1000,
+    LONG_NAP_NS = 2000 * 1000,
     PAUSES_PER_LOOK = 24,
-    JOIN_SECONDS = 10,
     SLICE_NS = 100 * 1000,
-    TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short sleeps */
+    TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short naps */
+    JOIN_SECONDS = 10,
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {

@@ -90,6 +90,10 @@ class BuildRuntime(build_ext):
             link = out / name
             link.unlink(missing_ok=True)
             link.symlink_to(LIBRARY)
+        probe = compiler.compile(["csrc/probe.c"], output_dir=str(work), extra_preargs=["-O1"])
+        compiler.link_executable(
+            probe, "mgpu-rt-probe", str(out), ["mlir_rocm_runtime"], [str(out)]
+        )
 
 
 setup(

@@ -1,0 +1,131 @@
+"""The command mgpu-rt."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+import mgpu_rt
+
+
+def _fail(problem: Exception, status: int = 2) -> NoReturn:
+    click.echo(f"mgpu-rt: {problem}", err=True)
+    raise SystemExit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
+def main() -> None:
+    """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
+
+
+# What follows PROGRAM is the program's, whatever it looks like.
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
+    "auto: hip if the driver and a HIP library are there, else softgpu.",
+)
+@click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
+@click.option(
+    "--stats-json",
+    type=click.Path(dir_okay=False),
+    metavar="PATH",
+    help="Write them there as JSON instead (%p in it becomes the process id).",
+)
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(
+    device: str, stats: bool, stats_json: str | None, program: str, arguments: tuple[str, ...]
+) -> None:
+    """Run PROGRAM with mgpu_rt preloaded.
+
+    The program takes the place of this command: its exit status is the result, and signals reach
+    it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
+    says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
+    """
+    from mgpu_rt import preload
+
+    try:
+        environment = preload.environment(device)
+        if stats:
+            environment["MGPU_RT_STATS"] = "1"
+        if stats_json:
+            environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
+        reason = preload.obstacle(preload.find(program))
+        if reason:
+            click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+        preload.execute(program, list(arguments), environment)
+    except preload.Problem as problem:
+        _fail(problem, problem.status)
+
+
+@main.command()
+def config() -> None:
+    """Show every option: its value in force, where that is from, its meaning."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from mgpu_rt import options
+
+    table = Table("variable", "value", "from", "meaning")
+    for option in options.options():
+        origin = "environment" if option.is_set() else "default"
+        table.add_row(
+            *(Text(cell) for cell in (option.variable, option.value(), origin)),
+            Text(option.meaning),
+            style="bold" if option.is_set() else None,
+        )
+    Console().print(table)
+    for name in options.unknown():
+        click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
+
+
+@main.command()
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="As for `mgpu-rt run`.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(device: str, as_json: bool) -> None:
+    """Find out what would happen in a run, by making one.
+
+    Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
+    """
+    from mgpu_rt.doctor import examine
+
+    report = examine(device)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        report.show()
+    sys.exit(0 if report.possible else 1)
+
+
+@main.command()
+def abi() -> None:
+    """Show the functions that programs call, with the LLVM versions that know them."""
+    from mgpu_rt.abi import markdown
+
+    click.echo(markdown(), nl=False)
+
+
+@main.command()
+def path() -> None:
+    """Print the library's directory, for cc's -L and -Wl,-rpath."""
+    try:
+        click.echo(os.path.dirname(mgpu_rt.library_path()))
+    except FileNotFoundError as error:
+        _fail(error)

@@ -1,0 +1,58 @@
+"""Libraries that could take the place of the ones that a run is meant to use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from mgpu_rt import preload
+
+RUNTIME = "libmlir_rocm_runtime.so"
+HIP = "libamdhip64.so"
+
+
+def _libraries(directory: str, name: str) -> set[str]:
+    """The real paths of the files in a directory whose names begin so."""
+    return {os.path.realpath(path) for path in Path(directory).glob(f"{name}*")}
+
+
+def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Another runtime that is preloaded: ours comes first, but both run their constructors."""
+    ours = os.path.realpath(preload.runtime())
+    for path in environment.get("LD_PRELOAD", "").split(":"):
+        if os.path.basename(path).startswith(RUNTIME) and os.path.realpath(path) != ours:
+            yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
+
+
+def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Another runtime in LD_LIBRARY_PATH: it serves programs that are run without mgpu-rt."""
+    ours = os.path.realpath(preload.runtime())
+    for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
+        for path in sorted(_libraries(directory, RUNTIME) - {ours} if directory else ()):
+            yield (
+                f"LD_LIBRARY_PATH also leads to {path}, which serves a program that is run "
+                "without mgpu-rt",
+                f"take {directory} out of LD_LIBRARY_PATH",
+            )
+
+
+def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
+    """Several HIPs: a program that links one of its own would have two in the process."""
+    roots = [environment[name] for name in preload.HIP_ROOTS if environment.get(name)]
+    directories = [f"{root}/lib" for root in [*roots, "/opt/rocm"]]
+    directories += [name for name in environment.get("LD_LIBRARY_PATH", "").split(":") if name]
+    found = set().union(*(_libraries(directory, HIP) for directory in directories))
+    for path in sorted(found - {os.path.realpath(hip)}):
+        yield (
+            f"there is another HIP, {path}: a program that is linked with it would have two",
+            "set MGPU_RT_HIP to the one that the program is linked with",
+        )
+
+
+def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
+    """Each conflict in the environment of a run that uses the library `hip`, and the way out."""
+    yield from _preloaded(environment)
+    yield from _searched(environment)
+    if hip:
+        yield from _hips(environment, hip)

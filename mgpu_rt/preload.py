@@ -1,0 +1,189 @@
+"""What `mgpu-rt run` gives a program: an environment in which it finds mgpu_rt and a device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import stat
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from mgpu_rt import library_path, softgpu
+
+DEVICES = ("auto", "hip", "softgpu", "cuda")
+KFD = Path("/dev/kfd")
+ELFCLASS64, PT_INTERP = 2, 3
+
+#: Where the library looks for HIP if it is not told (csrc/runtime/hip.c).
+HIP_NAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so")
+HIP_ROOTS = ("ROCM_PATH", "HIP_PATH")
+
+
+class Problem(Exception):
+    """Why the program cannot be run: one line with the way out, and the exit status for it."""
+
+    def __init__(self, text: str, status: int = 2) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+# ---- the device ----
+
+
+def finds_hip(base: Mapping[str, str]) -> bool:
+    """True if the library would find HIP by itself. Asks the loader, which knows the rest."""
+    from ctypes import CDLL
+
+    roots = [base[name] for name in HIP_ROOTS if base.get(name)] + ["/opt/rocm"]
+    for name in (*(f"{root}/lib/{name}" for root in roots for name in HIP_NAMES), *HIP_NAMES):
+        try:
+            CDLL(name)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def choose(device: str, base: Mapping[str, str]) -> str:
+    """The device that `auto` stands for: AMD's if its driver and HIP are there, else softgpu.
+
+    A HIP library that MGPU_RT_HIP names is what the user wants.
+    """
+    if device != "auto":
+        return device
+    if base.get("MGPU_RT_HIP"):
+        return "hip"
+    return "hip" if KFD.exists() and finds_hip(base) else "softgpu"
+
+
+def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment in which programs run on a device that `choose` has returned."""
+    if device == "softgpu":
+        try:
+            return softgpu.environment(base)
+        except softgpu.SoftGpuUnavailable as error:
+            raise Problem(f"no software GPU: {error}") from None
+    if device == "cuda":
+        hip = Path(runtime()).parent.parent / "cuhip" / "libamdhip64.so"
+        if not hip.exists():
+            raise Problem(
+                f"no NVIDIA GPUs yet: this build has no {hip}, which would bring HIP to them; "
+                "use --device softgpu or hip"
+            )
+        return {**base, "MGPU_RT_HIP": str(hip)}
+    return dict(base)
+
+
+# ---- the library ----
+
+
+def runtime() -> str:
+    """The path of the library, fit for LD_PRELOAD."""
+    try:
+        path = library_path()
+    except FileNotFoundError as error:
+        raise Problem(str(error)) from None
+    if " " in path or ":" in path:
+        raise Problem(f"LD_PRELOAD cannot name '{path}': move it to a path without ' ' and ':'")
+    return path
+
+
+def with_library(base: Mapping[str, str]) -> dict[str, str]:
+    """Puts the library before whatever else is preloaded.
+
+    Its directory ends LD_LIBRARY_PATH: a program that was linked with LLVM's own library asks for
+    that by its version's name, and starts only if the name can be found.
+    """
+    library = runtime()
+    preloaded = [name for name in base.get("LD_PRELOAD", "").replace(":", " ").split(" ") if name]
+    here = os.path.dirname(library)
+    search = base.get("LD_LIBRARY_PATH")
+    return {
+        **base,
+        "LD_PRELOAD": ":".join([library, *(name for name in preloaded if name != library)]),
+        "LD_LIBRARY_PATH": f"{search}:{here}" if search else here,
+    }
+
+
+def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of a program that runs on `device`. Raises Problem."""
+    return with_library(device_environment(choose(device, base), base))
+
+
+# ---- the program ----
+
+
+def find(program: str, base: Mapping[str, str] = os.environ) -> str:
+    """The file that a shell would run. Raises Problem with a shell's exit status."""
+    search = base.get("PATH", os.defpath)
+    if found := shutil.which(program, path=search):
+        return found
+    # Without the right to execute: what a shell then calls status 126.
+    candidate = shutil.which(program, mode=os.F_OK, path=search)
+    if candidate is None and os.path.isdir(program) and "/" in program:
+        raise Problem(f"'{program}' is a directory: name a program", 126)
+    if candidate is None:
+        where = "there is no such file" if "/" in program else "it is not in PATH"
+        raise Problem(f"'{program}' was not found: {where}", 127)
+    raise Problem(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
+
+
+def _is_static(head: bytes) -> bool:
+    """True if these first bytes of a 64-bit ELF file name no loader, as a static program's do."""
+    offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
+    headers = range(offset, min(offset + size * count, len(head) - 3), size)
+    return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
+
+
+def _gains_rights(program: str, mode: os.stat_result) -> bool:
+    """True if the loader will distrust the environment of this program."""
+    if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
+        return True
+    if mode.st_mode & stat.S_ISGID and mode.st_gid != os.getgid():
+        return True
+    try:
+        return os.getuid() != 0 and "security.capability" in os.listxattr(program)
+    except OSError:
+        return False  # a file system without such attributes
+
+
+def obstacle(program: str) -> str | None:
+    """Why LD_PRELOAD has no effect on a program and what to do about it; None if it has."""
+    try:
+        with open(program, "rb") as file:
+            head = file.read(4096)
+            mode = os.fstat(file.fileno())
+    except OSError:
+        return None  # executable but not readable: nothing to tell
+    if head[:4] != b"\x7fELF":
+        return None
+    if head[4] != ELFCLASS64:
+        return "it is a 32-bit program: build it for 64 bits"
+    if _is_static(head):
+        return (
+            "it is statically linked: link it dynamically, with -L$(mgpu-rt path) "
+            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt path)"
+        )
+    if _gains_rights(program, mode):
+        return "it is setuid, setgid or has capabilities: run a copy that has none"
+    return None
+
+
+def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:
+    """Becomes the program: its process id, signals and exit status are this process's own."""
+    path = find(program, environ)
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and exec would keep that
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execve(path, [program, *arguments], environ)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.ENOENT:
+            reason = "the interpreter or loader that it names is missing"
+        elif error.errno == errno.ENOEXEC:
+            reason += " (neither a program for this machine nor a script with a #! line)"
+        raise Problem(f"'{path}' cannot be executed: {reason}", 126) from None

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt import abi
+from mgpu_rt import abi, softgpu
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -34,6 +34,9 @@ TIMEOUT = 60  # seconds; a child takes less than one
 #: Both policies serve every test of the runtime's behaviour.
 POLICIES = ("python", "builtin")
 
+#: What stands below: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
+BACKENDS = ("stub", "softgpu")
+
 
 def library() -> Path:
     """The library under test."""
@@ -41,14 +44,16 @@ def library() -> Path:
     return Path(named) if named else BUILD / "lib" / "libmlir_rocm_runtime.so"
 
 
-def environment(**changes: str) -> dict[str, str]:
-    """The environment of a child: none of the caller's options, the stub as HIP, and `changes`."""
+def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
+    """The environment of a child: none of the caller's options, the backend's, and `changes`."""
     clean = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("MGPU_RT_", "HIPSTUB_", "LD_PRELOAD", "LD_LIBRARY_PATH"))
         or key == "MGPU_RT_TEST_LIBRARY"
     }
+    if backend == "softgpu":
+        return {**softgpu.environment(clean), **changes}
     return {**clean, "MGPU_RT_HIP": str(STUB), "HIPSTUB_MODE": "record", **changes}
 
 
@@ -61,7 +66,10 @@ class Mgpu:
         self.lib = self.ffi.dlopen(str(library()))
         self.stub_ffi = FFI()
         self.stub_ffi.cdef(_STUB_DECLARATIONS)
-        self.stub = self.stub_ffi.dlopen(str(STUB))
+        self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
+        # The stub, or HIP itself: its hip* functions are declared too.
+        named = Path(os.environ["MGPU_RT_HIP"])
+        self.stub = self.stub_ffi.dlopen(str(named if named.exists() else STUB))
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         self._read = 0
         os.dup2(self._stderr.fileno(), 2)
@@ -156,17 +164,20 @@ int hipDeviceSynchronize(void);
 """
 
 
-def in_child(policies: Sequence[str] = POLICIES, **env: str) -> Callable:
-    """Runs the decorated test in a process of its own, once for each policy.
+def in_child(
+    policies: Sequence[str] = POLICIES, backends: Sequence[str] = ("stub",), **env: str
+) -> Callable:
+    """Runs the decorated test in a process of its own, once for each policy and backend.
 
     The test takes the Mgpu alone. `env` is added to `environment()`.
     """
 
     def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("backend", backends)
         @pytest.mark.parametrize("policy", policies)
-        def run(policy: str) -> None:
+        def run(policy: str, backend: str) -> None:
             python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
-            run_child(test.__module__, test.__name__, environment(**env, **python))
+            run_child(test.__module__, test.__name__, environment(backend, **env, **python))
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__
         run.__module__ = test.__module__

@@ -280,7 +280,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
     for _ in range(3):
         assert not mgpu.function(mgpu.null, FORUM_KERNEL)
     said = mgpu.stderr()
-    line = "'hipModuleGetFunction(&function, module, name)' failed with 'hipErrorInvalidHandle'"
+    line = "'hipModuleGetFunction(&function, module, name)' failed with 'hipErrorNotFound'"
     assert said.count(line) == 3
     assert said.count("initialize()") == 1
     assert mgpu.count("hipModuleGetFunction") == 0

@@ -157,17 +157,19 @@ void impl_mgpuEventSynchronize(hipEvent_t handle) {
         REPORT("hipEventSynchronize(event)", hip.EventSynchronize(handle), NULL);
 }
 
-void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream) {
-    struct thread *thread = thread_get();
-    if (!event_usable(handle, "hipEventRecord(event, stream)"))
+void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
+    static const char expression[] = "hipEventRecord(event, stream)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), stream_handle, &stream, expression) ||
+        !event_usable(handle, expression))
         return;
-    const hipError_t error = hip.EventRecord(handle, stream);
+    const hipError_t error = hip.EventRecord(handle, stream_handle);
     struct event *event = find(handle);
     if (UNLIKELY(error != hipSuccess))
-        report_failure("hipEventRecord(event, stream)", error, NULL);
+        report_failure(expression, error, NULL);
     else if (event)
         event->recorded = true;
-    stream_submitted(thread, stream);
+    stream_submitted(stream);
 }
 
 void event_give_back(struct thread *thread) {

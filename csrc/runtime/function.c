@@ -70,7 +70,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
                                                         struct function_slot *slot,
                                                         hipModule_t handle, const char *name) {
     if (!handle && options.cache_on) {
-        report_failure(expression, hipErrorInvalidHandle, &null_module, name ? name : "(null)");
+        report_failure(expression, hipErrorNotFound, &null_module, name ? name : "(null)");
         return NULL;
     }
     struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
@@ -83,7 +83,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
     const uint64_t epoch = registry_epoch;
     pthread_mutex_unlock(&registry_lock);
     if (!held) {
-        report_failure(expression, hipErrorInvalidHandle, &unloaded_module, name, (void *)handle);
+        report_failure(expression, hipErrorNotFound, &unloaded_module, name, (void *)handle);
         return NULL;
     }
     if (!function)

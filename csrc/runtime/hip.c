@@ -44,6 +44,10 @@ static const char *error_name(hipError_t error) {
         return "hipErrorSharedObjectInitFailed";
     case hipErrorInvalidHandle:
         return "hipErrorInvalidHandle";
+    case hipErrorNotFound:
+        return "hipErrorNotFound";
+    case hipErrorContextIsDestroyed:
+        return "hipErrorContextIsDestroyed";
     case hipErrorNotSupported:
         return "hipErrorNotSupported";
     default:

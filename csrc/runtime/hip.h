@@ -21,6 +21,7 @@ enum {
     hipErrorInvalidHandle = 400,
     hipErrorNotFound = 500,
     hipErrorNotReady = 600,
+    hipErrorContextIsDestroyed = 709,
     hipErrorNotSupported = 801,
 };
 

@@ -15,7 +15,7 @@ static struct advice no_device_pointer = {
 
 void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
     (void)thread_get();
-    REPORT("hipHostRegister(ptr, sizeBytes, /*flags=*/0)", hip.HostRegister(ptr, sizeBytes, 0),
+    REPORT("hipHostRegister(ptr, sizeBytes, 0)", hip.HostRegister(ptr, sizeBytes, 0),
            &not_registered, ptr, (unsigned long long)sizeBytes);
 }
 
@@ -61,7 +61,7 @@ static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();
     REPORT("hipSetDevice(0)", hip.SetDevice(0), NULL);
-    REPORT("hipHostGetDevicePointer((void **)devicePtr, hostPtr, /*flags=*/0)",
+    REPORT("hipHostGetDevicePointer((void **)devicePtr, hostPtr, 0)",
            hip.HostGetDevicePointer(&device, host, 0), &no_device_pointer, host);
     return device;
 }

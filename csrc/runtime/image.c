@@ -73,6 +73,10 @@ static void describe_elf(struct image *image) {
         return;
     }
     image->machine = header->e_machine;
+    if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
+        image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
+        return;
+    }
     const bool readable = header->e_ident[EI_CLASS] == ELFCLASS64 &&
                           header->e_ident[EI_DATA] == ELFDATA2LSB &&
                           header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0;
@@ -212,8 +216,6 @@ const char *image_kind_text(const struct image *image) {
             return "an AMDGPU code object";
         case MACHINE_CUDA:
             return "an NVIDIA cubin";
-        case EM_X86_64:
-            return "an ELF for x86-64, not for a GPU";
         default:
             return "an ELF for another machine";
         }

@@ -27,15 +27,17 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
                            hipStream_t stream, void **params, void **extra,
                            size_t late_params_count) {
     (void)late_params_count; /* garbage before LLVM 18 */
-    struct thread *thread = thread_get();
+    struct stream *known;
     if (UNLIKELY(!function)) {
-        report_failure(launch_expression, hipErrorInvalidHandle, &null_function);
+        report_failure(launch_expression, hipErrorInvalidImage, &null_function);
         return;
     }
+    if (!stream_usable(thread_get(), stream, &known, launch_expression))
+        return;
     const hipError_t error = hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
-    stream_submitted(thread, stream);
+    stream_submitted(known);
     if (UNLIKELY(error != hipSuccess))
         report_failure(launch_expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
                        (long)blockX, (long)blockY, (long)blockZ, smem);
@@ -47,17 +49,19 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
                                       intptr_t blockZ, int32_t smem, hipStream_t stream,
                                       void **params, void **extra) {
     (void)extra; /* HIP's cooperative launch does not take it */
-    struct thread *thread = thread_get();
+    struct stream *known;
     if (!function || is_cluster(clusterX, clusterY, clusterZ)) {
         report_failure(cooperative_expression,
-                       function ? hipErrorNotSupported : hipErrorInvalidHandle,
+                       function ? hipErrorNotSupported : hipErrorInvalidImage,
                        function ? &no_clusters : &null_function);
         return;
     }
+    if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
+        return;
     const hipError_t error = hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
-    stream_submitted(thread, stream);
+    stream_submitted(known);
     if (error != hipSuccess)
         report_failure(cooperative_expression, error, &bad_launch, (long)gridX, (long)gridY,
                        (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
@@ -80,16 +84,21 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
                              size_t late_params_count) {
     (void)extra; /* hipLaunchKernel does not take it */
     (void)late_params_count;
-    struct thread *thread = thread_get();
+    static const char expression[] =
+        "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
+        "params, smem, stream)";
     const struct hip_dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
     const struct hip_dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
-    const hipError_t error =
-        symbol ? hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream)
-               : hipErrorInvalidHandle;
-    stream_submitted(thread, stream);
+    struct stream *known;
+    if (!symbol) {
+        report_failure(expression, hipErrorInvalidImage, &null_function);
+        return;
+    }
+    if (!stream_usable(thread_get(), stream, &known, expression))
+        return;
+    const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    stream_submitted(known);
     if (error != hipSuccess)
-        report_failure("hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, "
-                       "blockZ), params, smem, stream)",
-                       error, symbol ? &bad_launch : &null_function, (long)gridX, (long)gridY,
-                       (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
+        report_failure(expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
+                       (long)blockX, (long)blockY, (long)blockZ, smem);
 }

@@ -15,7 +15,7 @@ static const char unload_expression[] = "hipModuleUnload(module)";
 
 static struct advice damaged_image = {
     .text = "the image at %p cannot be loaded: %s. Was the object that holds it built and linked "
-            "completely?"};
+            "completely, for a GPU?"};
 static struct advice refused_image = {
     .text = "HIP refused the image at %p, which is %s. Compile for this GPU (rocminfo or `mgpu-rt "
             "doctor` names it) and for a code object version that this HIP knows (HIP 5: abi=400)"};
@@ -178,7 +178,7 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     }
     pthread_mutex_unlock(&registry_lock);
     if (misused)
-        report_failure(unload_expression, hipErrorInvalidHandle, &unknown_unload, (void *)handle);
+        report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
     else if (remove)
         REPORT(unload_expression, policy_get()->module_unload(handle), NULL);
     else if (!module)

@@ -16,6 +16,7 @@ _Atomic unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool options_known;
 
 /* ---- giving back ---- */
 
@@ -111,30 +112,32 @@ static int count_devices(const struct hip_functions *functions) {
     return count > 0 ? count : 1;
 }
 
-static void install(const struct options *read, const struct hip_library *library, int devices) {
-    options = *read;
+static void install(const struct hip_library *library, int devices) {
     hip_device_count = devices;
     if (library->path[0])
         hip_install(library);
-    if (read->stats[0])
+    if (options.stats[0])
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
-                   devices, read->cache);
-    __atomic_store_n(&runtime_mode, read->stats[0] ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+                   devices, options.cache);
+    __atomic_store_n(&runtime_mode, options.stats[0] ? MODE_TIMED : 0, __ATOMIC_RELEASE);
 }
 
 void runtime_start(void) {
     if (LIKELY(!(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)))
         return;
-    struct options read;
+    pthread_mutex_lock(&start_lock);
+    if (!options_known)
+        options_read(&options);
+    options_known = true;
+    pthread_mutex_unlock(&start_lock);
     struct hip_library library;
-    options_read(&read);
-    const bool found = hip_open(&library, read.hip);
-    const int devices = found && read.cache_on ? count_devices(&library.functions) : 1;
+    const bool found = hip_open(&library, options.hip);
+    const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
     if (runtime_mode & MODE_UNSTARTED)
-        install(&read, &library, devices);
+        install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
 }

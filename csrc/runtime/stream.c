@@ -18,6 +18,8 @@ struct handle_map stream_map;
 static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; its handle may already serve somebody else"};
 static struct advice used_after_destroy = {.text = "stream %p is used after its mgpuStreamDestroy"};
+static struct advice null_destroyed = {.text =
+                                           "the null stream is HIP's own and is never destroyed"};
 static struct advice kernel_fault = {
     .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
             "before it"};
@@ -143,14 +145,14 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     if (UNLIKELY(!stream || stream->state == STREAM_GONE)) {
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
-               handle ? &destroyed_twice : NULL, (void *)handle);
+               handle ? &destroyed_twice : &null_destroyed, (void *)handle);
         return;
     }
     if (UNLIKELY(stream->state == STREAM_BORROWED))
         return;
     const bool busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
     if (UNLIKELY(!change(stream, STREAM_LIVE, busy ? STREAM_RETIRED : STREAM_FREE))) {
-        report_failure("hipStreamDestroy(stream)", hipErrorInvalidHandle, &destroyed_twice,
+        report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
                        (void *)handle);
         return;
     }
@@ -158,18 +160,23 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
         trim(stream);
 }
 
+bool stream_report_dead(hipStream_t handle, const char *expression) {
+    report_failure(expression, hipErrorContextIsDestroyed, &used_after_destroy, (void *)handle);
+    return false;
+}
+
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
-    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    if (LIKELY(stream)) {
-        if (UNLIKELY(stream->state != STREAM_LIVE && stream->state != STREAM_BORROWED))
-            report_once(&used_after_destroy, (void *)handle);
-        /* Before the wait: what another thread submits meanwhile marks it busy again. */
+    struct stream *stream;
+    /* One that was given back is reported and waited for all the same: stock's destroy would have
+     * waited for its work. */
+    (void)stream_usable(thread, handle, &stream, expression);
+    if (UNLIKELY(stream && stream->state == STREAM_GONE))
+        return;
+    if (LIKELY(stream)) /* before the wait: what another thread submits meanwhile marks it again */
         __atomic_store_n(&stream->busy, 0, __ATOMIC_RELEASE);
-    }
     const hipError_t error = hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess)) {
-        if (stream)
-            __atomic_store_n(&stream->busy, 1, __ATOMIC_RELEASE);
+        stream_submitted(stream);
         report_failure(expression, error, &kernel_fault);
     }
 }
@@ -178,12 +185,14 @@ void impl_mgpuStreamSynchronize(hipStream_t stream) {
     stream_synchronize(thread_get(), stream, "hipStreamSynchronize(stream)");
 }
 
-void impl_mgpuStreamWaitEvent(hipStream_t stream, hipEvent_t event) {
-    struct thread *thread = thread_get();
-    if (!event_usable(event, "hipStreamWaitEvent(stream, event, 0)") || !event_recorded(event))
+void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
+    static const char expression[] = "hipStreamWaitEvent(stream, event, 0)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression) ||
+        !event_usable(event, expression) || !event_recorded(event))
         return;
-    REPORT("hipStreamWaitEvent(stream, event, 0)", hip.StreamWaitEvent(stream, event, 0), NULL);
-    stream_submitted(thread, stream);
+    REPORT(expression, hip.StreamWaitEvent(handle, event, 0), NULL);
+    stream_submitted(stream);
 }
 
 bool stream_any_busy(void) {

@@ -33,10 +33,23 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
 }
 
+/* Says that a stream was given back before; always false. */
+bool stream_report_dead(hipStream_t handle, const char *expression);
+
+/* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
+ * for the null stream and those of the program's own. False if it was destroyed: that is reported
+ * as a failure of `expression`, and HIP, which would crash, is not to see it. */
+static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
+                                 struct stream **stream, const char *expression) {
+    *stream = handle ? stream_find(thread, handle) : NULL;
+    return LIKELY(!*stream || (*stream)->state == STREAM_LIVE ||
+                  (*stream)->state == STREAM_BORROWED) ||
+           stream_report_dead(handle, expression);
+}
+
 /* To be called after each submission. After, not before: a synchronise of another thread that comes
  * in between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
-static inline void stream_submitted(const struct thread *thread, hipStream_t handle) {
-    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+static inline void stream_submitted(struct stream *stream) {
     if (stream)
         __atomic_store_n(&stream->busy, 1, __ATOMIC_RELEASE);
 }

@@ -1,98 +1,100 @@
-/* Runs kernels that only end. Every other instruction is a fault that names it. */
-#include "device.h"
+/* One dispatch: the kernel descriptor, the grid, and the way to the workgroups. */
+#include "isa/exec.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-enum { DESCRIPTOR_SIZE = 64, ENTRY_OFFSET = 16, INSTRUCTION_WORDS = 5 };
-
-/* SOPP, the encoding of instructions without operands in registers. */
+/* The kernel descriptor, 64 bytes at the kernel object (LLVM's AMDGPU usage guide). */
 enum {
-    SOPP = 0x17f,
-    S_NOP = 0,
-    S_ENDPGM = 1,
-    S_BARRIER = 10,
-    S_WAITCNT = 12,
-    S_SLEEP = 14,
-    S_SETPRIO = 15,
-    S_ICACHE_INV = 19,
-    S_ENDPGM_SAVED = 27
+    DESCRIPTOR_SIZE = 64,
+    ENTRY_OFFSET = 16,
+    RSRC3 = 44,
+    RSRC1 = 48,
+    RSRC2 = 52,
+    PROPERTIES = 56,
 };
 
-struct code {
-    uint64_t va;
-    const char *bytes;
-    uint64_t size;
-};
+static bool refuse(struct softgpu_fault *fault, enum softgpu_fault_kind kind, uint64_t address,
+                   const char *text) {
+    snprintf(fault->text, sizeof fault->text, "%s (kernel object 0x%llx)", text,
+             (unsigned long long)address);
+    fault->kind = kind;
+    fault->address = address;
+    return false;
+}
 
-static bool find_code(uint64_t kernel_object, struct code *code) {
+static uint32_t word_at(const char *descriptor, unsigned offset) {
+    uint32_t value;
+    memcpy(&value, descriptor + offset, sizeof value);
+    return value;
+}
+
+static bool read_descriptor(struct dispatch *d, uint64_t va) {
     struct softgpu_range range;
     int64_t entry;
-    if (!softgpu_find_range(kernel_object, &range) ||
-        kernel_object - range.va > range.size - DESCRIPTOR_SIZE)
+    if (!softgpu_find_range(va, &range) || range.size - (va - range.va) < DESCRIPTOR_SIZE)
         return false;
-    memcpy(&entry, range.host + (kernel_object - range.va) + ENTRY_OFFSET, sizeof entry);
-    code->va = kernel_object + (uint64_t)entry;
-    if (!softgpu_find_range(code->va, &range))
-        return false;
-    code->bytes = range.host + (code->va - range.va);
-    code->size = range.size - (code->va - range.va);
+    const char *descriptor = range.host + (va - range.va);
+    memcpy(&entry, descriptor + ENTRY_OFFSET, sizeof entry);
+    d->entry = va + (uint64_t)entry;
+    d->rsrc1 = word_at(descriptor, RSRC1);
+    d->rsrc2 = word_at(descriptor, RSRC2);
+    d->rsrc3 = word_at(descriptor, RSRC3);
+    d->properties = (uint16_t)word_at(descriptor, PROPERTIES);
     return true;
 }
 
-static bool no_code(const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault) {
-    snprintf(fault->text, sizeof fault->text, "no code at kernel object 0x%llx",
-             (unsigned long long)packet->kernel_object);
-    fault->kind = SOFTGPU_FAULT_MEMORY;
-    fault->address = packet->kernel_object;
-    return false;
+static void read_grid(struct dispatch *d) {
+    const struct softgpu_dispatch_packet *p = d->packet;
+    const uint32_t grid[] = {p->grid_size_x, p->grid_size_y, p->grid_size_z};
+    const uint32_t block[] = {p->workgroup_size_x, p->workgroup_size_y, p->workgroup_size_z};
+    unsigned dimensions = p->setup & 3;
+    d->group_count = 1;
+    for (unsigned axis = 0; axis < 3; axis++) {
+        /* A packet need not fill in what its dimensions do not use. */
+        bool used = axis < dimensions || !dimensions;
+        d->grid[axis] = used ? grid[axis] : 1;
+        d->block[axis] = used && block[axis] ? block[axis] : 1;
+        d->groups[axis] = d->grid[axis] ? (d->grid[axis] - 1) / d->block[axis] + 1 : 0;
+        d->group_count *= d->groups[axis];
+    }
 }
 
-static bool unknown(const struct softgpu_context *context,
-                    const struct softgpu_dispatch_packet *packet, const struct code *code,
-                    uint64_t offset, struct softgpu_fault *fault) {
-    uint32_t words[INSTRUCTION_WORDS] = {0};
-    char name[256], text[256], bytes[64] = "";
-    uint64_t left = code->size - offset;
-    unsigned count = left / 4 < INSTRUCTION_WORDS ? (unsigned)(left / 4) : INSTRUCTION_WORDS;
-    memcpy(words, code->bytes + offset, 4 * (size_t)count);
-    softgpu_kernel_name(packet->kernel_object, name, sizeof name);
-    softgpu_disassemble(context->target, words, count, text, sizeof text);
-    for (unsigned i = 0; i < 2 && i < count; i++)
-        snprintf(bytes + strlen(bytes), sizeof bytes - strlen(bytes), " %08x", words[i]);
-    snprintf(fault->text, sizeof fault->text,
-             "kernel %s (%s), workgroup (0,0,0): instruction not implemented\n"
-             "  at offset 0x%llx of the kernel:%s ...%s%s",
-             name, context->target->name, (unsigned long long)offset, bytes, *text ? "  " : "",
-             text);
-    fault->kind = SOFTGPU_FAULT_ILLEGAL_INSTRUCTION;
-    return false;
+static uint64_t instruction_budget(void) {
+    static uint64_t budget = UINT64_MAX;
+    uint64_t known = __atomic_load_n(&budget, __ATOMIC_RELAXED);
+    if (known == UINT64_MAX) {
+        const char *text = getenv("MGPU_RT_SOFTGPU_BUDGET");
+        known = text ? strtoull(text, NULL, 10) : 0;
+        __atomic_store_n(&budget, known, __ATOMIC_RELAXED);
+    }
+    return known;
 }
 
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault) {
-    struct code code;
-    if (!find_code(packet->kernel_object, &code))
-        return no_code(packet, fault);
-    for (uint64_t offset = 0; offset + 4 <= code.size; offset += 4) {
-        uint32_t word;
-        memcpy(&word, code.bytes + offset, sizeof word);
-        if (word >> 23 != SOPP)
-            return unknown(context, packet, &code, offset, fault);
-        switch ((word >> 16) & 0x7f) {
-        case S_ENDPGM:
-        case S_ENDPGM_SAVED:
-            return true;
-        case S_NOP:
-        case S_BARRIER:
-        case S_WAITCNT:
-        case S_SLEEP:
-        case S_SETPRIO:
-        case S_ICACHE_INV:
-            break;
-        default:
-            return unknown(context, packet, &code, offset, fault);
-        }
-    }
-    return no_code(packet, fault);
+    struct dispatch d = {
+        .context = context,
+        .packet = packet,
+        .target = softgpu_target_mask(context->target),
+        .lds_size = packet->group_segment_size,
+        .scratch_lane_size = (packet->private_segment_size + 3) & ~3u,
+        .budget = instruction_budget(),
+        .fault = fault,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+    };
+    if (!d.target)
+        return refuse(fault, SOFTGPU_FAULT_EXCEPTION, packet->kernel_object,
+                      "the interpreter does not know this target");
+    if (!read_descriptor(&d, packet->kernel_object))
+        return refuse(fault, SOFTGPU_FAULT_MEMORY, packet->kernel_object,
+                      "there is no kernel descriptor");
+    read_grid(&d);
+    if ((uint64_t)d.block[0] * d.block[1] * d.block[2] > WAVES_PER_GROUP * LANES)
+        return refuse(fault, SOFTGPU_FAULT_PACKET, packet->kernel_object,
+                      "the workgroup is larger than 1024 work-items");
+    softgpu_dispatch_run(&d);
+    softgpu_code_release(&d);
+    return !d.failed;
 }

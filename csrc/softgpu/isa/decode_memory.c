@@ -1,0 +1,116 @@
+/* Operands of the memory families: address, data and offset. */
+#include "memory.h"
+#include "smem.h"
+
+static void decode_smem(const uint32_t *words, struct inst *i) {
+    uint32_t w = words[0], x = words[1];
+    const struct row *row = i->row;
+    bool buffer = row->info == SM_BUFFER_LOAD || row->info == SM_BUFFER_STORE ||
+                  row->info == SM_BUFFER_ATOMIC;
+    i->run = softgpu_run_smem;
+    i->glc = w >> 16 & 1;
+    i->imm_en = w >> 17 & 1;
+    i->soffset_en = w >> 14 & 1;
+    i->imm = (int32_t)(x << 11) >> 11;
+    if (row->dst)
+        softgpu_decode_sgpr(&i->dst, w >> 6 & 0x7f, row->dst);
+    if (row->info == SM_CACHE || row->info == SM_MEMTIME || row->info == SM_MEMREALTIME)
+        return;
+    softgpu_decode_sgpr(&i->src[0], (w & 0x3f) * 2, buffer ? B128 : B64);
+    if (i->soffset_en)
+        softgpu_decode_sgpr(&i->src[2], x >> 25, B32);
+    else if (!i->imm_en)
+        softgpu_decode_sgpr(&i->src[2], x & 0x7f, B32);
+}
+
+static void decode_ds(enum target_mask target, const uint32_t *words, struct inst *i) {
+    uint32_t w = words[0], x = words[1];
+    const struct row *row = i->row;
+    unsigned acc = target == GFX90A && w >> 25 & 1 ? AGPR0 : 0;
+    i->run = softgpu_run_ds;
+    i->imm = w & 0xffff;
+    i->gds = w >> 16 & 1;
+    if (move_of(row) != DS_NOP && strcmp(row->name, "ds_consume") && strcmp(row->name, "ds_append"))
+        softgpu_decode_vgpr(&i->src[0], x & 0xff, B32);
+    if (row->src[1])
+        softgpu_decode_vgpr(&i->src[1], (x >> 8 & 0xff) + acc, row->src[1]);
+    if (row->src[2])
+        softgpu_decode_vgpr(&i->src[2], (x >> 16 & 0xff) + acc, row->src[2]);
+    if (row->dst)
+        softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
+}
+
+static void decode_flat(enum target_mask target, const uint32_t *words, struct inst *i) {
+    uint32_t w = words[0], x = words[1];
+    const struct row *row = i->row;
+    unsigned acc = target == GFX90A && x >> 23 & 1 ? AGPR0 : 0, saddr = x >> 16 & 0x7f;
+    enum { NO_SADDR = 0x7f };
+    i->glc = w >> 16 & 1;
+    i->slc = w >> 17 & 1;
+    i->scc = w >> 25 & 1;
+    i->lds = w >> 13 & 1;
+    i->imm = i->encoding == E_FLAT ? (int32_t)(w & 0xfff) : (int32_t)(w << 19) >> 19;
+    i->run = i->encoding == E_SCRATCH ? softgpu_run_scratch : softgpu_run_flat;
+    /* FLAT has no SADDR; AMD's own kernels leave 0 there. */
+    bool scalar = i->encoding != E_FLAT && saddr != NO_SADDR;
+    enum type wide = i->encoding == E_SCRATCH || scalar ? B32 : B64;
+    if (scalar)
+        softgpu_decode_sgpr(&i->src[2], saddr, i->encoding == E_SCRATCH ? B32 : B64);
+    if (i->encoding != E_SCRATCH || !scalar)
+        softgpu_decode_vgpr(&i->src[0], x & 0xff, wide);
+    if (row->src[1])
+        softgpu_decode_vgpr(&i->src[1], (x >> 8 & 0xff) + acc, row->src[1]);
+    bool atomic = move_of(row) == MV_ATOMIC_32 || move_of(row) == MV_ATOMIC_64;
+    if (row->dst && (!atomic || i->glc))
+        softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
+    if (i->lds)
+        i->run = softgpu_run_unknown;
+}
+
+static void decode_mubuf(enum target_mask target, const uint32_t *words, struct inst *i) {
+    uint32_t w = words[0], x = words[1];
+    const struct row *row = i->row;
+    unsigned acc = target == GFX90A && x >> 23 & 1 ? AGPR0 : 0;
+    enum move move = move_of(row);
+    i->glc = w >> 14 & 1;
+    i->slc = w >> 17 & 1;
+    i->scc = w >> 15 & 1;
+    i->lds = w >> 16 & 1;
+    i->idxen = w >> 13 & 1;
+    i->offen = w >> 12 & 1;
+    i->imm = w & 0xfff;
+    if (move == MV_CACHE) {
+        i->run = softgpu_run_nop;
+        return;
+    }
+    i->run = softgpu_run_mubuf;
+    if (i->idxen || i->offen)
+        softgpu_decode_vgpr(&i->src[0], x & 0xff, i->idxen && i->offen ? B64 : B32);
+    softgpu_decode_sgpr(&i->src[2], (x >> 16 & 0x1f) * 4, B128);
+    if (!softgpu_decode_source(&i->sdst, x >> 24, B32, 0) || x >> 24 == 255)
+        i->run = NULL;
+    bool atomic = move == MV_ATOMIC_32 || move == MV_ATOMIC_64;
+    if (row->src[1])
+        softgpu_decode_vgpr(&i->src[1], (x >> 8 & 0xff) + acc, row->src[1]);
+    if (row->dst && (!atomic || i->glc)) {
+        softgpu_decode_vgpr(&i->dst, (x >> 8 & 0xff) + acc, row->dst);
+    }
+    if (i->run && (i->lds || move == MV_FORMAT))
+        i->run = softgpu_run_unknown;
+}
+
+void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i) {
+    switch (i->encoding) {
+    case E_SMEM:
+        decode_smem(words, i);
+        break;
+    case E_DS:
+        decode_ds(target, words, i);
+        break;
+    case E_MUBUF:
+        decode_mubuf(target, words, i);
+        break;
+    default:
+        decode_flat(target, words, i);
+    }
+}

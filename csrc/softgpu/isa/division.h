@@ -1,0 +1,151 @@
+/* The steps of AMD's division, v_div_scale, v_div_fmas and v_div_fixup, and 2/pi for range
+ * reduction. A quotient comes out right only if all three agree on what was scaled. */
+#ifndef SOFTGPU_DIVISION_H
+#define SOFTGPU_DIVISION_H
+
+#include "fp.h"
+
+static inline int biased32(float x) {
+    return bits_of_f32(x) >> 23 & 0xff;
+}
+static inline int biased64(double x) {
+    return bits_of_f64(x) >> 52 & 0x7ff;
+}
+
+static inline bool denormal32(float x) {
+    return x != 0 && biased32(x) == 0;
+}
+static inline bool denormal64(double x) {
+    return x != 0 && biased64(x) == 0;
+}
+
+/* s is the denominator or the numerator, whichever is to be scaled; d and n are both of them.
+ * *scaled tells v_div_fmas to undo it in the quotient: the scaling was of one of the two only. */
+static inline float scale_f32(float s, float d, float n, bool *scaled) {
+    bool is_d = bits_of_f32(s) == bits_of_f32(d), is_n = bits_of_f32(s) == bits_of_f32(n);
+    if (n == 0 || d == 0)
+        return NAN;
+    if (biased32(n) - biased32(d) >= 96) { /* the quotient is near the largest number */
+        *scaled = true;
+        return is_d ? s * 0x1p64f : s;
+    }
+    if (denormal32(d))
+        return s * 0x1p64f;
+    bool tiny_reciprocal = denormal32(1.0f / d), tiny_quotient = denormal32(n / d);
+    if (tiny_reciprocal && tiny_quotient) {
+        *scaled = true;
+        return is_d ? s * 0x1p-64f : s;
+    }
+    if (tiny_reciprocal)
+        return s * 0x1p-64f;
+    if (tiny_quotient) {
+        *scaled = true;
+        return is_n ? s * 0x1p64f : s;
+    }
+    return biased32(n) <= 23 ? s * 0x1p64f : s;
+}
+
+static inline double scale_f64(double s, double d, double n, bool *scaled) {
+    bool is_d = bits_of_f64(s) == bits_of_f64(d), is_n = bits_of_f64(s) == bits_of_f64(n);
+    if (n == 0 || d == 0)
+        return NAN;
+    if (biased64(n) - biased64(d) >= 768) {
+        *scaled = true;
+        return is_d ? s * 0x1p128 : s;
+    }
+    if (denormal64(d))
+        return s * 0x1p128;
+    bool tiny_reciprocal = denormal64(1.0 / d), tiny_quotient = denormal64(n / d);
+    if (tiny_reciprocal && tiny_quotient) {
+        *scaled = true;
+        return is_d ? s * 0x1p-128 : s;
+    }
+    if (tiny_reciprocal)
+        return s * 0x1p-128;
+    if (tiny_quotient) {
+        *scaled = true;
+        return is_n ? s * 0x1p128 : s;
+    }
+    return biased64(n) <= 53 ? s * 0x1p128 : s;
+}
+
+/* Whether the scaling made the quotient small or large shows in c, which is nearly the quotient. */
+static inline float fmas_f32(float a, float b, float c, bool scaled) {
+    if (!scaled)
+        return fmaf(a, b, c);
+    /* Rounded once: the unscaled sum is exact enough in f64 for f32's denormal range. */
+    return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
+}
+
+static inline double fmas_f64(double a, double b, double c, bool scaled) {
+    double r = fma(a, b, c);
+    return !scaled ? r : biased64(c) > 1023 ? r * 0x1p128 : r * 0x1p-128;
+}
+
+static inline float fixup_f32(float q, float d, float n) {
+    float sign = copysignf(1, d) * copysignf(1, n);
+    if (n != n || d != d)
+        return n != n ? n : d;
+    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
+        return f32_of(0xffc00000);
+    if (d == 0 || isinf(n))
+        return sign * INFINITY;
+    if (isinf(d) || n == 0)
+        return sign * 0.0f;
+    if (biased32(n) - biased32(d) < -150)
+        return sign * 0x1p-149f * 0x1p-149f;
+    if (biased32(d) == 255)
+        return sign * INFINITY;
+    return copysignf(q, sign);
+}
+
+static inline double fixup_f64(double q, double d, double n) {
+    double sign = copysign(1, d) * copysign(1, n);
+    if (n != n || d != d)
+        return n != n ? n : d;
+    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
+        return f64_of(0xfff8000000000000);
+    if (d == 0 || isinf(n))
+        return sign * (double)INFINITY;
+    if (isinf(d) || n == 0)
+        return sign * 0.0;
+    if (biased64(n) - biased64(d) < -1075)
+        return sign * 0x1p-1074 * 0x1p-1074;
+    return copysign(q, sign);
+}
+
+static inline float fixup_f16(float q, float d, float n) {
+    float sign = copysignf(1, d) * copysignf(1, n);
+    if (n != n || d != d)
+        return n != n ? n : d;
+    if ((d == 0 && n == 0) || (isinf(d) && isinf(n)))
+        return f32_of(0xffc00000);
+    if (d == 0 || isinf(n))
+        return sign * INFINITY;
+    if (isinf(d) || n == 0)
+        return sign * 0.0f;
+    return copysignf(q, sign);
+}
+
+/* 53 bits of 2/pi from where they matter for an argument as large as x. */
+static inline double trig_preop(double x, uint32_t segment) {
+    static const uint64_t two_over_pi[] = {
+        0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+        0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
+        0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+        0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
+        0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
+    };
+    enum { WORDS = sizeof two_over_pi / sizeof two_over_pi[0] };
+    int exponent = biased64(x), shift = (int)(segment & 31) * 53;
+    if (exponent > 1077)
+        shift += exponent - 1077;
+    unsigned word = (unsigned)shift / 64, bit = (unsigned)shift % 64;
+    uint64_t high = word < WORDS ? two_over_pi[word] : 0;
+    uint64_t low = word + 1 < WORDS ? two_over_pi[word + 1] : 0;
+    uint64_t bits = (bit ? high << bit | low >> (64 - bit) : high) >> 11;
+    int scale = -53 - shift + (exponent >= 1968 ? 128 : 0);
+    return ldexp((double)bits, scale);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* What runs waves: the code they execute, the groups they belong to and the dispatch of those. */
+#ifndef SOFTGPU_EXEC_H
+#define SOFTGPU_EXEC_H
+
+#include "isa.h"
+
+#include <pthread.h>
+
+/* A decoded function: everything that direct branches reach from its entry. */
+struct code {
+    uint64_t va; /* of the entry */
+    enum target_mask target;
+    uint32_t words;     /* from the entry to the end of the last instruction */
+    uint32_t *copy;     /* of these words, to see whether memory still holds them */
+    struct inst *insts; /* by ascending offset */
+    uint32_t count;
+    int32_t *at;    /* for each word: the instruction that begins there, or -1 */
+    unsigned users; /* dispatches that may be running it */
+    struct code *next;
+};
+
+enum { CODES_PER_DISPATCH = 64, HOT_RANGES = 8 };
+
+struct dispatch {
+    const struct softgpu_context *context;
+    const struct softgpu_dispatch_packet *packet;
+    enum target_mask target;
+    uint64_t entry;
+    uint32_t rsrc1, rsrc2, rsrc3;
+    uint16_t properties;
+    uint32_t grid[3], block[3], groups[3]; /* in work-items, work-items, groups */
+    uint32_t lds_size, scratch_lane_size;  /* bytes */
+    uint64_t budget;                       /* instructions; 0 is no limit */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct code *codes[CODES_PER_DISPATCH];
+    unsigned code_count;
+    uint64_t next_group, group_count, done_count;
+    struct group *parked; /* groups that used up their turn, oldest first */
+    struct group **parked_tail;
+    unsigned resident; /* groups that have begun and not ended */
+    uint64_t instructions;
+    bool failed;
+    struct softgpu_fault *fault;
+
+    struct dispatch *next; /* in the pool's list of dispatches that want help */
+    unsigned helpers;
+};
+
+struct group {
+    struct dispatch *dispatch;
+    uint32_t id[3], size[3]; /* the size is smaller than the block's at the grid's end */
+    unsigned wave_count;
+    struct wave *waves[WAVES_PER_GROUP];
+    unsigned waves_allocated;
+    unsigned turn; /* the wave that runs next */
+    uint8_t *lds;
+    uint32_t lds_capacity;
+    uint8_t *scratch;
+    uint64_t scratch_capacity;
+    struct softgpu_range hot[HOT_RANGES]; /* mappings seen, most recently used first */
+    struct group *next;
+};
+
+/* Where kernels believe scratch memory to be. Only swizzled buffer accesses and scratch accesses
+ * are looked up there, so it cannot be confused with a mapping. */
+#define SCRATCH_VA 0x100000000000ull
+
+/* code.c */
+const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
+void softgpu_code_release(struct dispatch *d);
+
+/* group.c */
+struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
+bool softgpu_group_run(struct group *g); /* one turn; true when every wave has ended */
+void softgpu_group_end(struct group *g);
+
+/* A kernel sent the interrupt message, with an event number in M0. */
+void softgpu_interrupt(uint32_t event);
+
+/* pool.c */
+void softgpu_dispatch_run(struct dispatch *d);
+
+#endif

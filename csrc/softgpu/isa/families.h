@@ -1,0 +1,36 @@
+/* One table of rows an encoding family; each family's file defines its own. */
+#ifndef SOFTGPU_FAMILIES_H
+#define SOFTGPU_FAMILIES_H
+
+#include "isa.h"
+
+struct rows {
+    const struct row *rows;
+    size_t count;
+};
+
+extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk, softgpu_rows_sopc,
+    softgpu_rows_sopp, softgpu_rows_smem, softgpu_rows_vop1, softgpu_rows_vop2, softgpu_rows_vopc,
+    softgpu_rows_vop3, softgpu_rows_vop3p, softgpu_rows_mai, softgpu_rows_ds, softgpu_rows_flat,
+    softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf;
+
+#define FAMILY(table) {table, sizeof table / sizeof table[0]}
+
+/* The handler each family's instructions start with; decoding may choose a faster one. */
+step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, softgpu_run_smem,
+    softgpu_run_mfma, softgpu_run_ds, softgpu_run_flat, softgpu_run_scratch, softgpu_run_mubuf,
+    softgpu_run_readfirstlane, softgpu_run_readlane, softgpu_run_writelane, softgpu_run_swap,
+    softgpu_run_accvgpr, softgpu_run_nop;
+
+/* decode_valu.c, decode_memory.c: the operands and modifiers of a found row. */
+void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t available,
+                         struct inst *i);
+void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i);
+
+/* decode.c: the row of an opcode; NULL if this target has none. */
+const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);
+bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal);
+void softgpu_decode_sgpr(struct operand *o, unsigned enc, enum type type);
+void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type);
+
+#endif

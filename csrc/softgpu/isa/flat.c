@@ -1,0 +1,108 @@
+/* FLAT, GLOBAL and SCRATCH. A flat address may lie in workgroup memory or in scratch: its upper
+ * half says so. */
+#include "lanes.h"
+#include "memory.h"
+#include "operand.h"
+
+/* Addresses of all lanes: a 64-bit register pair, or an SGPR pair plus a 32-bit register. */
+VECTORISED static void add_offset(uint64_t *va, const uint32_t *lo, const uint32_t *hi,
+                                  uint64_t base) {
+    EACH_LANE(l) va[l] = base + (lo[l] | (uint64_t)(hi ? hi[l] : 0) << 32);
+}
+
+static void addresses(const struct wave *w, const struct inst *i, uint64_t *va) {
+    const uint32_t *lo = w->v[i->src[0].reg];
+    uint64_t offset = (uint64_t)(int64_t)i->imm;
+    if (i->src[2].kind == O_SGPR)
+        add_offset(va, lo, NULL, sgpr64(w, i->src[2].reg) + offset);
+    else
+        add_offset(va, lo, w->v[i->src[0].reg + 1], offset);
+}
+
+static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t aperture) {
+    uint64_t within = 0;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        within |= (uint64_t)(va[l] >> 32 == aperture >> 32) << l;
+    }
+    return within;
+}
+
+/* FLAT_SCRATCH says where a wave's scratch begins; its code sets it up. */
+static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
+    *base = sgpr64(w, SGPR_FLAT_SCRATCH) - SCRATCH_VA;
+    if (*base == w->scratch_offset)
+        return true;
+    softgpu_wave_fault(w, i, -1, "scratch memory is used and FLAT_SCRATCH (0x%llx) was not set up",
+                       (unsigned long long)sgpr64(w, SGPR_FLAT_SCRATCH));
+    return false;
+}
+
+static void run_flat_apertures(struct wave *w, const struct inst *i, const uint64_t *va,
+                               uint64_t mask, uint64_t shared, uint64_t private) {
+    struct access a;
+    uint32_t offset[LANES];
+    uint64_t base;
+    EACH_LANE(l) offset[l] = (uint32_t)va[l];
+    unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    if (shared && softgpu_locate_lds(w, i, offset, shared, bytes, &a))
+        softgpu_transfer(w, i, &a);
+    if (private && w->stop != FAULTED && flat_scratch(w, i, &base) &&
+        softgpu_locate_scratch(w, i, base, offset, private, &a))
+        softgpu_transfer(w, i, &a);
+    mask &= ~(shared | private);
+    if (mask && w->stop != FAULTED && softgpu_locate_global(w, i, va, mask, &a))
+        softgpu_transfer(w, i, &a);
+}
+
+/* E_FLAT and E_GLOBAL. */
+void softgpu_run_flat(struct wave *w, const struct inst *i) {
+    uint64_t va[LANES], mask = wave_exec(w);
+    struct access a;
+    addresses(w, i, va);
+    if (i->encoding == E_FLAT) {
+        const struct softgpu_context *context = w->group->dispatch->context;
+        uint64_t shared = lanes_within(va, mask, context->shared_aperture);
+        uint64_t private = lanes_within(va, mask, context->private_aperture);
+        if (shared | private) {
+            run_flat_apertures(w, i, va, mask, shared, private);
+            return;
+        }
+    }
+    if (softgpu_locate_global(w, i, va, mask, &a))
+        softgpu_transfer(w, i, &a);
+}
+
+void softgpu_run_scratch(struct wave *w, const struct inst *i) {
+    uint32_t offset[LANES];
+    uint64_t base;
+    struct access a;
+    uint32_t scalar = (i->src[2].kind == O_SGPR ? w->s[i->src[2].reg] : 0) + (uint32_t)i->imm;
+    const uint32_t *lanes = w->v[i->src[0].reg];
+    bool none = i->src[0].kind == O_NONE;
+    EACH_LANE(l) offset[l] = (none ? 0 : lanes[l]) + scalar;
+    if (flat_scratch(w, i, &base) && softgpu_locate_scratch(w, i, base, offset, wave_exec(w), &a))
+        softgpu_transfer(w, i, &a);
+}
+
+#define ROW(op_, name_, targets_, dst_, data_, move_)                                              \
+    {.op = op_,                                                                                    \
+     .name = name_,                                                                                \
+     .targets = targets_,                                                                          \
+     .dst = dst_,                                                                                  \
+     .src = {B64, data_},                                                                          \
+     .info = move_},
+
+static const struct row flat[] = {
+#include "flat.def"
+};
+static const struct row global[] = {
+#include "global.def"
+};
+static const struct row scratch[] = {
+#include "scratch.def"
+};
+
+const struct rows softgpu_rows_flat = FAMILY(flat);
+const struct rows softgpu_rows_global = FAMILY(global);
+const struct rows softgpu_rows_scratch = FAMILY(scratch);

@@ -1,0 +1,256 @@
+/* A workgroup: its waves' first state, whose turn it is, and barriers. */
+#include "exec.h"
+#include "families.h"
+
+#include <stdlib.h>
+
+/* A turn of a wave is long against the cost of changing over, and short against a human's patience
+ * with waves that wait for each other in a loop. A turn of a group is what a thread gives it
+ * before looking whether others wait. */
+enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
+
+/* Groups that ended wait here for the next launch: 128 KiB a wave need not be mapped anew. */
+enum { IDLE_GROUPS = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct group *first;
+    unsigned count;
+} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void free_group(struct group *g) {
+    for (unsigned n = 0; n < g->waves_allocated; n++)
+        free(g->waves[n]);
+    free(g->lds);
+    free(g->scratch);
+    free(g);
+}
+
+static struct group *take_idle(void) {
+    pthread_mutex_lock(&idle.lock);
+    struct group *g = idle.first;
+    if (g) {
+        idle.first = g->next;
+        idle.count--;
+    }
+    pthread_mutex_unlock(&idle.lock);
+    return g;
+}
+
+void softgpu_group_end(struct group *g) {
+    pthread_mutex_lock(&idle.lock);
+    bool keep = idle.count < IDLE_GROUPS;
+    if (keep) {
+        g->next = idle.first;
+        idle.first = g;
+        idle.count++;
+    }
+    pthread_mutex_unlock(&idle.lock);
+    if (!keep)
+        free_group(g);
+}
+
+static bool reserve(struct group *g, const struct dispatch *d) {
+    while (g->waves_allocated < g->wave_count) {
+        struct wave *w = aligned_alloc(64, (sizeof *w + 63) / 64 * 64);
+        if (!w)
+            return false;
+        memset(w, 0, sizeof *w);
+        g->waves[g->waves_allocated++] = w;
+    }
+    if (g->lds_capacity < d->lds_size) {
+        free(g->lds);
+        g->lds_capacity = 0;
+        g->lds = malloc(d->lds_size);
+        if (!g->lds)
+            return false;
+        g->lds_capacity = d->lds_size;
+    }
+    uint64_t scratch = (uint64_t)d->scratch_lane_size * LANES * g->wave_count;
+    if (g->scratch_capacity < scratch) {
+        free(g->scratch);
+        g->scratch_capacity = 0;
+        g->scratch = malloc(scratch);
+        if (!g->scratch)
+            return false;
+        g->scratch_capacity = scratch;
+    }
+    return true;
+}
+
+/* User SGPRs, in the order of the kernel descriptor's bits, then the group's ids. */
+static void first_sgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
+    enum { BUFFER = 1, DISPATCH = 2, QUEUE = 4, KERNARG = 8, ID = 16, FLAT = 32, PRIVATE = 64 };
+    const struct softgpu_context *context = d->context;
+    unsigned n = 0, bits = d->properties;
+    if (bits & BUFFER) {
+        /* A swizzled buffer over this group's scratch: 4-byte elements, 64 lanes side by side. */
+        w->s[n++] = (uint32_t)SCRATCH_VA;
+        w->s[n++] = (uint32_t)(SCRATCH_VA >> 32) | 1u << 31;
+        w->s[n++] = UINT32_MAX;
+        w->s[n++] = 0xfacu | 4u << 12 | 4u << 15 | 3u << 21 | 1u << 23;
+    }
+    if (bits & DISPATCH)
+        set_sgpr64(w, n, context->packet_va), n += 2;
+    if (bits & QUEUE)
+        set_sgpr64(w, n, context->queue_va), n += 2;
+    if (bits & KERNARG)
+        set_sgpr64(w, n, d->packet->kernarg_address), n += 2;
+    if (bits & ID)
+        set_sgpr64(w, n, context->dispatch_id), n += 2;
+    if (bits & FLAT)
+        set_sgpr64(w, n, SCRATCH_VA), n += 2;
+    if (bits & PRIVATE)
+        w->s[n++] = d->scratch_lane_size;
+    n = d->rsrc2 >> 1 & 31;
+    for (unsigned axis = 0; axis < 3; axis++)
+        if (d->rsrc2 >> (7 + axis) & 1)
+            w->s[n++] = g->id[axis];
+    if (d->rsrc2 >> 10 & 1)
+        w->s[n++] = g->wave_count | (uint32_t)(w->index == 0) << 31;
+    if (d->rsrc2 & 1)
+        w->s[n] = (uint32_t)w->scratch_offset;
+}
+
+/* Work-item ids: gfx90a packs them into v0, the older ones use a register for each. */
+static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
+    uint32_t total = g->size[0] * g->size[1] * g->size[2], ids = d->rsrc2 >> 11 & 3;
+    uint32_t base = (uint32_t)w->index * LANES, plane = g->size[0] * g->size[1];
+    uint32_t x = base % g->size[0], y = base / g->size[0] % g->size[1], z = base / plane;
+    for (unsigned l = 0; l < LANES; l++) {
+        if (d->target == GFX90A) {
+            w->v[0][l] = x | y << 10 | z << 20;
+        } else {
+            w->v[0][l] = x;
+            if (ids >= 1)
+                w->v[1][l] = y;
+            if (ids >= 2)
+                w->v[2][l] = z;
+        }
+        if (++x == g->size[0]) {
+            x = 0;
+            if (++y == g->size[1])
+                y = 0, z++;
+        }
+    }
+    uint32_t left = total - base;
+    return left >= LANES ? UINT64_MAX : (1ull << left) - 1;
+}
+
+static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsigned index) {
+    unsigned granule = d->target == GFX90A ? 8 : 4, vgprs = ((d->rsrc1 & 63) + 1) * granule;
+    w->group = g;
+    w->index = (uint8_t)index;
+    w->stop = RUNNING;
+    w->scc = false;
+    w->trapsts = 0;
+    w->instructions = 0;
+    w->mode = (d->rsrc1 >> 12 & 0xff) | (d->rsrc1 >> 21 & 1 ? MODE_DX10_CLAMP : 0) |
+              (d->rsrc1 >> 23 & 1 ? MODE_IEEE : 0);
+    w->fp_special = (w->mode & 0xff) != 0xf0;
+    w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
+    memset(w->s, 0, sizeof w->s);
+    /* Registers begin as 0: what a program that reads them uninitialised gets is at least always
+     * the same. gfx90a counts v and a together, the older ones have as many of each. */
+    memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
+    unsigned arch = d->target == GFX90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
+    unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
+    if (d->target != GFX906)
+        memset(w->v[AGPR0], 0, sizeof w->v[0] * (accs < AGPR0 ? accs : AGPR0));
+    first_sgprs(w, g, d);
+    set_sgpr64(w, SGPR_EXEC, first_vgprs(w, g, d));
+    w->next = softgpu_code_at(d, d->entry, &w->code);
+    if (!w->next)
+        softgpu_wave_fault(w, NULL, -1, "there is no code at its entry");
+}
+
+struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
+    struct group *g = take_idle();
+    if (!g)
+        g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->dispatch = d;
+    g->turn = 0;
+    memset(g->hot, 0, sizeof g->hot);
+    uint64_t rest = number;
+    for (unsigned axis = 0; axis < 3; axis++) {
+        g->id[axis] = (uint32_t)(rest % d->groups[axis]);
+        rest /= d->groups[axis];
+        uint32_t left = d->grid[axis] - g->id[axis] * d->block[axis];
+        g->size[axis] = left < d->block[axis] ? left : d->block[axis];
+    }
+    g->wave_count = (g->size[0] * g->size[1] * g->size[2] + LANES - 1) / LANES;
+    if (!reserve(g, d)) {
+        free_group(g);
+        return NULL;
+    }
+    if (d->lds_size)
+        memset(g->lds, 0, d->lds_size);
+    for (unsigned n = 0; n < g->wave_count; n++)
+        begin_wave(g->waves[n], g, d, n);
+    return g;
+}
+
+static void run_wave(struct wave *w) {
+    unsigned n = 0;
+    while (w->stop == RUNNING && n < WAVE_TURN) {
+        const struct inst *i = w->next++;
+        i->run(w, i);
+        n++;
+    }
+    w->instructions += n;
+    if (w->stop == YIELDED)
+        w->stop = RUNNING;
+}
+
+/* When no wave can run, those at the barrier have all arrived: an ended wave is not waited for. */
+static bool release_barrier(struct group *g) {
+    bool waiting = false;
+    for (unsigned n = 0; n < g->wave_count; n++) {
+        if (g->waves[n]->stop == RUNNING)
+            return false;
+        waiting |= g->waves[n]->stop == AT_BARRIER;
+    }
+    for (unsigned n = 0; n < g->wave_count && waiting; n++)
+        if (g->waves[n]->stop == AT_BARRIER)
+            g->waves[n]->stop = RUNNING;
+    return waiting;
+}
+
+static void charge(struct group *g, struct wave *w, uint64_t instructions) {
+    struct dispatch *d = g->dispatch;
+    uint64_t sum = __atomic_add_fetch(&d->instructions, instructions, __ATOMIC_RELAXED);
+    if (d->budget && sum > d->budget && w->stop != FAULTED) {
+        unsigned waiting = 0;
+        for (unsigned n = 0; n < g->wave_count; n++)
+            waiting += g->waves[n]->stop == AT_BARRIER;
+        softgpu_wave_fault(w, w->next, -1,
+                           "more than MGPU_RT_SOFTGPU_BUDGET=%llu instructions; %u of the group's "
+                           "%u waves wait at a barrier",
+                           (unsigned long long)d->budget, waiting, g->wave_count);
+    }
+}
+
+bool softgpu_group_run(struct group *g) {
+    uint64_t used = 0;
+    for (;;) {
+        unsigned live = 0;
+        for (unsigned n = 0; n < g->wave_count; n++) {
+            struct wave *w = g->waves[n];
+            if (w->stop == RUNNING) {
+                uint64_t before = w->instructions;
+                run_wave(w);
+                charge(g, w, w->instructions - before);
+                used += w->instructions - before;
+            }
+            if (w->stop == FAULTED || __atomic_load_n(&g->dispatch->failed, __ATOMIC_RELAXED))
+                return true;
+            live += w->stop != ENDED;
+        }
+        if (!live)
+            return true;
+        release_barrier(g);
+        if (used >= GROUP_TURN)
+            return false;
+    }
+}

@@ -1,0 +1,245 @@
+/* The GFX9 ISA (gfx906, gfx908, gfx90a), wave64: decoded instructions and the state they change.
+ *
+ * words -> decode*.c -> struct inst -> the handler of its encoding family -> one row's meaning
+ *
+ * A row of a .def table says how an instruction is spelled, encoded and typed, and names the small
+ * function that is its meaning. Operands are fetched and results are stored by the family's
+ * handler, so a meaning sees plain values: 64 lanes of them for vector instructions. */
+#ifndef SOFTGPU_ISA_H
+#define SOFTGPU_ISA_H
+
+#include "../device.h"
+
+#include <string.h>
+
+enum { LANES = 64, SGPRS = 128, VGPRS = 512, WAVES_PER_GROUP = 16 };
+
+/* Vector registers 0..255 are v0..v255 and 256..511 are a0..a255. A few rows more, so that an
+ * operand of many registers that begins near the end stays within the array. */
+enum { AGPR0 = 256, VGPR_ROWS = VGPRS + 32 };
+
+/* Scalar registers with a meaning of their own; the numbers are those of the encodings. */
+enum {
+    SGPR_FLAT_SCRATCH = 102,
+    SGPR_XNACK_MASK = 104,
+    SGPR_VCC = 106,
+    SGPR_M0 = 124,
+    SGPR_EXEC = 126,
+};
+
+enum target_mask { GFX906 = 1, GFX908 = 2, GFX90A = 4, SINCE908 = 6, UNTIL908 = 3, ALL = 7 };
+
+/* How an operand is read: its width, and which inline constants and modifiers mean what. */
+enum type {
+    NONE,
+    B16,
+    I16,
+    U16,
+    F16,
+    B32,
+    I32,
+    U32,
+    F32,
+    PI16,
+    PF16,
+    B64,
+    I64,
+    U64,
+    F64,
+    PF32,
+    PB32,
+    B96,
+    B128,
+    B256,
+    B512,
+    B1024,
+    MASK,  /* one bit a lane, in a pair of SGPRs */
+    SDST,  /* an SGPR that a vector instruction writes */
+    SLANE, /* a lane number: scalar only */
+    TYPES
+};
+
+enum row_flag {
+    FP = 1,          /* obeys the rounding and denormal bits of MODE */
+    ACC = 2,         /* the destination is also src2 */
+    CARRY_IN = 4,    /* reads a lane mask: VCC, or src2 in VOP3 */
+    CARRY_OUT = 8,   /* writes a lane mask besides the result: VCC, or sdst in VOP3 */
+    OPSEL = 16,      /* 16-bit operands choose their half; the other half of the result is kept */
+    CMPX = 32,       /* the compare's result also goes to EXEC */
+    LITK = 64,       /* v_madmk, v_madak: a constant word belongs to the instruction */
+    NOSDWA = 128,    /* has no SDWA or DPP form */
+    NOE64 = 256,     /* has no VOP3 form, or prints no _e32 */
+    MEMTO = 512,     /* s_load, ds_read, ...: the destination is loaded */
+    HALFKEEP = 1024, /* writes one half of its register and keeps the other */
+    MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi says */
+    SAT = 4096,      /* obeys clamp by saturating the integer result */
+};
+
+struct wave;
+struct inst;
+struct lanes;
+
+typedef void lanes_fn(struct lanes *);
+typedef uint64_t scalar_fn(struct wave *, uint64_t, uint64_t);
+typedef void step_fn(struct wave *, const struct inst *);
+
+struct row {
+    const char *name;
+    uint16_t op;
+    uint8_t targets;
+    uint8_t dst, src[3];
+    uint16_t flags;
+    uint32_t info; /* memory: what is moved (see memory.h); MFMA: the shape */
+    union {
+        lanes_fn *lanes;
+        scalar_fn *scalar;
+        step_fn *step;
+    } fn;
+};
+
+enum operand_kind {
+    O_NONE,
+    O_SGPR,
+    O_VGPR,
+    O_CONST,   /* an inline constant, already in the operand's type */
+    O_LITERAL, /* the word after the instruction */
+    O_SPECIAL, /* apertures, vccz, execz, scc */
+};
+
+enum { NEG = 1, ABS = 2, SEXT = 4 };
+
+/* Which part of a register SDWA reads or writes. */
+enum sdwa_sel { SEL_BYTE0, SEL_BYTE1, SEL_BYTE2, SEL_BYTE3, SEL_WORD0, SEL_WORD1, SEL_DWORD };
+
+struct operand {
+    uint8_t kind, type, mods, sel;
+    uint16_t reg;  /* SGPR or vector register; the encoded value of a special operand */
+    uint16_t enc;  /* as encoded, for the text */
+    uint64_t bits; /* O_CONST, O_LITERAL */
+};
+
+enum encoding {
+    E_SOP1,
+    E_SOP2,
+    E_SOPK,
+    E_SOPC,
+    E_SOPP,
+    E_SMEM,
+    E_VOP1,
+    E_VOP2,
+    E_VOPC,
+    E_VOP3,
+    E_VOP3P,
+    E_MAI,
+    E_DS,
+    E_FLAT,
+    E_GLOBAL,
+    E_SCRATCH,
+    E_MUBUF,
+    ENCODINGS
+};
+
+struct inst {
+    step_fn *run;
+    const struct row *row;     /* NULL: not an instruction of this target */
+    const struct inst *target; /* of a direct branch */
+    struct operand dst, sdst, src[3];
+    uint32_t words[3];
+    uint32_t offset; /* in bytes, from the start of the code that holds it */
+    int32_t imm;     /* simm16, or a memory instruction's offset */
+    uint8_t size;    /* in words */
+    uint8_t encoding;
+    bool e64; /* a VOP1, VOP2 or VOPC instruction in VOP3's encoding */
+    bool sdwa, dpp;
+    bool clamp;
+    uint8_t omod;
+    uint8_t op_sel, op_sel_hi, neg_lo, neg_hi;
+    uint8_t dst_sel, dst_unused;
+    uint16_t dpp_ctrl;
+    uint8_t row_mask, bank_mask;
+    bool bound_ctrl;
+    bool glc, slc, scc, lds, gds, idxen, offen, soffset_en, imm_en;
+    uint8_t cbsz, abid, blgp;
+};
+
+/* Everything that one wave's instructions can change. */
+enum stop { RUNNING, YIELDED, AT_BARRIER, ENDED, FAULTED };
+
+struct group;
+
+struct wave {
+    const struct inst *next; /* the instruction to run next */
+    const struct code *code; /* which holds it */
+    struct group *group;
+    uint8_t stop; /* enum stop */
+    bool scc;
+    bool fp_special; /* MODE asks for other than nearest-even with denormals */
+    uint8_t index;   /* of the wave in its group */
+    uint32_t mode, trapsts;
+    uint64_t instructions;
+    uint64_t scratch_offset; /* of this wave's scratch in its group's */
+    uint32_t s[SGPRS] __attribute__((aligned(64)));
+    uint64_t expanded_exec; /* the EXEC that lane_mask was made of */
+    uint32_t lane_mask[LANES] __attribute__((aligned(64)));
+    uint32_t v[VGPR_ROWS][LANES] __attribute__((aligned(64)));
+};
+
+/* Operands and results of a vector instruction. A 64-bit value's high words follow its low words,
+ * 64 lanes on: registers lie like that too, so an operand is usually the register itself. */
+struct lanes {
+    uint32_t *d;
+    const uint32_t *a, *b, *c;
+    uint64_t exec; /* the lanes whose result counts */
+    uint64_t in;   /* carry or condition, one bit a lane */
+    uint64_t out;
+    struct wave *w;
+    const struct inst *i;
+};
+
+static inline uint64_t sgpr64(const struct wave *w, unsigned r) {
+    return w->s[r] | (uint64_t)w->s[r + 1] << 32;
+}
+
+static inline void set_sgpr64(struct wave *w, unsigned r, uint64_t value) {
+    w->s[r] = (uint32_t)value;
+    w->s[r + 1] = (uint32_t)(value >> 32);
+}
+
+static inline uint64_t wave_exec(const struct wave *w) {
+    return sgpr64(w, SGPR_EXEC);
+}
+static inline uint64_t wave_vcc(const struct wave *w) {
+    return sgpr64(w, SGPR_VCC);
+}
+
+enum { MODE_DX10_CLAMP = 1 << 8, MODE_IEEE = 1 << 9 };
+
+/* types.c */
+unsigned softgpu_type_dwords(enum type type);
+unsigned softgpu_type_float(enum type type); /* 16, 32, 64, or 0 if it is no float */
+
+/* decode.c: one instruction from `available` words; false if they hold none of this target. */
+bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t available,
+                    struct inst *inst);
+enum target_mask softgpu_target_mask(const struct softgpu_target *target);
+
+/* print.c: the text llvm-objdump would show, without the address. */
+void softgpu_print(enum target_mask target, const struct inst *inst, uint64_t pc, char *text,
+                   size_t size);
+
+/* operand.c */
+const uint32_t *softgpu_fetch(struct wave *w, const struct inst *i, unsigned n, uint32_t *room);
+uint64_t softgpu_scalar(struct wave *w, const struct operand *o);
+void softgpu_set_scalar(struct wave *w, const struct operand *o, uint64_t value);
+const uint32_t *softgpu_lane_mask(struct wave *w, uint64_t exec);
+
+/* group.c */
+void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc);
+
+/* The handlers of the families. */
+step_fn softgpu_run_vop, softgpu_run_vop_full, softgpu_run_vopc;
+step_fn softgpu_run_unknown;
+
+#endif

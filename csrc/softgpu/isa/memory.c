@@ -1,0 +1,162 @@
+/* From the addresses of lanes to bytes of this process, or to a fault. */
+#include "memory.h"
+#include "lanes.h"
+#include "operand.h"
+
+unsigned softgpu_move_bytes(enum move move) {
+    static const uint8_t bytes[MV_KINDS] = {
+        [MV_LOAD_U8] = 1,    [MV_LOAD_I8] = 1,     [MV_LOAD_U16] = 2,   [MV_LOAD_I16] = 2,
+        [MV_LOAD_U8_LO] = 1, [MV_LOAD_U8_HI] = 1,  [MV_LOAD_I8_LO] = 1, [MV_LOAD_I8_HI] = 1,
+        [MV_LOAD_16_LO] = 2, [MV_LOAD_16_HI] = 2,  [MV_LOAD_32] = 4,    [MV_LOAD_64] = 8,
+        [MV_LOAD_96] = 12,   [MV_LOAD_128] = 16,   [MV_STORE_8] = 1,    [MV_STORE_8_HI] = 1,
+        [MV_STORE_16] = 2,   [MV_STORE_16_HI] = 2, [MV_STORE_32] = 4,   [MV_STORE_64] = 8,
+        [MV_STORE_96] = 12,  [MV_STORE_128] = 16,  [MV_ATOMIC_32] = 4,  [MV_ATOMIC_64] = 8,
+    };
+    return bytes[move];
+}
+
+static bool holds(const struct softgpu_range *r, uint64_t va, uint64_t size) {
+    return va - r->va < r->size && r->size - (va - r->va) >= size;
+}
+
+/* The range comes first then: a kernel's accesses mostly take turns between few mappings. */
+static const struct softgpu_range *find_range(struct wave *w, uint64_t va, uint64_t size) {
+    struct softgpu_range *hot = w->group->hot, found;
+    unsigned n = 0;
+    while (n < HOT_RANGES && !holds(&hot[n], va, size))
+        n++;
+    if (n < HOT_RANGES) {
+        found = hot[n];
+    } else {
+        if (!softgpu_find_range(va, &found) || !holds(&found, va, size))
+            return NULL;
+        n = HOT_RANGES - 1;
+    }
+    memmove(&hot[1], &hot[0], n * sizeof hot[0]);
+    hot[0] = found;
+    return &hot[0];
+}
+
+char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
+    const struct softgpu_range *r = w->group->hot;
+    if (!holds(r, va, size))
+        r = find_range(w, va, size);
+    return r ? r->host + (va - r->va) : NULL;
+}
+
+/* The lowest and the highest address of the lanes that take part. */
+static void bounds(const uint64_t *va, uint64_t mask, uint64_t *low, uint64_t *high) {
+    uint64_t lo = UINT64_MAX, hi = 0;
+    if (mask == UINT64_MAX) {
+        for (int l = 0; l < LANES; l++) {
+            lo = va[l] < lo ? va[l] : lo;
+            hi = va[l] > hi ? va[l] : hi;
+        }
+    } else {
+        for (uint64_t m = mask; m; m &= m - 1) {
+            int l = __builtin_ctzll(m);
+            lo = va[l] < lo ? va[l] : lo;
+            hi = va[l] > hi ? va[l] : hi;
+        }
+    }
+    *low = lo;
+    *high = hi;
+}
+
+static bool atomic_aligned(struct wave *w, const struct inst *i, const uint64_t *va,
+                           uint64_t mask) {
+    enum move move = move_of(i->row);
+    unsigned bytes = softgpu_move_bytes(move);
+    if (move != MV_ATOMIC_32 && move != MV_ATOMIC_64)
+        return true;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        if (va[l] % bytes) {
+            softgpu_memory_fault(w, i, l, "misaligned atomic access", va[l], bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t *va, uint64_t mask,
+                           struct access *a) {
+    uint64_t low, high;
+    unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    a->mask = mask;
+    a->stride = 4;
+    if (!mask)
+        return true;
+    if (!atomic_aligned(w, i, va, mask))
+        return false;
+    bounds(va, mask, &low, &high);
+    char *host =
+        high - low < UINT64_MAX - bytes ? softgpu_host_address(w, low, high - low + bytes) : NULL;
+    if (host) {
+        for (int l = 0; l < LANES; l++)
+            a->at[l] = host + (va[l] - low);
+        return true;
+    }
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        a->at[l] = softgpu_host_address(w, va[l], bytes);
+        if (!a->at[l]) {
+            softgpu_memory_fault(w, i, l, "access outside mapped memory", va[l], bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
+                        unsigned bytes, struct access *a) {
+    uint32_t size = w->group->dispatch->lds_size;
+    char *lds = (char *)w->group->lds;
+    bool atomic = move_of(i->row) == MV_ATOMIC_32 || move_of(i->row) == MV_ATOMIC_64;
+    a->mask = mask;
+    a->stride = 4;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        if (offset[l] > size || size - offset[l] < bytes) {
+            softgpu_memory_fault(w, i, l, "access outside workgroup memory", offset[l], bytes);
+            return false;
+        }
+        if (atomic && offset[l] % bytes) {
+            softgpu_memory_fault(w, i, l, "misaligned atomic access to workgroup memory", offset[l],
+                                 bytes);
+            return false;
+        }
+        a->at[l] = lds + offset[l];
+    }
+    return true;
+}
+
+/* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that use the same
+ * variable touch neighbouring bytes. */
+bool softgpu_locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
+                            const uint32_t *offset, uint64_t mask, struct access *a) {
+    struct group *g = w->group;
+    unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    uint64_t wave_size = (uint64_t)g->dispatch->scratch_lane_size * LANES;
+    uint64_t end = w->scratch_offset + wave_size;
+    a->mask = mask;
+    a->stride = 4 * LANES;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        uint64_t first =
+            base + (uint64_t)(offset[l] / 4) * 4 * LANES + (unsigned)l * 4 + offset[l] % 4;
+        uint64_t last = first + (uint64_t)(bytes > 4 ? bytes / 4 - 1 : 0) * 4 * LANES;
+        unsigned piece = bytes < 4 ? bytes : 4;
+        if (first < w->scratch_offset || last + piece > end) {
+            softgpu_memory_fault(w, i, l, "access outside scratch memory (stack overflow?)",
+                                 offset[l], bytes);
+            return false;
+        }
+        if (offset[l] % 4 + piece > 4) {
+            softgpu_memory_fault(w, i, l, "misaligned access to scratch memory", offset[l], bytes);
+            return false;
+        }
+        a->at[l] = (char *)g->scratch + first;
+    }
+    return true;
+}

@@ -1,0 +1,124 @@
+/* What memory instructions share: what they move, and where each lane's bytes are. */
+#ifndef SOFTGPU_ISA_MEMORY_H
+#define SOFTGPU_ISA_MEMORY_H
+
+#include "exec.h"
+#include "families.h"
+
+/* A row's info: what is moved. LO and HI fill one half of a register and keep the other. */
+enum move {
+    MV_NONE,
+    MV_LOAD_U8,
+    MV_LOAD_I8,
+    MV_LOAD_U16,
+    MV_LOAD_I16,
+    MV_LOAD_U8_LO,
+    MV_LOAD_U8_HI,
+    MV_LOAD_I8_LO,
+    MV_LOAD_I8_HI,
+    MV_LOAD_16_LO,
+    MV_LOAD_16_HI,
+    MV_LOAD_32,
+    MV_LOAD_64,
+    MV_LOAD_96,
+    MV_LOAD_128,
+    MV_STORE_8,
+    MV_STORE_8_HI,
+    MV_STORE_16,
+    MV_STORE_16_HI,
+    MV_STORE_32,
+    MV_STORE_64,
+    MV_STORE_96,
+    MV_STORE_128,
+    MV_ATOMIC_32,
+    MV_ATOMIC_64,
+    MV_CACHE,  /* nothing: memory here is coherent */
+    MV_FORMAT, /* typed buffer access: not emulated */
+    DS_NONE,
+    DS_NOP,
+    DS_SWIZZLE,
+    DS_PERMUTE,
+    DS_BPERMUTE,
+    DS_READ2_32,
+    DS_READ2_64,
+    DS_READ2ST64_32,
+    DS_READ2ST64_64,
+    DS_WRITE2_32,
+    DS_WRITE2_64,
+    DS_WRITE2ST64_32,
+    DS_WRITE2ST64_64,
+    DS_WRXCHG2_32,
+    DS_WRXCHG2_64,
+    DS_WRXCHG2ST64_32,
+    DS_WRXCHG2ST64_64,
+    MV_KINDS
+};
+
+enum atomic_op {
+    SWAP,
+    CMPSWAP,
+    ADD,
+    SUB,
+    RSUB,
+    SMIN,
+    UMIN,
+    SMAX,
+    UMAX,
+    AND,
+    OR,
+    XOR,
+    INC,
+    DEC,
+    MSKOR,
+    WRAP,
+    ADD_F,
+    MIN_F,
+    MAX_F,
+    ADD_PK_F16,
+    DS_CMPSWAP,
+    DS_CMPSWAP_F
+};
+
+#define ATOMIC32(op) (MV_ATOMIC_32 | (op) << 8)
+#define ATOMIC64(op) (MV_ATOMIC_64 | (op) << 8)
+
+static inline enum move move_of(const struct row *row) {
+    return row->info & 0xff;
+}
+static inline enum atomic_op atomic_of(const struct row *row) {
+    return row->info >> 8;
+}
+
+/* How many bytes one lane moves. */
+unsigned softgpu_move_bytes(enum move move);
+
+/* Where each lane's bytes are: its dwords lie `stride` apart, 4 bytes in plain memory. */
+struct access {
+    char *at[LANES];
+    uint64_t mask;
+    uint32_t stride;
+};
+
+/* Host address of [va, va + size), or NULL. The mapping is remembered for the group. */
+char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
+
+/* A fault that names the address. */
+void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
+                          uint64_t va, unsigned size);
+
+/* Fills in access for the lanes of a mask; false after a fault. */
+bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t *va, uint64_t mask,
+                           struct access *a);
+bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
+                        unsigned bytes, struct access *a);
+/* `base` is this group's scratch plus a wave's part; offsets are the lanes' own. */
+bool softgpu_locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
+                            const uint32_t *offset, uint64_t mask, struct access *a);
+
+/* Moves data between registers and memory. `data2` is a ds instruction's second operand. */
+void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
+
+uint64_t softgpu_atomic32(char *at, enum atomic_op op, uint32_t data, uint32_t data2);
+uint64_t softgpu_atomic64(char *at, enum atomic_op op, uint64_t data, uint64_t data2);
+
+#endif

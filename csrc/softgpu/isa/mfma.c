@@ -1,0 +1,189 @@
+/* MFMA: a wave multiplies small matrices that lie spread over its lanes.
+ *
+ * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
+ * consecutive k of one row of A (or column of B); lanes M apart continue with the next k, or with
+ * the next block where K is used up. */
+#include "families.h"
+#include "lanes.h"
+#include "operand.h"
+
+enum kind { MF_F32, MF_F16, MF_BF16, MF_F64, MF_I8 };
+
+#define MFMA(kind, m, k, blocks) ((kind) | (m) << 4 | (k) << 12 | (blocks) << 20)
+
+struct shape {
+    enum kind kind;
+    unsigned m, k, blocks;
+};
+
+static struct shape shape_of(const struct row *row) {
+    return (struct shape){.kind = row->info & 15,
+                          .m = row->info >> 4 & 0xff,
+                          .k = row->info >> 12 & 0xff,
+                          .blocks = row->info >> 20};
+}
+
+/* One element of A or B: element e of a lane. */
+static float element(const struct wave *w, unsigned reg, enum kind kind, int lane, unsigned e) {
+    uint32_t u;
+    switch (kind) {
+    case MF_F16:
+        u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
+        return f16_of((uint16_t)u);
+    case MF_BF16:
+        u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
+        return f32_of(u << 16);
+    default:
+        return f32_of(w->v[reg + e][lane]);
+    }
+}
+
+/* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 4 elements. */
+enum { MOST = 4 * LANES };
+
+static unsigned per_lane(const struct shape *s) {
+    return s->m * s->k * s->blocks / LANES;
+}
+
+/* Where element e of a lane goes in such an array. cbsz and abid give several blocks one A. */
+static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
+    unsigned each = per_lane(s), column = lane % s->m, group = lane / s->m;
+    unsigned groups = s->k / each, block = group / groups, k = each * (group % groups) + e;
+    return (block * s->k + k) * s->m + column;
+}
+
+static unsigned source_block(const struct inst *i, unsigned block) {
+    unsigned mask = (1u << i->cbsz) - 1;
+    return (block & ~mask) + (i->abid & mask);
+}
+
+/* Where row and column of a block's result lie: M = 32 and 16 put four rows in four registers and
+ * the next four rows in the next lanes. */
+struct cell {
+    unsigned reg, lane;
+};
+
+static struct cell cell_of(const struct shape *s, unsigned block, unsigned row, unsigned column) {
+    if (s->m == 4)
+        return (struct cell){row, block * 4 + column};
+    unsigned halves = LANES / s->m, regs = s->m / halves;
+    return (struct cell){block * regs + row / (4 * halves) * 4 + row % 4,
+                         row / 4 % halves * s->m + column};
+}
+
+/* A register of C; a constant is the same in every element. */
+static uint32_t initial(const struct wave *w, const struct inst *i, struct cell at) {
+    const struct operand *c = &i->src[2];
+    return c->kind == O_VGPR ? w->v[c->reg + at.reg][at.lane] : (uint32_t)c->bits;
+}
+
+/* Products and sums in f32, each rounded once, in the order of k. */
+VECTORISED static void accumulate(float *sum, const float *a, const float *b, unsigned m,
+                                  unsigned k) {
+    for (unsigned n = 0; n < k; n++)
+        for (unsigned row = 0; row < m; row++)
+            for (unsigned column = 0; column < m; column++)
+                sum[row * m + column] =
+                    fmaf(a[n * m + row], b[n * m + column], sum[row * m + column]);
+}
+
+static void run_float(struct wave *w, const struct inst *i, const struct shape *s) {
+    float a[MOST], b[MOST], sum[32 * 32];
+    uint32_t d[32][LANES];
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < per_lane(s); e++) {
+            a[place(s, lane, e)] = element(w, i->src[0].reg, s->kind, (int)lane, e);
+            b[place(s, lane, e)] = element(w, i->src[1].reg, s->kind, (int)lane, e);
+        }
+    for (unsigned block = 0; block < s->blocks; block++) {
+        for (unsigned row = 0; row < s->m; row++)
+            for (unsigned column = 0; column < s->m; column++)
+                sum[row * s->m + column] = f32_of(initial(w, i, cell_of(s, block, row, column)));
+        unsigned size = s->k * s->m;
+        accumulate(sum, a + source_block(i, block) * size, b + block * size, s->m, s->k);
+        for (unsigned row = 0; row < s->m; row++)
+            for (unsigned column = 0; column < s->m; column++) {
+                struct cell at = cell_of(s, block, row, column);
+                d[at.reg][at.lane] = bits_of_f32(sum[row * s->m + column]);
+            }
+    }
+    memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);
+}
+
+static void run_int(struct wave *w, const struct inst *i, const struct shape *s) {
+    int8_t a[MOST], b[MOST];
+    uint32_t d[32][LANES];
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < 4; e++) {
+            a[place(s, lane, e)] = (int8_t)(w->v[i->src[0].reg][lane] >> 8 * e);
+            b[place(s, lane, e)] = (int8_t)(w->v[i->src[1].reg][lane] >> 8 * e);
+        }
+    unsigned size = s->k * s->m;
+    for (unsigned block = 0; block < s->blocks; block++)
+        for (unsigned row = 0; row < s->m; row++)
+            for (unsigned column = 0; column < s->m; column++) {
+                struct cell at = cell_of(s, block, row, column);
+                const int8_t *x = a + source_block(i, block) * size, *y = b + block * size;
+                uint32_t sum = initial(w, i, at);
+                for (unsigned k = 0; k < s->k; k++)
+                    sum += (uint32_t)(x[k * s->m + row] * y[k * s->m + column]);
+                d[at.reg][at.lane] = sum;
+            }
+    memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);
+}
+
+static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
+    return f64_of(w->v[reg][lane] | (uint64_t)w->v[reg + 1][lane] << 32);
+}
+
+/* f64 has layouts of its own: rows of D go to lanes before registers, and the four blocks of 4x4x4
+ * lie within 16 lanes, k outside them. */
+static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
+    uint32_t d[8][LANES];
+    unsigned block_step = s->m == 4 ? 4 : 0, regs = s->m / 4;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned r = 0; r < (s->m == 4 ? 1 : regs); r++) {
+            unsigned row = lane / 16 + 4 * r, column = lane % s->m;
+            unsigned block = s->m == 4 ? lane % 16 / 4 : 0;
+            const struct operand *c = &i->src[2];
+            double sum = c->kind == O_VGPR ? double_at(w, c->reg + 2 * r, lane) : f64_of(c->bits);
+            for (unsigned k = 0; k < 4; k++) {
+                unsigned a_lane = 16 * k + block_step * source_block(i, block) + row;
+                unsigned b_lane = 16 * k + block_step * block + column;
+                sum = fma(double_at(w, i->src[0].reg, a_lane), double_at(w, i->src[1].reg, b_lane),
+                          sum);
+            }
+            d[2 * r][lane] = (uint32_t)bits_of_f64(sum);
+            d[2 * r + 1][lane] = (uint32_t)(bits_of_f64(sum) >> 32);
+        }
+    memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);
+}
+
+/* EXEC does not matter to MFMA. */
+void softgpu_run_mfma(struct wave *w, const struct inst *i) {
+    struct shape s = shape_of(i->row);
+    if (i->blgp) {
+        softgpu_wave_fault(w, i, -1, "blgp patterns are not emulated");
+        return;
+    }
+    if (s.kind == MF_F64)
+        run_double(w, i, &s);
+    else if (s.kind == MF_I8)
+        run_int(w, i, &s);
+    else
+        run_float(w, i, &s);
+}
+
+static const struct row rows[] = {
+#define ROW(op_, name_, targets_, dst_, a_, b_, c_, shape_)                                        \
+    {.op = op_,                                                                                    \
+     .name = name_,                                                                                \
+     .targets = targets_,                                                                          \
+     .dst = dst_,                                                                                  \
+     .src = {a_, b_, c_},                                                                          \
+     .info = shape_},
+#include "mfma.def"
+#undef ROW
+};
+
+const struct rows softgpu_rows_mai = FAMILY(rows);

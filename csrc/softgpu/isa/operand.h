@@ -1,0 +1,63 @@
+/* Reading and writing scalar operands, and vector operands without modifiers: on every
+ * instruction's path, hence inline. */
+#ifndef SOFTGPU_OPERAND_H
+#define SOFTGPU_OPERAND_H
+
+#include "isa.h"
+
+/* vccz, execz, scc and the apertures. */
+uint64_t softgpu_special(const struct wave *w, unsigned enc);
+
+static inline bool is_wide(const struct operand *o) {
+    return (o->type >= B64 && o->type <= PB32) || o->type == MASK;
+}
+
+static inline uint64_t read_scalar(const struct wave *w, const struct operand *o) {
+    if (o->kind == O_SGPR)
+        return is_wide(o) ? sgpr64(w, o->reg) : w->s[o->reg];
+    if (o->kind == O_SPECIAL)
+        return softgpu_special(w, o->reg);
+    return o->bits;
+}
+
+static inline void write_scalar(struct wave *w, const struct operand *o, uint64_t value) {
+    if (is_wide(o))
+        set_sgpr64(w, o->reg, value);
+    else
+        w->s[o->reg] = (uint32_t)value;
+}
+
+/* The lanes of a source: the register's own, or a scalar in every lane of `room`. */
+const uint32_t *softgpu_broadcast(const struct wave *w, const struct operand *o, uint32_t *room);
+
+static inline const uint32_t *read_lanes(const struct wave *w, const struct operand *o,
+                                         uint32_t *room) {
+    return o->kind == O_VGPR ? w->v[o->reg] : softgpu_broadcast(w, o, room);
+}
+
+/* All ones for the lanes of a mask, 0 for the others; kept from one instruction to the next. */
+void softgpu_expand_mask(uint32_t *lanes, uint64_t mask);
+
+static inline const uint32_t *exec_lanes(struct wave *w, uint64_t exec) {
+    if (w->expanded_exec != exec) {
+        softgpu_expand_mask(w->lane_mask, exec);
+        w->expanded_exec = exec;
+    }
+    return w->lane_mask;
+}
+
+/* Bit n of the result is bit 31 of lane n. */
+uint64_t softgpu_gather_mask(const uint32_t *lanes);
+
+/* Stores `rows` registers for the lanes of a mask. */
+void softgpu_blend(struct wave *w, uint32_t *d, const uint32_t *from, unsigned rows, uint64_t mask);
+
+enum { ROOM = 4 * LANES }; /* of the widest source of a vector instruction, 128 bits */
+
+/* modifiers.c: a source with everything that SDWA, DPP and VOP3 can ask of it; lanes whose result
+ * must not be stored leave *mask. */
+const uint32_t *softgpu_read_modified(struct wave *w, const struct inst *i, unsigned n,
+                                      uint32_t *room, uint64_t *mask);
+void softgpu_write_modified(struct wave *w, const struct inst *i, uint32_t *result, uint64_t mask);
+
+#endif

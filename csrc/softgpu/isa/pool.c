@@ -1,0 +1,208 @@
+/* Spreads the workgroups of a dispatch over the cores.
+ *
+ * The caller always works itself, so dispatches on different queues progress whatever the helpers
+ * do. Helpers come only to a dispatch that has proved to be long: waking one costs as much as a
+ * small kernel. A group that uses up its turn is parked, so that groups that wait for others
+ * cannot keep those from running. */
+#include "exec.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MAX_THREADS = 64,
+    WORTH_HELP = 20000, /* instructions that must be left before a helper is woken */
+    MAX_RESIDENT = 256, /* begun groups: each costs memory */
+};
+
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct dispatch *dispatches; /* those that want help */
+    unsigned threads;
+} pool = {
+    .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+static void fail(struct dispatch *d, const char *text) {
+    if (!d->failed) {
+        strncpy(d->fault->text, text, sizeof d->fault->text - 1);
+        __atomic_store_n(&d->failed, true, __ATOMIC_RELAXED);
+    }
+}
+
+/* A group to run, begun or still to begin; false if there is none. Called with the lock held. */
+static bool take(struct dispatch *d, struct group **g, uint64_t *number) {
+    if (d->failed)
+        return false;
+    bool may_begin = d->next_group < d->group_count;
+    /* A parked group waits while new ones can begin, as it may wait for one of them. */
+    if (may_begin && (d->resident < MAX_RESIDENT || !d->parked)) {
+        *g = NULL;
+        *number = d->next_group++;
+        d->resident++;
+        return true;
+    }
+    if (!d->parked)
+        return false;
+    *g = d->parked;
+    d->parked = (*g)->next;
+    if (!d->parked)
+        d->parked_tail = &d->parked;
+    return true;
+}
+
+/* Runs one turn of one group. False if there was nothing to do. */
+static bool work(struct dispatch *d) {
+    struct group *g;
+    uint64_t number = 0;
+    pthread_mutex_lock(&d->lock);
+    bool any = take(d, &g, &number);
+    pthread_mutex_unlock(&d->lock);
+    if (!any)
+        return false;
+    if (!g)
+        g = softgpu_group_begin(d, number);
+    bool ended = !g || softgpu_group_run(g);
+    if (ended && g)
+        softgpu_group_end(g);
+    pthread_mutex_lock(&d->lock);
+    if (!g)
+        fail(d, "no memory for a workgroup");
+    if (ended) {
+        d->done_count++;
+        d->resident--;
+    } else {
+        g->next = NULL;
+        *d->parked_tail = g;
+        d->parked_tail = &g->next;
+    }
+    if (d->helpers && (!ended || d->done_count == d->group_count || d->failed))
+        pthread_cond_broadcast(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    return true;
+}
+
+static bool has_work(struct dispatch *d) {
+    pthread_mutex_lock(&d->lock);
+    bool any = !d->failed && (d->next_group < d->group_count || d->parked);
+    pthread_mutex_unlock(&d->lock);
+    return any;
+}
+
+/* The dispatch to help next: each goes to the end of the list when it is chosen. */
+static struct dispatch *choose(void) {
+    for (struct dispatch **at = &pool.dispatches; *at; at = &(*at)->next) {
+        struct dispatch *d = *at;
+        if (!has_work(d))
+            continue;
+        *at = d->next;
+        d->next = NULL;
+        for (at = &pool.dispatches; *at; at = &(*at)->next)
+            ;
+        *at = d;
+        return d;
+    }
+    return NULL;
+}
+
+static void *helper(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        struct dispatch *d = choose();
+        if (!d) {
+            pthread_cond_wait(&pool.work, &pool.lock);
+            continue;
+        }
+        d->helpers++;
+        pthread_mutex_unlock(&pool.lock);
+        work(d);
+        pthread_mutex_lock(&pool.lock);
+        pthread_mutex_lock(&d->lock);
+        d->helpers--;
+        pthread_cond_broadcast(&d->changed);
+        pthread_mutex_unlock(&d->lock);
+    }
+    return NULL;
+}
+
+/* One thread a core, less the caller's. They end with the process. */
+static void start_threads(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *text = getenv("MGPU_RT_SOFTGPU_THREADS");
+    long wanted = text && atol(text) > 0 ? atol(text) : cores;
+    wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (long n = 1; n < wanted; n++) {
+        pthread_t thread;
+        if (pthread_create(&thread, &detached, helper, NULL) == 0)
+            pool.threads++;
+    }
+    pthread_attr_destroy(&detached);
+}
+
+static void publish(struct dispatch *d) {
+    pthread_once(&pool.once, start_threads);
+    if (!pool.threads)
+        return;
+    pthread_mutex_lock(&pool.lock);
+    d->next = pool.dispatches;
+    pool.dispatches = d;
+    pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void withdraw(struct dispatch *d) {
+    pthread_mutex_lock(&pool.lock);
+    struct dispatch **at = &pool.dispatches;
+    while (*at && *at != d)
+        at = &(*at)->next;
+    if (*at)
+        *at = d->next;
+    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_lock(&d->lock);
+    while (d->helpers)
+        pthread_cond_wait(&d->changed, &d->lock);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* What is left, judged by what the first groups took. */
+static bool worth_help(const struct dispatch *d) {
+    uint64_t left = d->group_count - d->next_group;
+    if (!left && !d->parked)
+        return false;
+    uint64_t done = d->done_count ? d->done_count : 1;
+    return d->parked || d->instructions / done * left > WORTH_HELP;
+}
+
+void softgpu_dispatch_run(struct dispatch *d) {
+    bool published = false;
+    d->parked_tail = &d->parked;
+    for (;;) {
+        if (work(d)) {
+            if (!published && worth_help(d)) {
+                publish(d);
+                published = true;
+            }
+            continue;
+        }
+        pthread_mutex_lock(&d->lock);
+        bool over = d->failed || d->done_count == d->group_count;
+        /* Helpers run the last groups, and may park one that this thread must go on with. */
+        if (!over && !d->parked && d->next_group == d->group_count)
+            pthread_cond_wait(&d->changed, &d->lock);
+        pthread_mutex_unlock(&d->lock);
+        if (over)
+            break;
+    }
+    if (published)
+        withdraw(d);
+    while (d->parked) { /* after a fault */
+        struct group *g = d->parked;
+        d->parked = g->next;
+        softgpu_group_end(g);
+    }
+}

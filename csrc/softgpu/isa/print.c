@@ -1,0 +1,137 @@
+/* The text of an instruction, as llvm-objdump spells it: for faults, and for the proof that the
+ * decoder saw what LLVM sees. Mnemonics, registers and constants; the families' operands follow. */
+#include "print.h"
+
+#include "families.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void softgpu_put(struct text *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(t->at, t->left, format, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    size_t used = (size_t)n < t->left ? (size_t)n : t->left - 1;
+    t->at += used;
+    t->left -= used;
+}
+
+static bool put_named(struct text *t, unsigned reg, unsigned dwords) {
+    static const struct {
+        unsigned reg;
+        const char *name;
+    } pairs[] = {{SGPR_FLAT_SCRATCH, "flat_scratch"},
+                 {SGPR_XNACK_MASK, "xnack_mask"},
+                 {SGPR_VCC, "vcc"},
+                 {SGPR_EXEC, "exec"}};
+    if (reg == SGPR_M0 && dwords == 1) {
+        softgpu_put(t, "m0");
+        return true;
+    }
+    for (unsigned n = 0; n < sizeof pairs / sizeof pairs[0]; n++) {
+        if (dwords == 2 && reg == pairs[n].reg) {
+            softgpu_put(t, "%s", pairs[n].name);
+            return true;
+        }
+        if (dwords == 1 && (reg & ~1u) == pairs[n].reg) {
+            softgpu_put(t, "%s_%s", pairs[n].name, reg & 1 ? "hi" : "lo");
+            return true;
+        }
+    }
+    return false;
+}
+
+void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwords) {
+    unsigned reg = o->reg;
+    const char *file = "s";
+    if (o->kind == O_VGPR) {
+        file = reg >= AGPR0 ? "a" : "v";
+        reg %= AGPR0;
+    } else if (put_named(t, reg, dwords)) {
+        return;
+    } else if (reg >= 108 && reg < SGPR_M0) {
+        file = "ttmp";
+        reg -= 108;
+    }
+    if (dwords == 1)
+        softgpu_put(t, "%s%u", file, reg);
+    else
+        softgpu_put(t, "%s[%u:%u]", file, reg, reg + dwords - 1);
+}
+
+static void put_special(struct text *t, unsigned enc) {
+    static const char *const apertures[] = {"src_shared_base", "src_shared_limit",
+                                            "src_private_base", "src_private_limit"};
+    static const char *const bits[] = {"src_vccz", "src_execz", "src_scc"};
+    softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
+}
+
+void softgpu_put_operand(struct text *t, const struct operand *o) {
+    static const char *const floats[] = {"0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
+                                         "-2.0", "4.0",  "-4.0", "0.15915494"};
+    switch (o->kind) {
+    case O_SGPR:
+    case O_VGPR:
+        softgpu_put_register(t, o, softgpu_type_dwords(o->type));
+        break;
+    case O_CONST:
+        if (o->enc == 248 && softgpu_type_dwords(o->type) == 2 && o->type != PF32)
+            softgpu_put(t, "0.15915494309189532");
+        else if (o->enc >= 240)
+            softgpu_put(t, "%s", floats[o->enc - 240]);
+        else
+            softgpu_put(t, "%d", o->enc <= 192 ? o->enc - 128 : 192 - o->enc);
+        break;
+    case O_LITERAL:
+        softgpu_put(t, "0x%x", (uint32_t)(o->type == F64 ? o->bits >> 32 : o->bits));
+        break;
+    case O_SPECIAL:
+        put_special(t, o->reg);
+        break;
+    }
+}
+
+static const char *suffix(const struct inst *i) {
+    bool short_form = i->encoding == E_VOP1 || i->encoding == E_VOP2 || i->encoding == E_VOPC;
+    if (!short_form)
+        return "";
+    if (i->e64)
+        return i->row->dst ? "_e64" : "";
+    if (i->sdwa || i->dpp)
+        return i->sdwa ? "_sdwa" : "_dpp";
+    bool packed = !strncmp(i->row->name, "v_pk_", 5);
+    return (i->row->flags & NOE64 && !packed) || !i->row->dst ? "" : "_e32";
+}
+
+void softgpu_print(enum target_mask target, const struct inst *i, uint64_t pc, char *text,
+                   size_t size) {
+    struct text t = {text, size};
+    (void)target;
+    (void)pc;
+    text[0] = 0;
+    if (!i->row)
+        return;
+    softgpu_put(&t, "%s%s", i->row->name, suffix(i));
+    switch (i->encoding) {
+    case E_SOP1:
+    case E_SOP2:
+    case E_SOPK:
+    case E_SOPC:
+    case E_SOPP:
+        softgpu_print_scalar(&t, i);
+        break;
+    case E_SMEM:
+    case E_DS:
+    case E_FLAT:
+    case E_GLOBAL:
+    case E_SCRATCH:
+    case E_MUBUF:
+        softgpu_print_memory(&t, i);
+        break;
+    default:
+        softgpu_print_valu(&t, i);
+    }
+}

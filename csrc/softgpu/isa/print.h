@@ -1,0 +1,21 @@
+/* Text of instructions, appended piece by piece. */
+#ifndef SOFTGPU_PRINT_H
+#define SOFTGPU_PRINT_H
+
+#include "isa.h"
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void softgpu_put_operand(struct text *t, const struct operand *o);
+void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwords);
+
+/* The operands and modifiers behind the mnemonic. */
+void softgpu_print_scalar(struct text *t, const struct inst *i);
+void softgpu_print_valu(struct text *t, const struct inst *i);
+void softgpu_print_memory(struct text *t, const struct inst *i);
+
+#endif

@@ -1,0 +1,114 @@
+/* The text of scalar operands. */
+#include "print.h"
+
+static void put_hwreg(struct text *t, unsigned constant) {
+    static const char *const names[] = {
+        [1] = "HW_REG_MODE",    [2] = "HW_REG_STATUS",        [3] = "HW_REG_TRAPSTS",
+        [4] = "HW_REG_HW_ID",   [5] = "HW_REG_GPR_ALLOC",     [6] = "HW_REG_LDS_ALLOC",
+        [7] = "HW_REG_IB_STS",  [15] = "HW_REG_SH_MEM_BASES", [16] = "HW_REG_TBA_LO",
+        [17] = "HW_REG_TBA_HI", [18] = "HW_REG_TMA_LO",       [19] = "HW_REG_TMA_HI"};
+    unsigned reg = constant & 63, shift = constant >> 6 & 31, width = (constant >> 11 & 31) + 1;
+    softgpu_put(t, "hwreg(");
+    if (reg < sizeof names / sizeof names[0] && names[reg])
+        softgpu_put(t, "%s", names[reg]);
+    else
+        softgpu_put(t, "%u", reg);
+    if (shift || width != 32)
+        softgpu_put(t, ", %u, %u", shift, width);
+    softgpu_put(t, ")");
+}
+
+static void put_waitcnt(struct text *t, unsigned constant) {
+    enum { VM_ALL = 63, EXP_ALL = 7, LGKM_ALL = 15 };
+    unsigned vm = (constant & 15) | (constant >> 14 & 3) << 4, exp = constant >> 4 & 7;
+    unsigned lgkm = constant >> 8 & 15;
+    bool all = vm == VM_ALL && exp == EXP_ALL && lgkm == LGKM_ALL;
+    if (all || vm != VM_ALL)
+        softgpu_put(t, " vmcnt(%u)", vm);
+    if (all || exp != EXP_ALL)
+        softgpu_put(t, " expcnt(%u)", exp);
+    if (all || lgkm != LGKM_ALL)
+        softgpu_put(t, " lgkmcnt(%u)", lgkm);
+}
+
+static void put_message(struct text *t, unsigned constant) {
+    static const char *const names[] = {[1] = "MSG_INTERRUPT", [4] = "MSG_SAVEWAVE"};
+    if (constant == 1 || constant == 4)
+        softgpu_put(t, " sendmsg(%s)", names[constant]);
+    else
+        softgpu_put(t, " sendmsg(%u, %u, %u)", constant & 15, constant >> 4 & 7, constant >> 8 & 3);
+}
+
+static void print_sopp(struct text *t, const struct inst *i) {
+    unsigned constant = (uint16_t)i->imm;
+    switch (i->row->op) {
+    case 0x01: /* s_endpgm, which has a constant that is mostly 0 */
+    case 0x03:
+    case 0x0a:
+    case 0x13:
+    case 0x16:
+    case 0x1b:
+    case 0x1c:
+    case 0x1e:
+        if (constant)
+            softgpu_put(t, " %u", constant);
+        break;
+    case 0x0c:
+        put_waitcnt(t, constant);
+        break;
+    case 0x10:
+    case 0x11:
+        put_message(t, constant);
+        break;
+    default:
+        softgpu_put(t, " %u", constant);
+    }
+}
+
+static void print_sopk(struct text *t, const struct inst *i) {
+    unsigned constant = (uint16_t)i->imm;
+    softgpu_put(t, " ");
+    switch (i->row->op) {
+    case 0x11:
+        softgpu_put_operand(t, &i->dst);
+        softgpu_put(t, ", ");
+        put_hwreg(t, constant);
+        break;
+    case 0x12:
+        put_hwreg(t, constant);
+        softgpu_put(t, ", ");
+        softgpu_put_operand(t, &i->dst);
+        break;
+    case 0x14:
+        put_hwreg(t, constant);
+        softgpu_put(t, ", 0x%x", (uint32_t)i->src[1].bits);
+        break;
+    case 0x10:
+    case 0x15:
+        softgpu_put_operand(t, &i->dst);
+        softgpu_put(t, ", %u", constant);
+        break;
+    default:
+        softgpu_put_operand(t, &i->dst);
+        softgpu_put(t, ", 0x%x", constant);
+    }
+}
+
+void softgpu_print_scalar(struct text *t, const struct inst *i) {
+    const char *separator = " ";
+    if (i->encoding == E_SOPP) {
+        print_sopp(t, i);
+        return;
+    }
+    if (i->encoding == E_SOPK) {
+        print_sopk(t, i);
+        return;
+    }
+    const struct operand *const all[] = {&i->dst, &i->src[0], &i->src[1]};
+    for (unsigned n = 0; n < 3; n++)
+        if (all[n]->kind) {
+            softgpu_put(t, "%s", separator);
+            softgpu_put_operand(t, all[n]);
+            separator = ", ";
+        }
+}

@@ -1,0 +1,39 @@
+/* How the meanings of scalar instructions are written: a value of two, SCC on the side. */
+#ifndef SOFTGPU_SCALAR_H
+#define SOFTGPU_SCALAR_H
+
+#include "families.h"
+#include "operand.h"
+
+#define SROW(op_, name_, dst_, s0_, s1_, fn_)                                                      \
+    {.op = op_, .name = name_, .targets = ALL, .dst = dst_, .src = {s0_, s1_}, .fn.scalar = fn_},
+
+/* name: the result of a and b of C type T; SCC stays. */
+#define S_OP(name, T, expr)                                                                        \
+    static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
+        T a = (T)a_, b = (T)b_;                                                                    \
+        (void)w, (void)a, (void)b;                                                                 \
+        return (uint64_t)(expr);                                                                   \
+    }
+
+/* SCC says whether the result is other than zero. */
+#define S_LOGIC(name, T, expr)                                                                     \
+    static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
+        T a = (T)a_, b = (T)b_;                                                                    \
+        (void)a, (void)b;                                                                          \
+        T r = (T)(expr);                                                                           \
+        w->scc = r != 0;                                                                           \
+        return (uint64_t)r;                                                                        \
+    }
+
+/* SCC has a meaning of its own. */
+#define S_SCC(name, T, expr, scc_expr)                                                             \
+    static uint64_t name(struct wave *w, uint64_t a_, uint64_t b_) {                               \
+        T a = (T)a_, b = (T)b_;                                                                    \
+        (void)a, (void)b;                                                                          \
+        T r = (T)(expr);                                                                           \
+        w->scc = scc_expr;                                                                         \
+        return (uint64_t)r;                                                                        \
+    }
+
+#endif

@@ -1,0 +1,172 @@
+/* SOP1: one scalar source; also EXEC's masks, calls and returns. */
+#include "exec.h"
+#include "scalar.h"
+
+S_OP(mov_b32, uint32_t, a)
+S_OP(mov_b64, uint64_t, a)
+S_LOGIC(not_b32, uint32_t, ~a)
+S_LOGIC(not_b64, uint64_t, ~a)
+
+/* Any bit of four: as one bit, or as four. */
+static uint64_t quads(uint64_t a) {
+    return (a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111;
+}
+
+static uint64_t pack_quads(uint64_t a) {
+    uint64_t r = 0;
+    for (unsigned n = 0; n < 16; n++)
+        r |= (quads(a) >> 4 * n & 1) << n;
+    return r;
+}
+
+S_LOGIC(wqm_b32, uint32_t, quads(a) * 15)
+S_LOGIC(wqm_b64, uint64_t, quads(a) * 15)
+S_LOGIC(quadmask_b32, uint32_t, pack_quads(a))
+S_LOGIC(quadmask_b64, uint64_t, pack_quads(a))
+
+static uint64_t reverse(uint64_t a) {
+    uint64_t r = 0;
+    for (unsigned n = 0; n < 64; n++)
+        r |= (a >> n & 1) << (63 - n);
+    return r;
+}
+
+S_OP(brev_b32, uint32_t, reverse(a) >> 32)
+S_OP(brev_b64, uint64_t, reverse(a))
+S_LOGIC(bcnt0_i32_b32, uint32_t, 32 - __builtin_popcount(a))
+S_LOGIC(bcnt0_i32_b64, uint64_t, 64 - __builtin_popcountll(a))
+S_LOGIC(bcnt1_i32_b32, uint32_t, __builtin_popcount(a))
+S_LOGIC(bcnt1_i32_b64, uint64_t, __builtin_popcountll(a))
+S_OP(ff0_i32_b32, uint32_t, ~a ? __builtin_ctz(~a) : -1)
+S_OP(ff0_i32_b64, uint64_t, ~a ? __builtin_ctzll(~a) : -1)
+S_OP(ff1_i32_b32, uint32_t, a ? __builtin_ctz(a) : -1)
+S_OP(ff1_i32_b64, uint64_t, a ? __builtin_ctzll(a) : -1)
+S_OP(flbit_i32_b32, uint32_t, a ? __builtin_clz(a) : -1)
+S_OP(flbit_i32_b64, uint64_t, a ? __builtin_clzll(a) : -1)
+/* Leading bits that equal the sign. */
+S_OP(flbit_i32, int32_t, a != 0 && a != -1 ? __builtin_clz((uint32_t)(a ^ a >> 31)) : -1)
+S_OP(flbit_i32_i64, int64_t, a != 0 && a != -1 ? __builtin_clzll((uint64_t)(a ^ a >> 63)) : -1)
+S_OP(sext_i32_i8, int8_t, (uint32_t)(int32_t)a)
+S_OP(sext_i32_i16, int16_t, (uint32_t)(int32_t)a)
+S_LOGIC(abs_i32, uint32_t, (int32_t)a < 0 ? -a : a)
+
+static uint64_t bitreplicate_b64_b32(struct wave *w, uint64_t a, uint64_t b) {
+    (void)w, (void)b;
+    uint64_t r = 0;
+    for (unsigned n = 0; n < 32; n++)
+        r |= (a >> n & 1) * 3 << 2 * n;
+    return r;
+}
+
+/* EXEC becomes a function of itself and the source; the destination gets what it was. */
+#define SAVEEXEC(name, expr)                                                                       \
+    static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
+        (void)b;                                                                                   \
+        uint64_t exec = wave_exec(w), r = expr;                                                    \
+        set_sgpr64(w, SGPR_EXEC, r);                                                               \
+        w->scc = r != 0;                                                                           \
+        return exec;                                                                               \
+    }
+
+SAVEEXEC(and_saveexec_b64, a &exec)
+SAVEEXEC(or_saveexec_b64, a | exec)
+SAVEEXEC(xor_saveexec_b64, a ^ exec)
+SAVEEXEC(andn2_saveexec_b64, a & ~exec)
+SAVEEXEC(orn2_saveexec_b64, a | ~exec)
+SAVEEXEC(nand_saveexec_b64, ~(a &exec))
+SAVEEXEC(nor_saveexec_b64, ~(a | exec))
+SAVEEXEC(xnor_saveexec_b64, ~(a ^ exec))
+SAVEEXEC(andn1_saveexec_b64, ~a &exec)
+SAVEEXEC(orn1_saveexec_b64, ~a | exec)
+
+/* The destination gets the new EXEC. */
+#define WREXEC(name, expr)                                                                         \
+    static uint64_t name(struct wave *w, uint64_t a, uint64_t b) {                                 \
+        (void)b;                                                                                   \
+        uint64_t exec = wave_exec(w), r = expr;                                                    \
+        set_sgpr64(w, SGPR_EXEC, r);                                                               \
+        w->scc = r != 0;                                                                           \
+        return r;                                                                                  \
+    }
+
+WREXEC(andn1_wrexec_b64, ~a &exec)
+WREXEC(andn2_wrexec_b64, a & ~exec)
+
+static uint64_t next_pc(const struct wave *w) {
+    return w->code->va + w->next->offset;
+}
+
+static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
+    (void)a, (void)b;
+    return next_pc(w);
+}
+
+/* What depends on more than values: on the destination's old value or number, or on the wave's
+ * place in the code. NULL as a meaning would be an unimplemented instruction, so the rows name
+ * these. */
+static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
+    (void)b;
+    softgpu_wave_jump(w, w->next - 1, a);
+    return 0;
+}
+
+static uint64_t swappc_b64(struct wave *w, uint64_t a, uint64_t b) {
+    (void)b;
+    uint64_t back = next_pc(w);
+    softgpu_wave_jump(w, w->next - 1, a);
+    return back;
+}
+
+S_OP(bitset0_b32, uint64_t, b & ~(1ull << (a & 31)))
+S_OP(bitset1_b32, uint64_t, b | 1ull << (a & 31))
+S_OP(bitset0_b64, uint64_t, b & ~(1ull << (a & 63)))
+S_OP(bitset1_b64, uint64_t, b | 1ull << (a & 63))
+S_OP(cmov_b32, uint64_t, w->scc ? a : b)
+S_OP(cmov_b64, uint64_t, w->scc ? a : b)
+
+/* Relative moves: M0 is added to the number of the source or of the destination. */
+static uint64_t relative(struct wave *w, const struct inst *i, const struct operand *o) {
+    unsigned r = o->reg + w->s[SGPR_M0];
+    if (o->kind != O_SGPR || r + 1 >= SGPR_FLAT_SCRATCH) {
+        softgpu_wave_fault(w, i, -1, "M0 = %u leads outside the scalar registers", w->s[SGPR_M0]);
+        return 0;
+    }
+    return r;
+}
+
+static uint64_t movrels_b32(struct wave *w, uint64_t a, uint64_t b) {
+    (void)a, (void)b;
+    return w->s[relative(w, w->next - 1, &w->next[-1].src[0])];
+}
+
+static uint64_t movrels_b64(struct wave *w, uint64_t a, uint64_t b) {
+    (void)a, (void)b;
+    return sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].src[0]));
+}
+
+static uint64_t movreld_b32(struct wave *w, uint64_t a, uint64_t b) {
+    w->s[relative(w, w->next - 1, &w->next[-1].dst)] = (uint32_t)a;
+    return w->next[-1].dst.reg == relative(w, w->next - 1, &w->next[-1].dst) ? a : b;
+}
+
+static uint64_t movreld_b64(struct wave *w, uint64_t a, uint64_t b) {
+    set_sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].dst), a);
+    return w->next[-1].dst.reg == relative(w, w->next - 1, &w->next[-1].dst) ? a : b;
+}
+
+/* The second value is the destination's old one. */
+void softgpu_run_sop1(struct wave *w, const struct inst *i) {
+    uint64_t a = i->src[0].kind ? read_scalar(w, &i->src[0]) : 0;
+    uint64_t old = i->dst.kind ? read_scalar(w, &i->dst) : 0;
+    uint64_t r = i->row->fn.scalar(w, a, old);
+    if (i->dst.kind)
+        write_scalar(w, &i->dst, r);
+}
+
+static const struct row rows[] = {
+#define ROW SROW
+#include "sop1.def"
+#undef ROW
+};
+
+const struct rows softgpu_rows_sop1 = FAMILY(rows);

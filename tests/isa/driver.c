@@ -1,0 +1,101 @@
+/* The interpreter without HIP and without a thunk: for tests, through ctypes. Memory is what the
+ * test maps; the code objects are loaded by the test, too. */
+#include "../../csrc/softgpu/isa/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { MAPPINGS = 64 };
+static struct softgpu_range mappings[MAPPINGS];
+static unsigned mapping_count;
+
+static const struct softgpu_target targets[] = {
+    {"gfx906", 9, 0, 6}, {"gfx908", 9, 0, 8}, {"gfx90a", 9, 0, 10}};
+
+EXPORT bool isa_map(uint64_t va, uint64_t size, void *host) {
+    if (mapping_count == MAPPINGS)
+        return false;
+    mappings[mapping_count++] = (struct softgpu_range){va, size, host};
+    return true;
+}
+
+EXPORT void isa_unmap_all(void) {
+    mapping_count = 0;
+}
+
+bool softgpu_find_range(uint64_t va, struct softgpu_range *range) {
+    for (unsigned n = 0; n < mapping_count; n++)
+        if (va - mappings[n].va < mappings[n].size) {
+            *range = mappings[n];
+            return true;
+        }
+    return false;
+}
+
+void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size) {
+    snprintf(name, size, "kernel at 0x%llx", (unsigned long long)kernel_object);
+}
+
+void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
+                         char *text, size_t size) {
+    (void)target, (void)words, (void)count;
+    if (size)
+        text[0] = 0;
+}
+
+static const struct softgpu_target *find_target(const char *name) {
+    for (unsigned n = 0; n < sizeof targets / sizeof targets[0]; n++)
+        if (!strcmp(targets[n].name, name))
+            return &targets[n];
+    return NULL;
+}
+
+/* The fault's text, or an empty string after a good end. */
+EXPORT bool isa_dispatch(const char *target, const struct softgpu_dispatch_packet *packet,
+                         char *fault_text, size_t size, uint64_t *fault_address) {
+    struct softgpu_fault fault = {.text = ""};
+    struct softgpu_context context = {.target = find_target(target),
+                                      .dispatch_id = 1,
+                                      .packet_va = (uint64_t)(uintptr_t)packet,
+                                      .shared_aperture = 1ull << 48,
+                                      .private_aperture = 2ull << 48};
+    /* Kernels read the packet, too. */
+    unsigned count = mapping_count;
+    isa_map(context.packet_va, sizeof *packet, (void *)(uintptr_t)packet);
+    bool good = softgpu_execute(&context, packet, &fault);
+    mapping_count = count;
+    snprintf(fault_text, size, "%s", good ? "" : fault.text);
+    *fault_address = fault.address;
+    return good;
+}
+
+/* How many words the instruction takes; its text in *text, empty if there is none. */
+EXPORT unsigned isa_decode(const char *target, const uint32_t *words, size_t available,
+                           uint64_t offset, char *text, size_t size) {
+    struct inst i;
+    enum target_mask mask = softgpu_target_mask(find_target(target));
+    text[0] = 0;
+    if (softgpu_decode(mask, words, available, &i))
+        softgpu_print(mask, &i, offset, text, size);
+    return i.size;
+}
+
+EXPORT bool isa_implemented(const char *target, const uint32_t *words, size_t available) {
+    struct inst i;
+    return softgpu_decode(softgpu_target_mask(find_target(target)), words, available, &i) &&
+           i.run != softgpu_run_unknown;
+}
+
+/* Time to decode code of this length once, in nanoseconds. */
+EXPORT size_t isa_decode_all(const char *target, const uint32_t *words, size_t available) {
+    enum target_mask mask = softgpu_target_mask(find_target(target));
+    size_t count = 0;
+    for (size_t n = 0; n < available; count++) {
+        struct inst i;
+        softgpu_decode(mask, words + n, available - n, &i);
+        n += i.size;
+    }
+    return count;
+}

@@ -127,14 +127,20 @@ def _run(report: Report, environment: Mapping[str, str]) -> None:
         _python(report, result.stderr, environment)
 
 
+def _ending(result: subprocess.CompletedProcess[str]) -> str:
+    """How the probe ended, if that is worth a word."""
+    return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
+
+
 def _hip(
     report: Report, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
 ) -> None:
     said = result.stderr.splitlines()
     if not report.hip:
-        said = [line for line in said if "no HIP library" in line] or said[-1:] or ["no HIP"]
+        said = [line for line in said if "no HIP library" in line] or said[-1:]
+        said = said or ["a program's first call did not return"]
         text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
-        report.add("HIP", FAILURE, text, f"set {advice}" if advice else "")
+        report.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
         return
     report.add("HIP", OK, report.hip)
     report.devices = _devices(report.hip, environment)
@@ -153,8 +159,8 @@ def _hip(
         report.add("a program", OK, "has created, synchronised and destroyed a stream")
         return
     failed = [line for line in said if "failed with" in line] or said[-1:] or ["it said nothing"]
-    ended = f" (ended by signal {-result.returncode})" if result.returncode < 0 else ""
-    report.add("a program", FAILURE, f"could not create a stream: {failed[0]}{ended}")
+    text = f"could not create a stream: {failed[0]}{_ending(result)}"
+    report.add("a program", FAILURE, text)
 
 
 def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:

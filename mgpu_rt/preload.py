@@ -16,7 +16,7 @@ from mgpu_rt import library_path, softgpu
 
 DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")
-ELFCLASS64, PT_INTERP = 2, 3
+ELF_HEADER, ELFCLASS64, PT_INTERP = 64, 2, 3
 
 #: Where the library looks for HIP if it is not told (csrc/runtime/hip.c).
 HIP_NAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so")
@@ -135,7 +135,9 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 def _is_static(head: bytes) -> bool:
     """True if these first bytes of a 64-bit ELF file name no loader, as a static program's do."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
-    headers = range(offset, min(offset + size * count, len(head) - 3), size)
+    if size == 0 or offset + size * count > len(head):
+        return False  # damaged, or unusual: the kernel decides
+    headers = range(offset, offset + size * count, size)
     return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
 
 
@@ -159,7 +161,7 @@ def obstacle(program: str) -> str | None:
             mode = os.fstat(file.fileno())
     except OSError:
         return None  # executable but not readable: nothing to tell
-    if head[:4] != b"\x7fELF":
+    if head[:4] != b"\x7fELF" or len(head) < ELF_HEADER:
         return None
     if head[4] != ELFCLASS64:
         return "it is a 32-bit program: build it for 64 bits"

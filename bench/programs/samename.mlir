@@ -1,19 +1,26 @@
 // Two modules with a kernel of the same name that do different things: one writes 1, the other 2.
-// Prints 12 when both were found, 11 or 22 when one was taken for the other.
+// Prints 12 when both were found; 10 or 2 when one was taken for the other. What a kernel writes is a
+// constant with a name in its image, so that a stand-in for the device can read it there.
 module attributes {gpu.container_module} {
   gpu.module @first {
+    llvm.mlir.global external constant @value(1 : i32) {addr_space = 4 : i32} : i32
+
     gpu.func @mark(%out: memref<2xi32>) kernel {
       %at = arith.constant 0 : index
-      %value = arith.constant 1 : i32
+      %address = llvm.mlir.addressof @value : !llvm.ptr<4>
+      %value = llvm.load %address : !llvm.ptr<4> -> i32
       memref.store %value, %out[%at] : memref<2xi32>
       gpu.return
     }
   }
 
   gpu.module @second {
+    llvm.mlir.global external constant @value(2 : i32) {addr_space = 4 : i32} : i32
+
     gpu.func @mark(%out: memref<2xi32>) kernel {
       %at = arith.constant 1 : index
-      %value = arith.constant 2 : i32
+      %address = llvm.mlir.addressof @value : !llvm.ptr<4>
+      %value = llvm.load %address : !llvm.ptr<4> -> i32
       memref.store %value, %out[%at] : memref<2xi32>
       gpu.return
     }

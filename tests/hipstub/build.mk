@@ -30,8 +30,9 @@ $(hipstub_dir)/6/libamdhip64.so.6 $(hipstub_dir)/7/libamdhip64.so.7: $(hipstub_d
 	@mkdir -p $(@D)
 	ln -sf ../libamdhip64.so.5 $@
 
-# Finds the stub's functions in the process, whichever name it was loaded by.
-$(hipstub_dir)/kernels.so: $(hipstub_dir)/kernels.o
-	$(CC) -shared -Wl,-soname,kernels.so $< -o $@
+# Asks for the stub by its SONAME, so that it finds the one in the process, whichever name that was
+# loaded by, also where it was loaded RTLD_LOCAL.
+$(hipstub_dir)/kernels.so: $(hipstub_dir)/kernels.o $(hipstub_dir)/libamdhip64.so.5
+	$(CC) -shared -Wl,-soname,kernels.so $^ -o $@
 
 -include $(wildcard $(hipstub_dir)/*.d)

@@ -2,11 +2,6 @@
  * right results over the stub. One body call does the work of the whole grid. */
 #include "hipstub.h"
 
-/* The functions of the stub that the process has loaded. */
-#pragma weak hipstub_set_kernel
-#pragma weak hipstub_launch_size
-#pragma weak hipstub_global
-
 /* How MLIR passes memref<?xf32>: allocated, aligned, offset, size, stride. */
 enum { MEMREF = 5, ALIGNED = 1, OFFSET = 2 };
 
@@ -47,6 +42,12 @@ static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
 }
 
+/* mark(out): its module's constant, where that belongs */
+static void mark(void **params) {
+    const int32_t value = *(int32_t *)hipstub_global("value");
+    integers(params, 0)[value - 1] = value;
+}
+
 void hipstub_kernels(void);
 void hipstub_kernels(void) {
     size_t words[3 * MEMREF + 1];
@@ -55,6 +56,7 @@ void hipstub_kernels(void) {
     hipstub_set_kernel("increment", increment, words, MEMREF + 1);
     hipstub_set_kernel("vecadd", vecadd, words, 3 * MEMREF + 1);
     hipstub_set_kernel("count", count, words, MEMREF);
+    hipstub_set_kernel("mark", mark, words, MEMREF);
     words[MEMREF] = sizeof(float);
     hipstub_set_kernel("add", add, words, MEMREF + 1);
 }

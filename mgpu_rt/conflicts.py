@@ -27,9 +27,9 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Another runtime in LD_LIBRARY_PATH: it serves programs that are run without mgpu-rt."""
-    ours = os.path.realpath(preload.runtime())
+    ours = _libraries(os.path.dirname(preload.runtime()), RUNTIME)  # copies, in a wheel
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
-        for path in sorted(_libraries(directory, RUNTIME) - {ours} if directory else ()):
+        for path in sorted(_libraries(directory, RUNTIME) - ours if directory else ()):
             yield (
                 f"LD_LIBRARY_PATH also leads to {path}, which serves a program that is run "
                 "without mgpu-rt",

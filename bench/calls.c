@@ -1,0 +1,155 @@
+/* Nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
+ *
+ *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round
+ *     calls count HIP ITERATIONS LOOP SIDE            runs `measured` once, for callgrind
+ *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
+ *
+ * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, with an environment of its own for
+ * the time that it reads it, at its first call. LOOP is 7, 5 or 2, the number of calls. A second
+ * side of the same library takes a copy of the file, or the loader would give the first. */
+#include "forum.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 1 };
+
+struct side {
+    const char *name;
+    struct runtime runtime;
+    void *module; /* held throughout, as a program of LLVM 22 does */
+};
+
+struct loop {
+    const struct side *side; /* NULL for 2 calls */
+    int calls;
+};
+
+static struct hip hip;
+static struct side sides[MAX_SIDES];
+
+static void run(const struct loop *loop, long iterations) {
+    if (loop->calls == 7)
+        forum_7_calls(&loop->side->runtime, iterations);
+    else if (loop->calls == 5)
+        forum_5_calls(&loop->side->runtime, loop->side->module, iterations);
+    else
+        forum_2_calls(&hip, iterations);
+}
+
+/* Callgrind counts while this runs, and knows it by its name. */
+void measured(const struct loop *loop, long iterations);
+__attribute__((noinline, noclone)) void measured(const struct loop *loop, long iterations) {
+    run(loop, iterations);
+}
+
+static struct side *open_side(struct side *side, char *text) {
+    side->name = strtok(text, ",");
+    const char *path = strtok(NULL, ",");
+    char *variable = strtok(NULL, ",");
+    char *value = variable ? strchr(variable, '=') : NULL;
+    if (!path || (variable && !value))
+        fail("not NAME,PATH[,VARIABLE=VALUE]", side->name);
+    if (value) {
+        *value++ = '\0';
+        setenv(variable, value, 1);
+    }
+    resolve_runtime(&side->runtime, open_library(path));
+    side->module = side->runtime.ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
+    if (!side->module)
+        fail("the runtime cannot load the image", path);
+    if (variable)
+        unsetenv(variable);
+    return side;
+}
+
+/* ---- time ---- */
+
+static double time_loop(const struct loop *loop, long iterations) {
+    run(loop, iterations / 8); /* brings caches and branch predictors back */
+    const uint64_t begin = now_ns();
+    run(loop, iterations);
+    return (double)(now_ns() - begin) / (double)iterations;
+}
+
+static void print_times(const struct loop *loop, const double *times, long rounds) {
+    if (loop->side)
+        printf(", \"%s/%d\": [", loop->side->name, loop->calls);
+    else
+        printf("\"hoisted/2\": [");
+    for (long round = 0; round < rounds; round++)
+        printf("%s%.3f", round ? ", " : "", times[round]);
+    printf("]");
+}
+
+static void pin(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        perror("sched_setaffinity");
+}
+
+static void time_sides(long rounds, long iterations, int cpu, int count, char **names) {
+    struct loop loops[MAX_LOOPS] = {{NULL, 2}};
+    int used = 1;
+    for (int i = 0; i < count; i++) {
+        const struct side *side = open_side(&sides[i], names[i]);
+        loops[used++] = (struct loop){side, 7};
+        loops[used++] = (struct loop){side, 5};
+    }
+    double *times = calloc((size_t)(used * rounds), sizeof *times);
+    if (!times)
+        fail("no memory", "for the times");
+    pin(cpu);
+    for (long round = 0; round < rounds; round++)
+        for (int i = 0; i < used; i++) {
+            const int loop = (int)((i + round) % used);
+            times[loop * rounds + round] = time_loop(&loops[loop], iterations);
+        }
+    printf("{");
+    for (int i = 0; i < used; i++)
+        print_times(&loops[i], times + i * rounds, rounds);
+    printf("}\n");
+    free(times);
+}
+
+/* ---- counts ---- */
+
+static struct loop one_loop(const char *calls, char *side) {
+    const int number = atoi(calls);
+    return (struct loop){number == 2 ? NULL : open_side(&sides[0], side), number};
+}
+
+/* The stub in record mode says how often it was called. */
+static void record(const struct loop *loop, long iterations) {
+    void *stub = open_library(getenv("MGPU_RT_HIP"));
+    void (*reset)(void);
+    char *(*json)(void);
+    *(void **)&reset = symbol(stub, "hipstub_reset");
+    *(void **)&json = symbol(stub, "hipstub_json");
+    reset();
+    run(loop, iterations);
+    char *text = json();
+    puts(text);
+    free(text);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 6)
+        fail("usage", "see the head of calls.c");
+    setenv("MGPU_RT_HIP", argv[2], 1);
+    prepare_hip(&hip, argv[2]);
+    if (strcmp(argv[1], "time") == 0) {
+        const int count = argc - 6 < MAX_SIDES ? argc - 6 : MAX_SIDES;
+        time_sides(atol(argv[3]), atol(argv[4]), atoi(argv[5]), count, argv + 6);
+        return 0;
+    }
+    const struct loop loop = one_loop(argv[4], argv[5]);
+    run(&loop, 8); /* what is done once */
+    if (strcmp(argv[1], "record") == 0)
+        record(&loop, atol(argv[3]));
+    else
+        measured(&loop, atol(argv[3]));
+    return 0;
+}

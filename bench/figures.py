@@ -1,0 +1,72 @@
+"""A measured figure beside its target, and how many samples become one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+#: Says what is being measured now.
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report. `low` and `high` hold the middle 80 % of the samples."""
+
+    name: str
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    at_most: float | None = None
+    exactly: float | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None without one."""
+        if self.at_most is not None:
+            return self.value <= self.at_most
+        return None if self.exactly is None else self.value == self.exactly
+
+    @property
+    def target(self) -> str:
+        """The target in words; empty without one."""
+        if self.at_most is not None:
+            return f"≤ {self.at_most:g}"
+        return "" if self.exactly is None else f"= {self.exactly:g}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one benchmark found: its figures, on what, and how they were taken."""
+
+    name: str
+    device: str
+    method: str
+    figures: list[Figure] = field(default_factory=list)
+
+
+def median(
+    name: str,
+    samples: Sequence[float],
+    unit: str,
+    *,
+    at_most: float | None = None,
+) -> Figure:
+    """The median of the samples, with the spread from the tenth to the ninetieth percentile."""
+    ordered = sorted(samples)
+    tenth = len(ordered) // 10
+    return Figure(
+        name,
+        statistics.median(ordered),
+        unit,
+        low=ordered[tenth],
+        high=ordered[-1 - tenth],
+        at_most=at_most,
+    )
+
+
+def differences(samples: Sequence[float], base: Sequence[float]) -> list[float]:
+    """Sample by sample: both were taken in the same round, so what disturbs both cancels."""
+    return [a - b for a, b in zip(samples, base, strict=True)]

@@ -1,0 +1,108 @@
+/* The forum's loop as lowered programs run it, over any runtime: one call site a function, the
+ * image in the program's own read-only data.
+ *
+ * IMAGE_FILE is the path of the code object, KERNEL the name of a kernel in it. */
+#ifndef BENCH_FORUM_H
+#define BENCH_FORUM_H
+
+#include "native.h"
+
+/* Where LLVM's constants lie: 8 bytes past a boundary of 16, as their alignment is 8. */
+__asm__(".section .rodata\n.balign 64\n.skip 8\nforum_image:\n.incbin \"" IMAGE_FILE
+        "\"\nforum_image_end:\n.previous\n");
+extern const char forum_image[] __attribute__((visibility("hidden")));
+extern const char forum_image_end[] __attribute__((visibility("hidden")));
+
+/* The mgpu* functions of a runtime that the loop calls. */
+struct runtime {
+    void *(*ModuleLoad)(const void *image, size_t size);
+    void (*ModuleUnload)(void *module);
+    void *(*ModuleGetFunction)(void *module, const char *name);
+    void *(*StreamCreate)(void);
+    void (*StreamDestroy)(void *stream);
+    void (*StreamSynchronize)(void *stream);
+    void (*LaunchKernel)(void *function, intptr_t grid_x, intptr_t grid_y, intptr_t grid_z,
+                         intptr_t block_x, intptr_t block_y, intptr_t block_z, int32_t smem,
+                         void *stream, void **params, void **extra, size_t params_count);
+};
+
+/* The functions of HIP that remain when the rest is hoisted out of the loop by hand. */
+struct hip {
+    int (*ModuleLoadData)(void **module, const void *image);
+    int (*ModuleGetFunction)(void **function, void *module, const char *name);
+    int (*StreamCreate)(void **stream);
+    int (*StreamSynchronize)(void *stream);
+    int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
+                              void *stream, void **params, void **extra);
+    /* Kept between iterations. */
+    void *module, *function, *stream;
+};
+
+static inline void resolve_runtime(struct runtime *runtime, void *library) {
+#define RESOLVE(name) *(void **)&runtime->name = symbol(library, "mgpu" #name)
+    RESOLVE(ModuleLoad);
+    RESOLVE(ModuleUnload);
+    RESOLVE(ModuleGetFunction);
+    RESOLVE(StreamCreate);
+    RESOLVE(StreamDestroy);
+    RESOLVE(StreamSynchronize);
+    RESOLVE(LaunchKernel);
+#undef RESOLVE
+}
+
+static inline void resolve_hip(struct hip *hip, void *library) {
+#define RESOLVE(name) *(void **)&hip->name = symbol(library, "hip" #name)
+    RESOLVE(ModuleLoadData);
+    RESOLVE(ModuleGetFunction);
+    RESOLVE(StreamCreate);
+    RESOLVE(StreamSynchronize);
+    RESOLVE(ModuleLaunchKernel);
+#undef RESOLVE
+}
+
+/* What LLVM 13 to 20 make of a synchronous launch: 7 calls. */
+static inline void forum_7_calls(const struct runtime *runtime, long iterations) {
+    for (long i = 0; i < iterations; i++) {
+        void *params[1];
+        void *module = runtime->ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
+        void *function = runtime->ModuleGetFunction(module, KERNEL);
+        void *stream = runtime->StreamCreate();
+        runtime->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
+        runtime->StreamSynchronize(stream);
+        runtime->StreamDestroy(stream);
+        runtime->ModuleUnload(module);
+    }
+}
+
+/* What LLVM 21 to 24 make of it: 5 calls, with a module that was loaded before. */
+static inline void forum_5_calls(const struct runtime *runtime, void *module, long iterations) {
+    for (long i = 0; i < iterations; i++) {
+        void *params[1];
+        void *function = runtime->ModuleGetFunction(module, KERNEL);
+        void *stream = runtime->StreamCreate();
+        runtime->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
+        runtime->StreamSynchronize(stream);
+        runtime->StreamDestroy(stream);
+    }
+}
+
+/* What cannot be avoided. */
+static inline void forum_2_calls(const struct hip *hip, long iterations) {
+    for (long i = 0; i < iterations; i++) {
+        void *params[1];
+        hip->ModuleLaunchKernel(hip->function, 1, 1, 1, 1, 1, 1, 0, hip->stream, params, NULL);
+        hip->StreamSynchronize(hip->stream);
+    }
+}
+
+/* Loads what the hoisted loop keeps. */
+static inline void prepare_hip(struct hip *hip, const char *path) {
+    resolve_hip(hip, open_library(path));
+    if (hip->ModuleLoadData(&hip->module, forum_image) != 0 ||
+        hip->ModuleGetFunction(&hip->function, hip->module, KERNEL) != 0 ||
+        hip->StreamCreate(&hip->stream) != 0)
+        fail("HIP cannot load the kernel", path);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* What every measuring program needs: the clock, the loader, and an end with a message. */
+#ifndef BENCH_NATIVE_H
+#define BENCH_NATIVE_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline uint64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static inline void fail(const char *what, const char *which) {
+    fprintf(stderr, "%s: %s\n", what, which);
+    exit(1);
+}
+
+static inline void *open_library(const char *path) {
+    /* Lazy: AMD's HIP 5 lacks a function that the plain runtime names. */
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        fail("cannot open", dlerror());
+    return library;
+}
+
+static inline void *symbol(void *library, const char *name) {
+    void *address = dlsym(library, name);
+    if (!address)
+        fail("no such function", name);
+    return address;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* Nanoseconds of an iteration when several threads run the forum's loop at once, and alone.
+ *
+ *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
+ *
+ * prints JSON: by loop (7, 5 and, for what the machine itself does to two threads, the hoisted 2)
+ * and by way (alone, together) one list of ns for each thread, a number a round. Each thread is
+ * pinned to a processor of its own and has its own stream, as in a program. */
+#include "forum.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { LOOPS = 3, MAX_THREADS = 256 };
+static const int calls_of[LOOPS] = {7, 5, 2};
+
+static struct runtime runtime;
+static struct hip hip;
+static int thread_count;
+static long rounds, iterations;
+
+static pthread_barrier_t phase_begins; /* sleeps: who does not take part uses no processor */
+static atomic_int arrived;             /* spins: who takes part begins at the same moment */
+
+struct worker {
+    pthread_t thread;
+    int number;
+    void *module;
+    struct hip hip; /* a stream of its own */
+    double *alone[LOOPS], *together[LOOPS];
+};
+
+static void pin(int number) {
+    cpu_set_t allowed, own;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    CPU_ZERO(&own);
+    for (size_t cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &allowed) && seen++ == (size_t)(number % CPU_COUNT(&allowed)))
+            CPU_SET(cpu, &own);
+    if (sched_setaffinity(0, sizeof own, &own) != 0)
+        perror("sched_setaffinity");
+}
+
+static void run(const struct worker *worker, int loop, long count) {
+    if (calls_of[loop] == 7)
+        forum_7_calls(&runtime, count);
+    else if (calls_of[loop] == 5)
+        forum_5_calls(&runtime, worker->module, count);
+    else
+        forum_2_calls(&worker->hip, count);
+}
+
+static double timed(const struct worker *worker, int loop) {
+    const uint64_t begin = now_ns();
+    run(worker, loop, iterations);
+    return (double)(now_ns() - begin) / (double)iterations;
+}
+
+static void meet(void) {
+    atomic_fetch_add(&arrived, 1);
+    while (atomic_load(&arrived) % thread_count != 0)
+        ;
+}
+
+static void one_round(struct worker *worker, long round, int loop) {
+    for (int turn = 0; turn < thread_count; turn++) {
+        pthread_barrier_wait(&phase_begins);
+        if (turn == worker->number) {
+            run(worker, loop, iterations / 8); /* brings the caches back */
+            worker->alone[loop][round] = timed(worker, loop);
+        }
+    }
+    pthread_barrier_wait(&phase_begins);
+    run(worker, loop, iterations / 8);
+    meet();
+    worker->together[loop][round] = timed(worker, loop);
+}
+
+static void *work(void *argument) {
+    struct worker *worker = argument;
+    pin(worker->number);
+    worker->hip = hip;
+    if (hip.StreamCreate(&worker->hip.stream) != 0)
+        fail("no stream", "for a thread");
+    worker->module = runtime.ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
+    for (long round = 0; round < rounds; round++)
+        for (int loop = 0; loop < LOOPS; loop++)
+            one_round(worker, round, loop);
+    return NULL;
+}
+
+static void print(const char *way, const struct worker *workers, int loop, bool together) {
+    printf("\"%s\": [", way);
+    for (int i = 0; i < thread_count; i++) {
+        const double *times = together ? workers[i].together[loop] : workers[i].alone[loop];
+        printf("%s[", i ? ", " : "");
+        for (long round = 0; round < rounds; round++)
+            printf("%s%.3f", round ? ", " : "", times[round]);
+        printf("]");
+    }
+    printf("]");
+}
+
+int main(int argc, char **argv) {
+    static struct worker workers[MAX_THREADS];
+    if (argc != 6)
+        fail("usage", "threads HIP RUNTIME THREADS ROUNDS ITERATIONS");
+    setenv("MGPU_RT_HIP", argv[1], 1);
+    prepare_hip(&hip, argv[1]);
+    resolve_runtime(&runtime, open_library(argv[2]));
+    thread_count = atoi(argv[3]);
+    rounds = atol(argv[4]);
+    iterations = atol(argv[5]);
+    if (thread_count < 1 || thread_count > MAX_THREADS)
+        fail("too many or too few threads", argv[3]);
+    pthread_barrier_init(&phase_begins, NULL, (unsigned)thread_count);
+    for (int i = 0; i < thread_count; i++) {
+        workers[i].number = i;
+        for (int loop = 0; loop < LOOPS; loop++) {
+            workers[i].alone[loop] = calloc((size_t)rounds, sizeof(double));
+            workers[i].together[loop] = calloc((size_t)rounds, sizeof(double));
+        }
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            fail("no thread", argv[3]);
+    }
+    for (int i = 0; i < thread_count; i++)
+        pthread_join(workers[i].thread, NULL);
+    printf("{");
+    for (int loop = 0; loop < LOOPS; loop++) {
+        printf("%s\"%d\": {", loop ? ", " : "", calls_of[loop]);
+        print("alone", workers, loop, false);
+        printf(", ");
+        print("together", workers, loop, true);
+        printf("}");
+    }
+    printf("}\n");
+    return 0;
+}

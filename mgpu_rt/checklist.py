@@ -53,7 +53,7 @@ class Report:
             signs = {OK: "ok", NOTE: "-", WARNING: "!", FAILURE: "no"}
         table = Table.grid(padding=(0, 1))
         for check in self.checks:
-            text = Text(check.text)
+            text = Text(check.text, overflow="fold")
             if check.advice:
                 text.append("\n" + check.advice, style="bold")
             table.add_row(Text(signs[check.state], style=colours[check.state]), check.name, text)

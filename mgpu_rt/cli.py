@@ -70,17 +70,17 @@ def run(
 def config() -> None:
     """Show every option: its value in force, where that is from, its meaning."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     from mgpu_rt import options
 
-    table = Table("variable", "value", "from", "meaning")
+    table = Table(Column("variable", no_wrap=True), "value", "from", "meaning")
     for option in options.options():
         origin = "environment" if option.is_set() else "default"
+        cells = (option.variable, option.value(), origin, option.meaning)
         table.add_row(
-            *(Text(cell) for cell in (option.variable, option.value(), origin)),
-            Text(option.meaning),
+            *(Text(cell, overflow="fold") for cell in cells),
             style="bold" if option.is_set() else None,
         )
     Console().print(table)

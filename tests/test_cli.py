@@ -98,6 +98,12 @@ def test_doctor_for_people() -> None:
     assert "A run is not possible" in result.stdout
 
 
+def test_doctor_says_long_paths_in_full() -> None:
+    result = command("doctor", MGPU_RT_HIP=f"/nowhere/{'x' * 200}/hip", COLUMNS="60")
+    assert "…" not in result.stdout
+    assert f"/nowhere/{'x' * 200}/hip" in "".join(result.stdout.split())
+
+
 def test_doctor_without_hip() -> None:
     status, report = doctor(MGPU_RT_HIP="/nowhere/libamdhip64.so")
     assert status == 1

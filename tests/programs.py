@@ -1,0 +1,153 @@
+"""The programs of bench/programs, lowered by real MLIR, linked, and run in every way of use."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import lower
+from tests.child import BUILD, STUB, environment, library
+
+RELEASES = lower.LLVM_RELEASES
+TIMEOUT = 60  # seconds; a run takes less than one
+
+#: What LLVM 15 lowers by the forum's command; later ones lower all.
+FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
+
+#: Programs are linked against one library and run with another before it, or with the same.
+STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
+STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
+
+_BODIES = BUILD / "hipstub" / "kernels.so"
+
+
+def releases(program: str) -> tuple[int, ...]:
+    """The LLVM releases by which a program can be lowered."""
+    return tuple(llvm for llvm in RELEASES if llvm != 15 or program in FORUMS_COMMAND)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of using a library: what the program is linked with, what stands before that."""
+
+    linked: Path
+    preload: Path | None = None
+    search: Path | None = None  # begins LD_LIBRARY_PATH
+
+
+def ways() -> dict[str, Way]:
+    """The ways of using the library under test."""
+    return {
+        "linked": Way(library()),
+        "preloaded": Way(STOCK, preload=library()),
+        # Stock's is in the process too: the program asks for it by a name that ours does not have.
+        "preloaded-22.1": Way(STOCK_22, preload=library()),
+        # No preloading: the name that the program asks for leads to ours.
+        "named-22.1": Way(STOCK_22, search=BUILD / "lib"),
+    }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went. Exit statuses of these programs are garbage: only signals count."""
+
+    signal: int  # that ended it; 0: none
+    stdout: str
+    stderr: str
+    log: dict | None  # the stub's record
+    stats: dict | None  # of MGPU_RT_STATS
+
+    def hip(self, function: str) -> int:
+        """Calls that the driver got, as MGPU_RT_STATS counts them."""
+        assert self.stats is not None
+        return self.stats["hip"].get(function, {"calls": 0})["calls"]
+
+    @property
+    def calls(self) -> list[dict]:
+        """Calls that the stub got, in order."""
+        assert self.log is not None
+        return self.log["calls"]
+
+
+@functools.cache
+def build(program: str, llvm: int, iterations: int | None, linked: Path) -> Path:
+    """The executable; one for each process that asks, so that no other one's is disturbed."""
+    compiled = lower.lower(
+        lower.PROGRAMS / f"{program}.mlir", llvm=llvm, iterations=iterations
+    )
+    helper = lower.print_library()
+    return lower.link(
+        [compiled],
+        libraries=[linked, helper],
+        rpath=[linked.parent, helper.parent],
+        out=_directory() / f"{program}-{llvm}-{iterations}-{linked.parent.name}",
+    )
+
+
+@functools.cache
+def _directory() -> Path:
+    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-programs-")
+    _KEPT.append(directory)
+    return Path(directory.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: str) -> dict:
+    """The environment of a run."""
+    env = environment(backend)
+    search = [str(way.search)] if way.search else []
+    if backend == "stub":
+        env["HIPSTUB_KERNELS"] = str(_BODIES)
+        search.append(str(STUB.parent))  # where stock's finds HIP
+    elif llvm == 15:
+        env["MGPU_RT_SOFTGPU"] = lower.FORUM_CHIP
+    search += [env["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in env else []
+    if search:
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(search)
+    if way.preload:
+        env["LD_PRELOAD"] = str(way.preload)
+    if policy == "builtin":
+        env["MGPU_RT_PYTHON"] = "off"
+    return {**env, **changes}
+
+
+def execute(command: list[str], env: dict[str, str], *, counted: bool = True) -> Outcome:
+    """Runs a command; `counted`: with the stub's record and the library's statistics."""
+    with tempfile.TemporaryDirectory() as scratch:
+        log, stats = Path(scratch, "log"), Path(scratch, "stats")
+        if counted:
+            env = {**env, "MGPU_RT_STATS": str(stats)}
+        if counted and "HIPSTUB_MODE" in env:
+            env = {**env, "HIPSTUB_LOG": str(log)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        return Outcome(
+            max(0, -done.returncode), done.stdout, done.stderr, _json(log), _json(stats)
+        )
+
+
+def _json(path: Path) -> dict | None:
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def run(
+    program: str,
+    llvm: int,
+    way: Way,
+    *,
+    backend: str = "stub",
+    policy: str = "python",
+    iterations: int | None = None,
+    counted: bool = True,
+    **changes: str,
+) -> Outcome:
+    """Builds and runs a program."""
+    executable = build(program, llvm, iterations, way.linked)
+    env = run_environment(way, backend, llvm, policy, **changes)
+    return execute([str(executable)], env, counted=counted)

@@ -4,15 +4,13 @@
 # Included by the top Makefile; also works by itself: make -f csrc/softgpu/build.mk
 
 SOFTGPU_LIBRARY := build/softgpu/libhsakmt.so.1
-SOFTGPU_SOURCES := $(wildcard csrc/softgpu/*.c)
-# The interpreter, once execute.c makes use of it.
-ifneq ($(shell grep -l '"isa/' csrc/softgpu/execute.c),)
-SOFTGPU_SOURCES += $(wildcard csrc/softgpu/isa/*.c)
-endif
+SOFTGPU_SOURCES := $(wildcard csrc/softgpu/*.c csrc/softgpu/isa/*.c)
 SOFTGPU_OBJECTS := $(SOFTGPU_SOURCES:csrc/softgpu/%.c=build/softgpu/obj/%.o)
 SOFTGPU_MAP := csrc/softgpu/export.map
-SOFTGPU_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -fPIC -pthread -fvisibility=hidden \
-	-Wall -Wextra -Wpedantic
+# Traps and errno would keep the compiler from turning the interpreter's loops over lanes into
+# vectors; the tests of the instructions are built alike.
+SOFTGPU_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
+	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \

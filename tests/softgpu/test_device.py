@@ -20,6 +20,8 @@ LAUNCHES = (
     "wait_event",
     "many_events",
     "threads",
+    "stores",
+    "meeting",
 )
 MEMORY = (
     "host_register",
@@ -28,9 +30,11 @@ MEMORY = (
     "async_memory",
     "copies",
     "copies_2d",
+    "device_copies",
+    "memsets",
     "registered_copies",
 )
-PROCESS = ("fork_before", "fork_after", "exit_busy")
+PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
 # Where a fault ends the process: HIP aborts, or an emulated GPU's abort is ROCr's.
 ABORTED = -signal.SIGABRT
 
@@ -48,7 +52,8 @@ def test_launches(run: Run, case: str) -> None:
 
 @pytest.mark.parametrize("chip", TARGETS)
 def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
-    succeed(run, "launch", "params", chip=chip)
+    succeed(run, "launch", "stores", chip=chip)
+    succeed(run, "memory", "memsets", chip=chip)
     assert chip in succeed(run, "process", "names", chip=chip)
 
 
@@ -57,8 +62,11 @@ def test_memory(run: Run, case: str) -> None:
     succeed(run, "memory", case)
 
 
-def test_copies_without_a_copy_engine(run: Run) -> None:
-    succeed(run, "memory", "copies", variables={"HSA_ENABLE_SDMA": "0"})
+@pytest.mark.parametrize("copies", ("native", "kernels"))
+@pytest.mark.parametrize("case", ("copies", "device_copies", "registered_copies"))
+def test_copies_without_a_copy_engine(run: Run, case: str, copies: str) -> None:
+    variables = {"HSA_ENABLE_SDMA": "0", "MGPU_RT_SOFTGPU_COPIES": copies}
+    succeed(run, "memory", case, variables=variables)
 
 
 @pytest.mark.parametrize("case", ("memory_info", "out_of_memory"))

@@ -69,6 +69,17 @@ static void exit_busy(void) {
         launch(empty, NULL, NULL);
 }
 
+/* Leaves a kernel behind that waits for a flag that nobody sets. */
+static void exit_running(void) {
+    int32_t *flags;
+    int64_t offset = 0, size = 2, stride = 1, mine = 0, other = 1;
+    OK(hipMalloc((void **)&flags, 2 * sizeof *flags));
+    OK(hipMemset(flags, 0, 2 * sizeof *flags));
+    void *arguments[] = {&flags, &flags, &offset, &size, &stride, &mine, &other};
+    launch(kernel("meet"), NULL, arguments);
+    usleep(50000);
+}
+
 /* Writes far outside of any memory. */
 static void wild_store(void) {
     uint64_t out = UINT64_C(0x10000), offset = 0, size = 64, stride = 1;
@@ -108,6 +119,7 @@ static const struct test_case cases[] = {
     {"fork_before", fork_before},
     {"fork_after", fork_after},
     {"exit_busy", exit_busy},
+    {"exit_running", exit_running},
     {"wild_store", wild_store},
     {"idle", idle},
     {"latency", latency},

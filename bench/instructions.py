@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,18 +69,21 @@ def available() -> bool:
     return shutil.which("valgrind") is not None
 
 
-def count(calls: int, runtime: Path = native.RUNTIME, iterations: int = 1000) -> Profile:
+def count(
+    calls: int,
+    runtime: Path = native.RUNTIME,
+    *,
+    iterations: int = 1000,
+    variables: Mapping[str, str] | None = None,
+) -> Profile:
     """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
 
     What is done once lies before it: Python is left out, since it makes no difference to a hit.
     """
     native.need(runtime, native.STUB)
+    env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")
         command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}", native.program("calls")]
-        side = f"runtime,{runtime}"
-        native.run(
-            [*command, "count", native.STUB, iterations, calls, side],
-            native.stub_environment(MGPU_RT_PYTHON="off"),
-        )
+        native.run([*command, "count", native.STUB, iterations, calls, f"runtime,{runtime}"], env)
         return parse(Path(f"{out}.1").read_text(), iterations)

@@ -1,0 +1,85 @@
+"""The fast path by counts: instructions, functions, driver calls. No clock, so no busy machine.
+
+Both loops are the forum's against the stub, as bench/calls.c runs them. Bounds of instructions are
+10 % above what GCC 12 makes at -O2: room for another compiler, not for one more lock or lookup.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from bench import instructions, native
+
+RUNTIME = native.RUNTIME.name
+
+#: Calls an iteration, and the bound of the runtime's own instructions, memcmp and strcmp aside:
+#: what those take depends on what the processor's vectors are.
+BOUNDS = [(7, 407), (5, 286)]
+
+#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes,
+#: and something to begin and end with. More would be a second comparison, or one byte by byte.
+COMPARISON = 1400
+
+FORBIDDEN = (
+    "malloc", "calloc", "realloc", "free", "aligned_alloc", "_int_malloc", "_int_free",
+    "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_once", "pthread_getspecific",
+    "__tls_get_addr", "clock_gettime", "getenv", "dlsym",
+)  # fmt: skip
+
+needs_valgrind = pytest.mark.skipif(
+    not instructions.available(), reason="valgrind is missing: apt-get install valgrind"
+)
+
+
+@functools.cache
+def profile(calls: int) -> instructions.Profile:
+    return instructions.count(calls)
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("calls", "bound"), BOUNDS)
+def test_instructions(calls: int, bound: int) -> None:
+    assert 50 < profile(calls).per_iteration(RUNTIME) <= bound
+
+
+@needs_valgrind
+@pytest.mark.parametrize("calls", [7, 5])
+def test_comparisons(calls: int) -> None:
+    compared = profile(calls).per_iteration("libc.so")
+    assert compared <= (COMPARISON if calls == 7 else 100)
+
+
+@needs_valgrind
+@pytest.mark.parametrize("calls", [7, 5])
+def test_calls_nothing_slow(calls: int) -> None:
+    """No allocation, no lock, no system call, nothing of Python's and no slow path."""
+    names = {name.partition("@")[0].partition("'")[0] for name in profile(calls).functions}
+    assert {"impl_mgpuModuleGetFunction", "hipModuleLaunchKernel"} <= names
+    assert not names & set(FORBIDDEN)
+    assert not [name for name in names if name.startswith(("Py", "_Py", "slow_", "policy_"))]
+    assert not [name for name in names if name.endswith("_slow") or "_new" in name]
+    assert profile(calls).system_calls == 0
+
+
+@needs_valgrind
+def test_the_slow_way_would_be_seen() -> None:
+    """The counts are of the loop: the cache switched off shows what it otherwise spares."""
+    off = instructions.count(7, variables={"MGPU_RT_CACHE": "off"})
+    assert "hipModuleLoadData" in off.functions
+    assert "load_slow" in off.functions
+
+
+@pytest.mark.parametrize("python", ["off", ""], ids=["builtin", "python"])
+@pytest.mark.parametrize("calls", [7, 5])
+def test_driver_calls(calls: int, python: str) -> None:
+    """A launch and a synchronise, and nothing else."""
+    iterations = 10
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON=python)
+    side = f"runtime,{native.RUNTIME}"
+    command = [native.program("calls"), "record", native.STUB, iterations, calls, side]
+    record = native.run_json(command, env)
+    expected = {"hipModuleLaunchKernel": iterations, "hipStreamSynchronize": iterations}
+    assert record["counts"] == expected
+    assert record["misuses"] == 0

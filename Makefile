@@ -14,9 +14,9 @@ BIN := $(VENV)/bin
 BUILD_PACKAGES := gcc libc6-dev make python3-venv libpython3.11 libhsakmt-dev libamdhip64-5
 TOOL_PACKAGES := mlir-22-tools llvm-22 lld-22 mlir-19-tools llvm-19 lld-19 \
 	mlir-15-tools llvm-15 lld-15 rocm-device-libs binutils
-TEST_PACKAGES := valgrind clang-format-22
+TEST_PACKAGES := g++ valgrind clang-format-22
 
-SOURCES := $(wildcard csrc/*.def csrc/include/*.h csrc/runtime/*)
+SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/*)
 LIBRARY := build/lib/libmlir_rocm_runtime.so
 
 .PHONY: all demo test bench lint format packages-build packages-tools packages-test clean
@@ -58,7 +58,7 @@ $(VENV)/.ready: pyproject.toml | packages-build
 	touch $@
 
 # The editable install compiles the library and the cffi module, and makes the command mgpu-rt.
-$(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/abi.py mgpu_rt/build.py $(SOURCES)
+$(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/__init__.py mgpu_rt/abi.py mgpu_rt/build.py $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test]'
 	touch $@
 

@@ -7,6 +7,10 @@ static struct advice bad_launch = {
     .text =
         "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: each "
         "size must be at least 1, a block at most 1024 threads, and the memory must fit"};
+static struct advice unknown_symbol = {
+    .text =
+        "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
+        "that registers the kernel (__hipRegisterFunction) must be linked in"};
 static struct advice no_clusters = {
     .text = "AMD GPUs have no workgroup clusters: the kernel was not launched. Lower without "
             "`clusters in`"};
@@ -99,6 +103,6 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_submitted(known);
     if (error != hipSuccess)
-        report_failure(expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
-                       (long)blockX, (long)blockY, (long)blockZ, smem);
+        report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
+                       (long)gridZ);
 }

@@ -254,8 +254,8 @@ const struct mgpu_policy *policy_peek(void) {
 
 const struct mgpu_policy *policy_get(void) {
     int expected = UNTRIED;
-    if (state == UNTRIED && options.cache_on && strcmp(options.python, "off") != 0 &&
-        !runtime_exiting() && !runtime_forked &&
+    if (state == UNTRIED && options.cache_on && hip_path()[0] &&
+        strcmp(options.python, "off") != 0 && !runtime_exiting() && !runtime_forked &&
         __atomic_compare_exchange_n(&state, &expected, STARTING, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST)) {
         const uint64_t begin = stats_now();

@@ -59,8 +59,8 @@ class Outcome:
     signal: int  # that ended it; 0: none
     stdout: str
     stderr: str
-    log: dict | None  # the stub's record
-    stats: dict | None  # of MGPU_RT_STATS
+    log: dict | None  # the stub's record; none in its fast mode, none if a signal ended the run
+    stats: dict | None  # what MGPU_RT_STATS wrote, if it was asked for
 
     def hip(self, function: str) -> int:
         """Calls that the driver got, as MGPU_RT_STATS counts them."""
@@ -77,9 +77,7 @@ class Outcome:
 @functools.cache
 def build(program: str, llvm: int, iterations: int | None, linked: Path) -> Path:
     """The executable; one for each process that asks, so that no other one's is disturbed."""
-    compiled = lower.lower(
-        lower.PROGRAMS / f"{program}.mlir", llvm=llvm, iterations=iterations
-    )
+    compiled = lower.lower(lower.PROGRAMS / f"{program}.mlir", llvm=llvm, iterations=iterations)
     helper = lower.print_library()
     return lower.link(
         [compiled],
@@ -118,18 +116,17 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
     return {**env, **changes}
 
 
-def execute(command: list[str], env: dict[str, str], *, counted: bool = True) -> Outcome:
-    """Runs a command; `counted`: with the stub's record and the library's statistics."""
+def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> Outcome:
+    """Runs a command. With `stats` every call is counted, and so takes the library's slow entry."""
     with tempfile.TemporaryDirectory() as scratch:
-        log, stats = Path(scratch, "log"), Path(scratch, "stats")
-        if counted:
-            env = {**env, "MGPU_RT_STATS": str(stats)}
-        if counted and "HIPSTUB_MODE" in env:
-            env = {**env, "HIPSTUB_LOG": str(log)}
+        log_path, stats_path = Path(scratch, "log"), Path(scratch, "stats")
+        if stats:
+            env = {**env, "MGPU_RT_STATS": str(stats_path)}
+        if env.get("HIPSTUB_MODE") == "record":
+            env = {**env, "HIPSTUB_LOG": str(log_path)}
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
-        return Outcome(
-            max(0, -done.returncode), done.stdout, done.stderr, _json(log), _json(stats)
-        )
+        signal = max(0, -done.returncode)
+        return Outcome(signal, done.stdout, done.stderr, _json(log_path), _json(stats_path))
 
 
 def _json(path: Path) -> dict | None:
@@ -144,10 +141,10 @@ def run(
     backend: str = "stub",
     policy: str = "python",
     iterations: int | None = None,
-    counted: bool = True,
+    stats: bool = False,
     **changes: str,
 ) -> Outcome:
     """Builds and runs a program."""
     executable = build(program, llvm, iterations, way.linked)
     env = run_environment(way, backend, llvm, policy, **changes)
-    return execute([str(executable)], env, counted=counted)
+    return execute([str(executable)], env, stats=stats)

@@ -196,8 +196,10 @@ def assemble(target: str, source: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"
         subprocess.run(
-            ["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-filetype=obj"]
-            + ["-o", str(obj)],
+            [
+                *("llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"),
+                *("-filetype=obj", "-o", str(obj)),
+            ],
             input=source,
             text=True,
             check=True,

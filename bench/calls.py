@@ -5,6 +5,7 @@ Against a HIP whose functions return at once, so that the runtime's own time is 
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 
@@ -59,8 +60,6 @@ def _times(rounds: int) -> dict[str, list[float]]:
 
 def _quietest() -> int:
     """The processor on which a short run of the hoisted loop is disturbed least."""
-    import os
-
     program = native.program("calls")
 
     def disturbance(processor: int) -> float:

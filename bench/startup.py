@@ -26,7 +26,7 @@ MS = 1e6  # ns
 
 
 def run(repetitions: int, step: Step) -> Result:
-    """``repetitions`` fresh processes of each kind; a fifth as many on AMD's HIP."""
+    """``repetitions`` fresh processes of each kind; a third as many on AMD's HIP."""
     native.need(native.RUNTIME, native.STUB)
     figures = [*_loading(repetitions, step), *_first_on_stub(repetitions, step)]
     try:
@@ -34,7 +34,7 @@ def run(repetitions: int, step: Step) -> Result:
     except softgpu.SoftGpuUnavailable as reason:
         step(f"left out on AMD's HIP: {reason}")
         return Result("startup", "a stub of HIP", METHOD, figures)
-    figures += _first_on_amd(max(repetitions // 5, 3), environment, step)
+    figures += _first_on_amd(max(repetitions // 3, 3), environment, step)
     return Result("startup", DEVICE, METHOD, figures)
 
 

@@ -258,7 +258,7 @@ bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t avail
         }
     if (!ok) {
         i->row = NULL;
-        i->size = 1;
+        i->size = available > 1 && words[0] >> 30 == 3 && words[0] >> 26 != 0x35 ? 2 : 1;
         i->run = softgpu_run_unknown;
     }
     for (unsigned n = 0; n < i->size && n < available; n++)

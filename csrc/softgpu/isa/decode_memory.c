@@ -30,7 +30,7 @@ static void decode_ds(enum target_mask target, const uint32_t *words, struct ins
     i->run = softgpu_run_ds;
     i->imm = w & 0xffff;
     i->gds = w >> 16 & 1;
-    if (move_of(row) != DS_NOP && strcmp(row->name, "ds_consume") && strcmp(row->name, "ds_append"))
+    if (move_of(row) != DS_NOP && move_of(row) != DS_NO_ADDRESS)
         softgpu_decode_vgpr(&i->src[0], x & 0xff, B32);
     if (row->src[1])
         softgpu_decode_vgpr(&i->src[1], (x >> 8 & 0xff) + acc, row->src[1]);

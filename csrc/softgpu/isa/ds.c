@@ -109,6 +109,7 @@ void softgpu_run_ds(struct wave *w, const struct inst *i) {
     case DS_NOP:
         return;
     case DS_NONE:
+    case DS_NO_ADDRESS:
         softgpu_run_unknown(w, i);
         return;
     case DS_SWIZZLE:

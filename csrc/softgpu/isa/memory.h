@@ -32,9 +32,10 @@ enum move {
     MV_STORE_128,
     MV_ATOMIC_32,
     MV_ATOMIC_64,
-    MV_CACHE,  /* nothing: memory here is coherent */
-    MV_FORMAT, /* typed buffer access: not emulated */
-    DS_NONE,
+    MV_CACHE,      /* nothing: memory here is coherent */
+    MV_FORMAT,     /* typed buffer access: not emulated */
+    DS_NONE,       /* not emulated */
+    DS_NO_ADDRESS, /* nor these, which have no address operand */
     DS_NOP,
     DS_SWIZZLE,
     DS_PERMUTE,

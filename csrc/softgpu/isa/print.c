@@ -69,6 +69,38 @@ static void put_special(struct text *t, unsigned enc) {
     softgpu_put(t, "%s", enc < 240 ? apertures[enc - 235] : bits[enc - 251]);
 }
 
+/* A literal that an inline constant could have said is marked, so that it assembles to itself. */
+static bool could_be_inline(const struct operand *o) {
+    static const uint32_t singles[] = {0x3f000000, 0x3f800000, 0x40000000, 0x40800000};
+    uint64_t value = o->bits;
+    int64_t number = softgpu_type_dwords(o->type) == 2 ? (int64_t)value : (int32_t)value;
+    if (o->type >= B16 && o->type <= F16) {
+        number = (int16_t)value;
+        uint16_t half = value & 0x7fff;
+        if (half == 0x3800 || half == 0x3c00 || half == 0x4000 || half == 0x4400 ||
+            (uint16_t)value == 0x3118)
+            return true;
+    } else if (o->type == F64) {
+        uint32_t top = value >> 32 & 0x7fffffff;
+        return value == 0 || top == 0x3fe00000 || top == 0x3ff00000 || top == 0x40000000 ||
+               top == 0x40100000;
+    } else {
+        for (unsigned n = 0; n < sizeof singles / sizeof singles[0]; n++)
+            if ((value & 0x7fffffff) == singles[n])
+                return true;
+        if (value == 0x3e22f983)
+            return true;
+    }
+    return number >= -16 && number <= 64;
+}
+
+static void put_literal(struct text *t, const struct operand *o) {
+    uint32_t value = (uint32_t)(o->type == F64 ? o->bits >> 32 : o->bits);
+    if (o->type >= B16 && o->type <= F16)
+        value &= 0xffff;
+    softgpu_put(t, could_be_inline(o) ? "lit(0x%x)" : "0x%x", value);
+}
+
 void softgpu_put_operand(struct text *t, const struct operand *o) {
     static const char *const floats[] = {"0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
                                          "-2.0", "4.0",  "-4.0", "0.15915494"};
@@ -86,7 +118,7 @@ void softgpu_put_operand(struct text *t, const struct operand *o) {
             softgpu_put(t, "%d", o->enc <= 192 ? o->enc - 128 : 192 - o->enc);
         break;
     case O_LITERAL:
-        softgpu_put(t, "0x%x", (uint32_t)(o->type == F64 ? o->bits >> 32 : o->bits));
+        put_literal(t, o);
         break;
     case O_SPECIAL:
         put_special(t, o->reg);

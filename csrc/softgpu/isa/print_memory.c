@@ -121,26 +121,26 @@ static void print_flat(struct text *t, const struct inst *i) {
 }
 
 static void print_mubuf(struct text *t, const struct inst *i) {
-    if (move_of(i->row) != MV_CACHE) {
-        const struct operand *data = i->src[1].kind ? &i->src[1] : &i->dst;
-        if (!i->lds) {
-            softgpu_put(t, " ");
-            softgpu_put_operand(t, data);
-            softgpu_put(t, ",");
-        }
+    if (move_of(i->row) == MV_CACHE)
+        return;
+    const struct operand *data = i->src[1].kind ? &i->src[1] : &i->dst;
+    if (!i->lds) {
         softgpu_put(t, " ");
-        if (i->src[0].kind)
-            softgpu_put_operand(t, &i->src[0]);
-        else
-            softgpu_put(t, "off");
-        softgpu_put(t, ", ");
-        softgpu_put_operand(t, &i->src[2]);
-        softgpu_put(t, ", ");
-        softgpu_put_operand(t, &i->sdst);
-        softgpu_put(t, "%s%s", i->idxen ? " idxen" : "", i->offen ? " offen" : "");
-        if (i->imm)
-            softgpu_put(t, " offset:%d", i->imm);
+        softgpu_put_operand(t, data);
+        softgpu_put(t, ",");
     }
+    softgpu_put(t, " ");
+    if (i->src[0].kind)
+        softgpu_put_operand(t, &i->src[0]);
+    else
+        softgpu_put(t, "off");
+    softgpu_put(t, ", ");
+    softgpu_put_operand(t, &i->src[2]);
+    softgpu_put(t, ", ");
+    softgpu_put_operand(t, &i->sdst);
+    softgpu_put(t, "%s%s", i->idxen ? " idxen" : "", i->offen ? " offen" : "");
+    if (i->imm)
+        softgpu_put(t, " offset:%d", i->imm);
     put_cache_bits(t, i);
     softgpu_put(t, "%s", i->lds ? " lds" : "");
 }

@@ -39,6 +39,18 @@ static void put_message(struct text *t, unsigned constant) {
         softgpu_put(t, " sendmsg(%u, %u, %u)", constant & 15, constant >> 4 & 7, constant >> 8 & 3);
 }
 
+static void put_index_mode(struct text *t, unsigned constant) {
+    static const char *const names[] = {"SRC0", "SRC1", "SRC2", "DST"};
+    const char *separator = "";
+    softgpu_put(t, " gpr_idx(");
+    for (unsigned n = 0; n < 4; n++)
+        if (constant >> n & 1) {
+            softgpu_put(t, "%s%s", separator, names[n]);
+            separator = ",";
+        }
+    softgpu_put(t, ")");
+}
+
 static void print_sopp(struct text *t, const struct inst *i) {
     unsigned constant = (uint16_t)i->imm;
     switch (i->row->op) {
@@ -59,6 +71,19 @@ static void print_sopp(struct text *t, const struct inst *i) {
     case 0x10:
     case 0x11:
         put_message(t, constant);
+        break;
+    case 0x00: /* plain numbers; what is left are the branches */
+    case 0x0b:
+    case 0x0d:
+    case 0x0e:
+    case 0x0f:
+    case 0x12:
+    case 0x14:
+    case 0x15:
+        softgpu_put(t, constant <= 64 ? " %u" : " 0x%x", constant);
+        break;
+    case 0x1d:
+        put_index_mode(t, constant);
         break;
     default:
         softgpu_put(t, " %u", constant);
@@ -81,7 +106,7 @@ static void print_sopk(struct text *t, const struct inst *i) {
         break;
     case 0x14:
         put_hwreg(t, constant);
-        softgpu_put(t, ", 0x%x", (uint32_t)i->src[1].bits);
+        softgpu_put(t, i->src[1].bits <= 64 ? ", %u" : ", 0x%x", (uint32_t)i->src[1].bits);
         break;
     case 0x10:
     case 0x15:

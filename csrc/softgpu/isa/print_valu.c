@@ -108,7 +108,10 @@ void softgpu_print_valu(struct text *t, const struct inst *i) {
         if (row->flags & MIX)
             o.mods = (i->neg_lo >> n & 1 ? NEG : 0) | (i->neg_hi >> n & 1 ? ABS : 0);
         softgpu_put(t, "%s", separator);
-        put_source(t, &o);
+        if (row->flags & LITK && o.kind == O_LITERAL)
+            softgpu_put(t, "0x%x", (uint32_t)o.bits);
+        else
+            put_source(t, &o);
         separator = ", ";
         sources++;
     }

@@ -207,8 +207,10 @@ hipError_t emu_hipMemGetInfo(size_t *available, size_t *total) {
 }
 
 hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
-    if (address == NULL || bytes == 0)
+    if (address == NULL)
         return hipErrorInvalidValue;
+    if (bytes == 0)
+        return hipErrorOutOfMemory; /* as AMD's 5.2.3 */
     const char *from = address, *to = from + bytes;
     for (size_t i = 0; i < block_count; ++i)
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&

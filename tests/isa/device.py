@@ -35,6 +35,7 @@ def library() -> ctypes.CDLL:
     u64, pointer, text = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_char_p
     lib.isa_map.argtypes = [u64, u64, pointer]
     lib.isa_map.restype = ctypes.c_bool
+    lib.isa_unmap.argtypes = [u64]
     lib.isa_dispatch.argtypes = [text, pointer, text, ctypes.c_size_t, ctypes.POINTER(u64)]
     lib.isa_dispatch.restype = ctypes.c_bool
     lib.isa_decode.argtypes = [text, pointer, ctypes.c_size_t, u64, text, ctypes.c_size_t]
@@ -56,6 +57,9 @@ class Memory:
         self.va = self.host if va is None else va
         if not library().isa_map(self.va, size, self.host):
             raise MemoryError("too many mappings in one test")
+
+    def unmap(self) -> None:
+        library().isa_unmap(self.va)
 
     def write(self, data: bytes, offset: int = 0) -> None:
         self.pages[offset : offset + len(data)] = data
@@ -176,6 +180,7 @@ def dispatch(
     text = ctypes.create_string_buffer(1024)
     address = ctypes.c_uint64()
     good = lib.isa_dispatch(target.encode(), buffer, text, len(text), ctypes.byref(address))
+    kernarg.unmap()
     if not good:
         raise Fault(text.value.decode(), address.value)
 

@@ -21,6 +21,14 @@ EXPORT bool isa_map(uint64_t va, uint64_t size, void *host) {
     return true;
 }
 
+EXPORT void isa_unmap(uint64_t va) {
+    for (unsigned n = 0; n < mapping_count; n++)
+        if (mappings[n].va == va) {
+            mappings[n] = mappings[--mapping_count];
+            return;
+        }
+}
+
 EXPORT void isa_unmap_all(void) {
     mapping_count = 0;
 }

@@ -2,6 +2,7 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
 # make bench    the figures, as ratios in one run
+# make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice.
@@ -25,6 +26,7 @@ LIBRARY := build/lib/libmlir_rocm_runtime.so
 include csrc/softgpu/build.mk
 include tests/hipstub/build.mk
 include bench/stock/build.mk
+include tests/isa/check.mk
 
 all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1
 

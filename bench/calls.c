@@ -1,16 +1,18 @@
 /* Nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
  *
  *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round
- *     calls count HIP ITERATIONS LOOP SIDE            runs `measured` once, for callgrind
+ *     calls count HIP ITERATIONS LOOP SIDE [copy]     runs `measured` once, for callgrind
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
  * A SIDE is NAME,PATH or NAME,PATH,VARIABLE=VALUE: a runtime, with an environment of its own for
  * the time that it reads it, at its first call. LOOP is 7, 5 or 2, the number of calls. A second
- * side of the same library takes a copy of the file, or the loader would give the first. */
+ * side of the same library takes a copy of the file, or the loader would give the first. With copy
+ * the image and the kernel's name lie in memory of their own, as a JIT's do, and not in the
+ * program's constants. */
 #include "forum.h"
 
 #include <sched.h>
-#include <string.h>
+#include <stdbool.h>
 
 enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 1 };
 
@@ -26,13 +28,14 @@ struct loop {
 };
 
 static struct hip hip;
+static struct source source;
 static struct side sides[MAX_SIDES];
 
 static void run(const struct loop *loop, long iterations) {
     if (loop->calls == 7)
-        forum_7_calls(&loop->side->runtime, iterations);
+        forum_7_calls(&loop->side->runtime, source, iterations);
     else if (loop->calls == 5)
-        forum_5_calls(&loop->side->runtime, loop->side->module, iterations);
+        forum_5_calls(&loop->side->runtime, loop->side->module, source.name, iterations);
     else
         forum_2_calls(&hip, iterations);
 }
@@ -55,7 +58,8 @@ static struct side *open_side(struct side *side, char *text) {
         setenv(variable, value, 1);
     }
     resolve_runtime(&side->runtime, open_library(path));
-    side->module = side->runtime.ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
+    side->module =
+        side->runtime.ModuleLoad(source.image, (size_t)(source.image_end - source.image));
     if (!side->module)
         fail("the runtime cannot load the image", path);
     if (variable)
@@ -138,6 +142,8 @@ static void record(const struct loop *loop, long iterations) {
 int main(int argc, char **argv) {
     if (argc < 6)
         fail("usage", "see the head of calls.c");
+    const bool copy = argc == 7 && strcmp(argv[6], "copy") == 0;
+    source = copy ? forum_copies() : forum_constants();
     setenv("MGPU_RT_HIP", argv[2], 1);
     prepare_hip(&hip, argv[2]);
     if (strcmp(argv[1], "time") == 0) {

@@ -7,11 +7,34 @@
 
 #include "native.h"
 
+#include <string.h>
+
 /* Where LLVM's constants lie: 8 bytes past a boundary of 16, as their alignment is 8. */
 __asm__(".section .rodata\n.balign 64\n.skip 8\nforum_image:\n.incbin \"" IMAGE_FILE
         "\"\nforum_image_end:\n.previous\n");
 extern const char forum_image[] __attribute__((visibility("hidden")));
 extern const char forum_image_end[] __attribute__((visibility("hidden")));
+
+/* The kernel that is launched, and where it lies. */
+struct source {
+    const char *image, *image_end, *name;
+};
+
+/* As a lowered program holds it. */
+static inline struct source forum_constants(void) {
+    return (struct source){forum_image, forum_image_end, KERNEL};
+}
+
+/* As a JIT does: in memory that it may use for something else later. */
+static inline struct source forum_copies(void) {
+    const size_t size = (size_t)(forum_image_end - forum_image);
+    char *image = malloc(size + 8);
+    char *name = strdup(KERNEL);
+    if (!image || !name)
+        fail("no memory", "for the image");
+    image += 8; /* malloc's boundary is one of 16 */
+    return (struct source){memcpy(image, forum_image, size), image + size, name};
+}
 
 /* The mgpu* functions of a runtime that the loop calls. */
 struct runtime {
@@ -62,11 +85,13 @@ static inline void resolve_hip(struct hip *hip, void *library) {
 }
 
 /* What LLVM 13 to 20 make of a synchronous launch: 7 calls. */
-static inline void forum_7_calls(const struct runtime *runtime, long iterations) {
+static inline void forum_7_calls(const struct runtime *runtime, struct source source,
+                                 long iterations) {
+    const size_t size = (size_t)(source.image_end - source.image);
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        void *module = runtime->ModuleLoad(forum_image, (size_t)(forum_image_end - forum_image));
-        void *function = runtime->ModuleGetFunction(module, KERNEL);
+        void *module = runtime->ModuleLoad(source.image, size);
+        void *function = runtime->ModuleGetFunction(module, source.name);
         void *stream = runtime->StreamCreate();
         runtime->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
         runtime->StreamSynchronize(stream);
@@ -76,10 +101,11 @@ static inline void forum_7_calls(const struct runtime *runtime, long iterations)
 }
 
 /* What LLVM 21 to 24 make of it: 5 calls, with a module that was loaded before. */
-static inline void forum_5_calls(const struct runtime *runtime, void *module, long iterations) {
+static inline void forum_5_calls(const struct runtime *runtime, void *module, const char *name,
+                                 long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        void *function = runtime->ModuleGetFunction(module, KERNEL);
+        void *function = runtime->ModuleGetFunction(module, name);
         void *stream = runtime->StreamCreate();
         runtime->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
         runtime->StreamSynchronize(stream);

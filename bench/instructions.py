@@ -74,16 +74,19 @@ def count(
     runtime: Path = native.RUNTIME,
     *,
     iterations: int = 1000,
+    copy: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> Profile:
     """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
 
     What is done once lies before it: Python is left out, since it makes no difference to a hit.
+    With ``copy`` the image and the name are no constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")
         command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}", native.program("calls")]
-        native.run([*command, "count", native.STUB, iterations, calls, f"runtime,{runtime}"], env)
+        arguments = ["count", native.STUB, iterations, calls, f"runtime,{runtime}"]
+        native.run([*command, *arguments, *(["copy"] if copy else [])], env)
         return parse(Path(f"{out}.1").read_text(), iterations)

@@ -10,7 +10,6 @@
 #include "forum.h"
 
 #include <spawn.h>
-#include <string.h>
 #include <sys/wait.h>
 
 extern char **environ;

@@ -44,9 +44,9 @@ static void pin(int number) {
 
 static void run(const struct worker *worker, int loop, long count) {
     if (calls_of[loop] == 7)
-        forum_7_calls(&runtime, count);
+        forum_7_calls(&runtime, forum_constants(), count);
     else if (calls_of[loop] == 5)
-        forum_5_calls(&runtime, worker->module, count);
+        forum_5_calls(&runtime, worker->module, KERNEL, count);
     else
         forum_2_calls(&worker->hip, count);
 }

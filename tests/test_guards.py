@@ -36,6 +36,7 @@ class Guard:
 
 
 TRAPS = "tests.test_traps"
+CONSTANTS = "tests.test_constants"
 GUARDS = [
     Guard(
         "module.c",
@@ -145,6 +146,36 @@ GUARDS = [
         "if (options.device_number >= 0)",
         "if (false)",
         f"{TRAPS}:test_16_device_before_main",
+    ),
+    Guard(
+        "module.c",
+        "slot->constant = mapped_for_good(data, image.size)",
+        "slot->constant = true",
+        f"{TRAPS}:test_01_one_byte_differs",
+    ),
+    Guard(
+        "function.c",
+        "const bool constant = mapped_for_good(name, strlen(name) + 1)",
+        "const bool constant = true",
+        f"{TRAPS}:test_02_address_of_a_name_reused",
+    ),
+    Guard(
+        "mapped.c",
+        "!(segment->p_flags & PF_W)",
+        "true",
+        f"{CONSTANTS}:test_writable_data_of_the_program_are_compared",
+    ),
+    Guard(
+        "mapped.c",
+        "(program || promises.never_unloaded)",
+        "true",
+        f"{CONSTANTS}:test_a_library_that_was_closed_is_compared",
+    ),
+    Guard(
+        "mapped.c",
+        "!promises.text_relocations",
+        "true",
+        f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
     ),
 ]
 

@@ -1,5 +1,7 @@
-/* mgpuModuleGetFunction. A hit costs about 25 instructions and a comparison of the name: a name
- * alone would mix up two modules, and the address of a name may be reused by a JIT. */
+/* mgpuModuleGetFunction. A hit costs about 25 instructions, and a comparison of the name where it
+ * is no constant of the program (mapped_for_good): a name alone would mix up two modules, and the
+ * address of a name may be reused by a JIT. */
+#include "mapped.h"
 #include "policy.h"
 #include "python.h"
 #include "registry.h"
@@ -90,7 +92,8 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
         function = ask_policy(module, name);
     if (!function)
         return NULL;
-    *slot = (struct function_slot){handle, name, function, holder, epoch};
+    const bool constant = mapped_for_good(name, strlen(name) + 1);
+    *slot = (struct function_slot){handle, name, function, holder, epoch, constant};
     return function->handle;
 }
 
@@ -100,7 +103,7 @@ hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
     if (LIKELY(slot->module == module && slot->name == name &&
                slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_RELAXED) &&
                (!slot->holder || slot->holder->loads > slot->holder->unloads) &&
-               strcmp(slot->function->name, name) == 0))
+               (slot->constant || strcmp(slot->function->name, name) == 0)))
         return slot->function->handle;
     return get_slow(thread, slot, module, name);
 }

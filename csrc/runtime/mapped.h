@@ -14,4 +14,12 @@ void *mapped_library(const char *prefix, char *path, size_t size);
  * one above build/ in a checkout, site-packages in an installed package. False if not known. */
 bool mapped_home(char *path, size_t size);
 
+/* True if these bytes stay what they are, where they are, for the life of the process: they lie in
+ * a segment that the loader mapped from a file and left unwritable, of the program itself or of a
+ * library that is marked as never to be unloaded (-z nodelete). Costs about 1 µs: for misses only.
+ * Other libraries may be closed and others mapped in their place; what they hold has to be
+ * compared. A program that makes its own constants writable (mprotect) breaks this, as it breaks
+ * what its compiler assumed. */
+bool mapped_for_good(const void *data, size_t size);
+
 #endif

@@ -19,6 +19,7 @@ struct module_slot {
     hipModule_t handle;
     uint64_t epoch; /* of the registry when the slot was filled */
     uint64_t loads, unloads;
+    bool constant; /* the image can neither change nor go away: a hit need not compare it */
 };
 
 /* "This name in this module is this function." */
@@ -29,6 +30,7 @@ struct function_slot {
     struct module_slot
         *holder; /* this thread's slot of the module; NULL: another thread holds it */
     uint64_t epoch;
+    bool constant; /* the name can neither change nor go away */
 };
 
 struct thread {

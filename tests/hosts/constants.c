@@ -1,0 +1,91 @@
+/* Loads an image that lies where MODE says, changes one byte of it, and loads it again.
+ *
+ *     constants RUNTIME MODE [LIBRARY]
+ *
+ * prints "same" if the second load gave the same module, "other" if not. IMAGE_FILE is the code
+ * object. MODE:
+ *     data       in the program's writable data
+ *     constant   in its constants, made writable against all promises: shows what was not compared
+ *     library    in the constants of LIBRARY, likewise
+ *     closed     in those of LIBRARY, which is then closed; the changed image is mapped in its
+ * place
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define INCLUDE(name, section)                                                                     \
+    __asm__(".section " section "\n.balign 64\n" name ":\n.incbin \"" IMAGE_FILE "\"\n" name       \
+            "_end:\n.previous\n");
+INCLUDE("in_data", ".data")
+INCLUDE("in_constants", ".rodata")
+#ifdef RELOCATED /* an address in the constants, which the loader has to fill in */
+__asm__(".section .rodata\n.balign 8\n.quad in_data\n.previous\n");
+#endif
+extern char in_data[], in_data_end[], in_constants[];
+
+static void fail(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, dlerror());
+    exit(2);
+}
+
+static void *library;
+
+static char *find_image(const char *mode, const char *path) {
+    if (strcmp(mode, "data") == 0)
+        return in_data;
+    if (strcmp(mode, "constant") == 0)
+        return in_constants;
+    library = dlopen(path, RTLD_NOW);
+    char *image = library ? dlsym(library, "image") : NULL;
+    if (!image)
+        fail(path);
+    return image;
+}
+
+/* The pages that the image lies in, in `saved`'s place if the library is gone. */
+static void make_writable(char *image, size_t size, const char *saved) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *begin = (char *)((uintptr_t)image & ~(page - 1));
+    const size_t length = (size_t)(image + size - begin);
+    if (!saved) {
+        if (mprotect(begin, length, PROT_READ | PROT_WRITE) != 0)
+            fail("mprotect");
+        return;
+    }
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    if (mmap(begin, length, PROT_READ | PROT_WRITE, flags, -1, 0) != begin)
+        fail("the library was not unmapped");
+    memcpy(image, saved, size);
+}
+
+int main(int argc, char **argv) {
+    void *runtime = argc > 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    if (!runtime)
+        fail("usage: constants RUNTIME MODE [LIBRARY]");
+    void *(*load)(void *, size_t);
+    void (*unload)(void *);
+    *(void **)&load = dlsym(runtime, "mgpuModuleLoad");
+    *(void **)&unload = dlsym(runtime, "mgpuModuleUnload");
+    const size_t size = (size_t)(in_data_end - in_data);
+    char *image = find_image(argv[2], argv[3]);
+    char *saved = malloc(size);
+    memcpy(saved, image, size);
+
+    void *first = load(image, size);
+    unload(first);
+    const int closed = strcmp(argv[2], "closed") == 0;
+    if (closed)
+        dlclose(library);
+    make_writable(image, size, closed ? saved : NULL);
+    image[size / 2] ^= 1;
+    void *second = load(image, size);
+    if (!first || !second)
+        fail("the image was not loaded");
+    puts(second == first ? "same" : "other");
+    return 0;
+}

@@ -5,6 +5,9 @@
 
 #include "fp.h"
 
+#include <fenv.h>
+#include <float.h>
+
 static inline int biased32(float x) {
     return bits_of_f32(x) >> 23 & 0xff;
 }
@@ -77,11 +80,24 @@ static inline float fmas_f32(float a, float b, float c, bool scaled) {
     return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 
-static inline double fmas_f64(double a, double b, double c, bool scaled) {
-    double r = fma(a, b, c);
-    return !scaled ? r : biased64(c) > 1023 ? r * 0x1p128 : r * 0x1p-128;
+/* (a * b + c) * 2^-128, rounded once. Where the product's scaling makes a denormal of the rounded
+ * sum, it may see a tie that the exact sum is not: what the first rounding cut off breaks it. */
+static inline double scaled_down_sum(double a, double b, double c) {
+    double sum = fma(a, b, c), result = sum * 0x1p-128;
+    double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);
+    bool more = cut != 0 && signbit(cut) == signbit(lost);
+    if (more && fabs(lost) == 0x1p-947 && fegetround() == FE_TONEAREST)
+        result += copysign(0x1p-1074, lost);
+    return result;
 }
 
+static inline double fmas_f64(double a, double b, double c, bool scaled) {
+    if (!scaled)
+        return fma(a, b, c);
+    return biased64(c) > 1023 ? fma(a, b, c) * 0x1p128 : scaled_down_sum(a, b, c);
+}
+
+/* A quotient of finite numbers is NaN only where the steps before met an infinity: an overflow. */
 static inline float fixup_f32(float q, float d, float n) {
     float sign = copysignf(1, d) * copysignf(1, n);
     if (n != n || d != d)
@@ -94,8 +110,8 @@ static inline float fixup_f32(float q, float d, float n) {
         return sign * 0.0f;
     if (biased32(n) - biased32(d) < -150)
         return sign * 0x1p-149f * 0x1p-149f;
-    if (biased32(d) == 255)
-        return sign * INFINITY;
+    if (q != q)
+        return sign * FLT_MAX * 2;
     return copysignf(q, sign);
 }
 
@@ -111,6 +127,8 @@ static inline double fixup_f64(double q, double d, double n) {
         return sign * 0.0;
     if (biased64(n) - biased64(d) < -1075)
         return sign * 0x1p-1074 * 0x1p-1074;
+    if (q != q)
+        return sign * DBL_MAX * 2;
     return copysign(q, sign);
 }
 

@@ -39,7 +39,7 @@ RECIPE = 1
 
 # The device part. Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
 _DEVICE_PASSES = (
-    "expand-strided-metadata,rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
+    "{first}expand-strided-metadata,rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
     "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip}}},"
     "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
 )
@@ -189,17 +189,19 @@ def lower_to_llvm_dialect(
 
 
 def code_objects(
-    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2
+    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2, first: str = ""
 ) -> dict[str, bytes]:
-    """The device images that 22 makes of a program, by the name of their gpu.module."""
+    """The device images that 22 makes of a program, by the name of their gpu.module.
+
+    ``first`` are passes that go before the recipe's own, for operations that it does not take.
+    """
     text = program.read_text()
 
     def make(result: Path) -> None:
-        result.write_bytes(_device_part(text, chip, opt_level))
+        result.write_bytes(_device_part(text, chip, opt_level, first))
 
-    kept = _kept(
-        program.stem, ".device.mlir", text, ("device", chip, opt_level), _opt_tools(22), make
-    )
+    options = ("device", chip, opt_level, *([first] if first else []))
+    kept = _kept(program.stem, ".device.mlir", text, options, _opt_tools(22), make)
     return {name: _unescape(image) for name, image in _BINARY.findall(kept.read_text())}
 
 
@@ -267,8 +269,8 @@ def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int) -> bytes:
     )
 
 
-def _device_part(text: str, chip: str, opt_level: int) -> bytes:
-    passes = _DEVICE_PASSES.format(chip=chip, opt=opt_level)
+def _device_part(text: str, chip: str, opt_level: int, first: str = "") -> bytes:
+    passes = _DEVICE_PASSES.format(chip=chip, opt=opt_level, first=first and f"{first},")
     environment = dict(os.environ, ROCM_PATH=str(_rocm_path()))
     return _run(
         [tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"],

@@ -1,0 +1,92 @@
+"""A child process with AMD's HIP: takes launches through a pipe, one after the other."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mgpu_rt import softgpu
+from tests.kernels.program import Launch
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TIMEOUT = 60  # seconds for one launch; the longest take one
+
+
+class DeviceFailed(AssertionError):
+    """A launch ended the child, or HIP refused it; the message has what the child said."""
+
+
+@dataclass(frozen=True)
+class Request:
+    image: Path
+    kernel: str
+    launch: Launch
+
+
+@dataclass(frozen=True)
+class Answer:
+    arrays: list[np.ndarray | None]
+    symbols: dict[str, np.ndarray]
+    error: str = ""
+
+
+class Host:
+    """One target's child process, started when it is first needed and again after a fault."""
+
+    def __init__(self, chip: str, **variables: str) -> None:
+        self.chip = chip
+        self.variables = variables
+        self.child: subprocess.Popen[bytes] | None = None
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115
+
+    def run(self, image: Path, kernel: str, launch: Launch) -> Answer:
+        """Runs a kernel. Raises DeviceFailed."""
+        child = self._started()
+        assert child.stdin and child.stdout
+        pickle.dump(Request(image, kernel, launch), child.stdin)
+        child.stdin.flush()
+        ready, _, _ = select.select([child.stdout], [], [], TIMEOUT)
+        if not ready:
+            self.close()
+            raise DeviceFailed(f"{kernel} did not end within {TIMEOUT} s\n{self._words()}")
+        try:
+            answer = pickle.load(child.stdout)
+        except EOFError:
+            self.close()
+            raise DeviceFailed(f"{kernel} ended the process\n{self._words()}") from None
+        if answer.error:
+            raise DeviceFailed(f"{kernel}: {answer.error}")
+        return answer
+
+    def close(self) -> None:
+        if self.child is not None:
+            self.child.kill()
+            self.child.wait()
+            self.child = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self.child is None or self.child.poll() is not None:
+            base = {**os.environ, "MGPU_RT_SOFTGPU": self.chip, **self.variables}
+            self.said.truncate(0)
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "tests.kernels.hip"],
+                cwd=ROOT,
+                env=softgpu.environment(base),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.said,
+                bufsize=0,
+            )
+        return self.child
+
+    def _words(self) -> str:
+        self.said.seek(0)
+        return self.said.read().decode(errors="replace")

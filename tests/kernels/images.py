@@ -1,0 +1,22 @@
+"""Code objects of modules, kept under build/objects by bench.lower."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import lower
+from tests.kernels.program import Module
+
+TEXTS = lower.ROOT / "build" / "kernels"
+
+
+def image(module: Module, chip: str) -> Path:
+    """The code object as a file. Raises what bench.lower raises."""
+    TEXTS.mkdir(parents=True, exist_ok=True)
+    source = TEXTS / f"{module.name}.mlir"
+    if not source.exists() or source.read_text() != module.text:
+        source.write_text(module.text)
+    options = {"opt_level": module.opt_level, "first": module.first}
+    result = TEXTS / f"{module.name}-{chip}.hsaco"
+    result.write_bytes(lower.code_objects(source, chip, **options)["kernels"])
+    return result

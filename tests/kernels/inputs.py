@@ -1,0 +1,44 @@
+"""Random inputs that meet every class of value a type has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+UNSIGNED = {"i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64}
+
+
+def special_floats(dtype: type) -> np.ndarray:
+    info = np.finfo(dtype)
+    values = [0.0, 0.5, 1.0, 1.5, 2.5, info.tiny, info.smallest_subnormal, info.eps, info.max]
+    values += [info.tiny - info.smallest_subnormal, np.inf]
+    return np.array([*values, *(-v for v in values), np.nan], dtype)
+
+
+def any_floats(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
+    """Any bits at all, values about 1, and the special ones, in random places."""
+    raw = rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
+    values = np.where(rng.random(count) < 0.5, raw, rng.normal(0, 4, count).astype(dtype))
+    special = special_floats(dtype)
+    chosen = rng.random(count) < 0.2
+    values[chosen] = rng.choice(special, int(chosen.sum()))
+    values[np.isnan(values)] = np.nan
+    return values
+
+
+def any_integers(rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
+    """Any bits, small values, and those at the ends of the type and of narrower ones."""
+    raw = rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
+    values = raw >> rng.integers(0, 8 * np.dtype(dtype).itemsize, count).astype(dtype)
+    values = np.where(rng.random(count) < 0.3, raw, values)
+    info = np.iinfo(dtype)
+    ends = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2]
+    ends += [e & info.max for e in (0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)]
+    chosen = rng.random(count) < 0.2
+    values[chosen] = rng.choice(np.array(ends, dtype), int(chosen.sum()))
+    return values
+
+
+def nonzero(values: np.ndarray) -> np.ndarray:
+    return np.where(values == 0, values.dtype.type(1), values)

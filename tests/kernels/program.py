@@ -1,0 +1,121 @@
+"""What a kernel program is: MLIR text, the inputs of a launch, and the results expected of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+BLOCK = 256
+COUNT = 1000  # elements of an element-wise program: three whole blocks and a partial one
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: arrays go as memrefs of their shape, NumPy scalars by value.
+
+    ``expected`` holds, by the argument's number, what the array must be afterwards; other arrays
+    must be unchanged unless ``scratch`` names them. ``ulp`` is the distance allowed, in units of
+    the last place; 0 is the same bits, NaNs aside, of which any is one.
+    """
+
+    arguments: list[np.ndarray | np.generic]
+    expected: Mapping[int, np.ndarray]
+    grid: tuple[int, ...] = (1,)
+    block: tuple[int, ...] = (64,)
+    ulp: float = 0
+    absolute: float = 0  # an absolute distance that is allowed too, for sums that cancel
+    shared: int = 0  # bytes of dynamic workgroup memory
+    work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
+    scratch: tuple[int, ...] = ()
+    symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # device globals, set before
+    symbols_expected: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+Data = Callable[[np.random.Generator], Launch]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel, and how to make a launch of it from a source of random numbers."""
+
+    name: str
+    text: str
+    data: Data
+    kernel: str
+
+
+class Module:
+    """Programs that are lowered together, for a lowering costs more than a kernel in it."""
+
+    def __init__(
+        self, name: str, *, first: str = "", prelude: str = "", opt_level: int = 2
+    ) -> None:
+        self.name = name
+        self.first = first  # passes before the recipe's own
+        self.prelude = prelude  # what stands before the kernels
+        self.opt_level = opt_level
+        self.programs: dict[str, Program] = {}
+
+    def add(self, name: str, text: str, data: Data, kernel: str | None = None) -> None:
+        """A program; without a text it launches a kernel that another one brings."""
+        if name in self.programs:
+            raise ValueError(f"{self.name} has two programs {name}")
+        self.programs[name] = Program(name, text, data, kernel or name)
+
+    def program(self, text: str) -> Callable[[Data], Data]:
+        """Adds the decorated function's data under its name; the text has a kernel so named."""
+
+        def decorate(data: Data) -> Data:
+            self.add(data.__name__, text, data)  # type: ignore[attr-defined]
+            return data
+
+        return decorate
+
+    @property
+    def text(self) -> str:
+        kernels = "\n".join(program.text for program in self.programs.values())
+        return (
+            "module attributes {gpu.container_module} {\n"
+            f"gpu.module @kernels {{\n{self.prelude}\n{kernels}\n}}\n}}\n"
+        )
+
+
+def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
+    """A kernel that makes %r of %a, %b and %c, the elements of its inputs, one work-item each."""
+    names = "abc"[: len(inputs)]
+    memrefs = [f"%m{n}: memref<?x{t}>" for n, t in zip(names, inputs, strict=True)]
+    loads = "\n".join(
+        f"%{n} = memref.load %m{n}[%i] : memref<?x{t}>" for n, t in zip(names, inputs, strict=True)
+    )
+    return f"""
+    gpu.func @{name}({", ".join(memrefs)}, %mr: memref<?x{output}>, %count: index) kernel {{
+      %block = gpu.block_id x
+      %width = gpu.block_dim x
+      %thread = gpu.thread_id x
+      %start = arith.muli %block, %width : index
+      %i = arith.addi %start, %thread : index
+      %inside = arith.cmpi ult, %i, %count : index
+      scf.if %inside {{
+        {loads}
+        {body}
+        memref.store %r, %mr[%i] : memref<?x{output}>
+      }}
+      gpu.return
+    }}"""
+
+
+def elements(
+    inputs: list[np.ndarray], expected: np.ndarray, dtype: type | None = None, ulp: float = 0
+) -> Launch:
+    """The launch of an element-wise kernel."""
+    count = len(inputs[0])
+    out = np.zeros(count, expected.dtype if dtype is None else dtype)
+    return Launch(
+        [*inputs, out, np.int64(count)],
+        {len(inputs): expected},
+        grid=((count + BLOCK - 1) // BLOCK,),
+        block=(BLOCK,),
+        ulp=ulp,
+    )

@@ -12,7 +12,7 @@ static const struct rows *const families[ENCODINGS] = {
     [E_VOP3P] = &softgpu_rows_vop3p,   [E_MAI] = &softgpu_rows_mai,
     [E_DS] = &softgpu_rows_ds,         [E_FLAT] = &softgpu_rows_flat,
     [E_GLOBAL] = &softgpu_rows_global, [E_SCRATCH] = &softgpu_rows_scratch,
-    [E_MUBUF] = &softgpu_rows_mubuf,
+    [E_MUBUF] = &softgpu_rows_mubuf,   [E_MIMG] = &softgpu_rows_mimg,
 };
 
 /* Rows by opcode, so that decoding does not search. Only VOP3 has more than 256 opcodes. */
@@ -68,7 +68,7 @@ static uint64_t inline_float(unsigned enc, enum type type) {
                                     0xbff0000000000000, 0x4000000000000000, 0xc000000000000000,
                                     0x4010000000000000, 0xc010000000000000, 0x3fc45f306dc9c882};
     unsigned n = enc - 240;
-    if (type == F16 || type == PF16)
+    if ((type >= B16 && type <= F16) || type == PF16)
         return half[n];
     if (type != PF32 && type != PB32 && softgpu_type_dwords(type) == 2)
         return full[n];
@@ -173,6 +173,9 @@ static bool find_row(enum target_mask target, uint32_t w, struct inst *i) {
             break;
         case 0x38:
             encoding = E_MUBUF, op = w >> 18 & 0x7f;
+            break;
+        case 0x3c:
+            encoding = E_MIMG, op = w >> 18 & 0x7f;
             break;
         default:
             return false;

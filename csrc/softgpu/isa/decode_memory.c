@@ -6,7 +6,8 @@ static void decode_smem(const uint32_t *words, struct inst *i) {
     uint32_t w = words[0], x = words[1];
     const struct row *row = i->row;
     bool buffer = row->info == SM_BUFFER_LOAD || row->info == SM_BUFFER_STORE ||
-                  row->info == SM_BUFFER_ATOMIC;
+                  row->info == SM_BUFFER_ATOMIC ||
+                  (row->info == SM_PROBE && row->op == 0x27); /* s_atc_probe_buffer */
     i->run = softgpu_run_smem;
     i->glc = w >> 16 & 1;
     i->imm_en = w >> 17 & 1;
@@ -40,6 +41,12 @@ static void decode_ds(enum target_mask target, const uint32_t *words, struct ins
         softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
 }
 
+/* gfx908 adds floats without giving the old value back. */
+static bool lacks_return(enum target_mask target, const struct inst *i) {
+    enum atomic_op op = atomic_of(i->row);
+    return target == GFX908 && i->glc && (op == ADD_F || op == ADD_PK_F16);
+}
+
 static void decode_flat(enum target_mask target, const uint32_t *words, struct inst *i) {
     uint32_t w = words[0], x = words[1];
     const struct row *row = i->row;
@@ -65,6 +72,8 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
         softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
     if (i->lds)
         i->run = softgpu_run_unknown;
+    if (lacks_return(target, i))
+        i->run = NULL;
 }
 
 static void decode_mubuf(enum target_mask target, const uint32_t *words, struct inst *i) {
@@ -87,7 +96,8 @@ static void decode_mubuf(enum target_mask target, const uint32_t *words, struct 
     if (i->idxen || i->offen)
         softgpu_decode_vgpr(&i->src[0], x & 0xff, i->idxen && i->offen ? B64 : B32);
     softgpu_decode_sgpr(&i->src[2], (x >> 16 & 0x1f) * 4, B128);
-    if (!softgpu_decode_source(&i->sdst, x >> 24, B32, 0) || x >> 24 == 255)
+    if (!softgpu_decode_source(&i->sdst, x >> 24, B32, 0) || x >> 24 == 255 ||
+        lacks_return(target, i))
         i->run = NULL;
     bool atomic = move == MV_ATOMIC_32 || move == MV_ATOMIC_64;
     if (row->src[1])
@@ -109,6 +119,9 @@ void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struc
         break;
     case E_MUBUF:
         decode_mubuf(target, words, i);
+        break;
+    case E_MIMG:
+        softgpu_decode_mimg(target, words, i);
         break;
     default:
         decode_flat(target, words, i);

@@ -12,7 +12,7 @@ struct rows {
 extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk, softgpu_rows_sopc,
     softgpu_rows_sopp, softgpu_rows_smem, softgpu_rows_vop1, softgpu_rows_vop2, softgpu_rows_vopc,
     softgpu_rows_vop3, softgpu_rows_vop3p, softgpu_rows_mai, softgpu_rows_ds, softgpu_rows_flat,
-    softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf;
+    softgpu_rows_global, softgpu_rows_scratch, softgpu_rows_mubuf, softgpu_rows_mimg;
 
 #define FAMILY(table) {table, sizeof table / sizeof table[0]}
 
@@ -26,6 +26,7 @@ step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, 
 void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t available,
                          struct inst *i);
 void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i);
+void softgpu_decode_mimg(enum target_mask target, const uint32_t *words, struct inst *i);
 
 /* decode.c: the row of an opcode; NULL if this target has none. */
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);

@@ -191,8 +191,30 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     return g;
 }
 
+/* Between s_set_gpr_idx_on and _off: M0 says how far vector registers are moved, and of which
+ * operands. */
+static void run_indexed(struct wave *w, const struct inst *i) {
+    struct inst moved = *i;
+    unsigned m0 = w->s[SGPR_M0];
+    struct operand *const operands[] = {&moved.src[0], &moved.src[1], &moved.src[2], &moved.dst};
+    bool vector = i->encoding >= E_VOP1 && i->encoding <= E_VOP3P;
+    for (unsigned n = 0; n < 4 && vector; n++) {
+        struct operand *o = operands[n];
+        if (o->kind != O_VGPR || !(m0 >> (12 + n) & 1))
+            continue;
+        o->reg += m0 & 0xff;
+        if (o->reg + softgpu_type_dwords(o->type) > AGPR0) {
+            softgpu_wave_fault(w, i, -1, "M0 = 0x%x leads outside the vector registers", m0);
+            return;
+        }
+    }
+    moved.run(w, &moved);
+}
+
 static void run_wave(struct wave *w) {
     unsigned n = 0;
+    for (; w->stop == RUNNING && n < WAVE_TURN && w->mode & MODE_GPR_IDX; n++)
+        run_indexed(w, w->next++);
     while (w->stop == RUNNING && n < WAVE_TURN) {
         const struct inst *i = w->next++;
         i->run(w, i);

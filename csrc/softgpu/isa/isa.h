@@ -50,6 +50,7 @@ enum type {
     PB32,
     B96,
     B128,
+    B160,
     B256,
     B512,
     B1024,
@@ -136,6 +137,7 @@ enum encoding {
     E_GLOBAL,
     E_SCRATCH,
     E_MUBUF,
+    E_MIMG,
     ENCODINGS
 };
 
@@ -212,7 +214,7 @@ static inline uint64_t wave_vcc(const struct wave *w) {
     return sgpr64(w, SGPR_VCC);
 }
 
-enum { MODE_DX10_CLAMP = 1 << 8, MODE_IEEE = 1 << 9 };
+enum { MODE_DX10_CLAMP = 1 << 8, MODE_IEEE = 1 << 9, MODE_GPR_IDX = 1 << 27 };
 
 /* types.c */
 unsigned softgpu_type_dwords(enum type type);

@@ -34,6 +34,10 @@ enum move {
     MV_ATOMIC_64,
     MV_CACHE,      /* nothing: memory here is coherent */
     MV_FORMAT,     /* typed buffer access: not emulated */
+    MV_IMAGE_LOAD, /* images: not emulated either */
+    MV_IMAGE_STORE,
+    MV_IMAGE_SAMPLE,
+    MV_IMAGE_GATHER,
     DS_NONE,       /* not emulated */
     DS_NO_ADDRESS, /* nor these, which have no address operand */
     DS_NOP,

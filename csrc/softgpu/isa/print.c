@@ -110,7 +110,9 @@ void softgpu_put_operand(struct text *t, const struct operand *o) {
         softgpu_put_register(t, o, softgpu_type_dwords(o->type));
         break;
     case O_CONST:
-        if (o->enc == 248 && softgpu_type_dwords(o->type) == 2 && o->type != PF32)
+        if (o->enc >= 240 && o->type >= B16 && o->type < F16)
+            softgpu_put(t, "0x%x", (unsigned)o->bits);
+        else if (o->enc == 248 && softgpu_type_dwords(o->type) == 2 && o->type != PF32)
             softgpu_put(t, "0.15915494309189532");
         else if (o->enc >= 240)
             softgpu_put(t, "%s", floats[o->enc - 240]);
@@ -162,6 +164,9 @@ void softgpu_print(enum target_mask target, const struct inst *i, uint64_t pc, c
     case E_SCRATCH:
     case E_MUBUF:
         softgpu_print_memory(&t, i);
+        break;
+    case E_MIMG:
+        softgpu_print_mimg(&t, i);
         break;
     default:
         softgpu_print_valu(&t, i);

@@ -17,5 +17,6 @@ void softgpu_put_register(struct text *t, const struct operand *o, unsigned dwor
 void softgpu_print_scalar(struct text *t, const struct inst *i);
 void softgpu_print_valu(struct text *t, const struct inst *i);
 void softgpu_print_memory(struct text *t, const struct inst *i);
+void softgpu_print_mimg(struct text *t, const struct inst *i);
 
 #endif

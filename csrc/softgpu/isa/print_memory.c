@@ -20,7 +20,7 @@ static void put_cache_bits(struct text *t, const struct inst *i) {
 static void print_smem(struct text *t, const struct inst *i) {
     struct operand probe = i->dst;
     if (i->row->info == SM_PROBE) {
-        softgpu_put(t, " %u, ", i->dst.reg);
+        softgpu_put(t, i->dst.reg <= 64 ? " %u, " : " 0x%x, ", i->dst.reg);
         softgpu_put_operand(t, &i->src[0]);
     } else {
         const struct operand *const all[] = {&probe, &i->src[0]};
@@ -51,6 +51,8 @@ static void put_swizzle(struct text *t, unsigned pattern) {
         softgpu_put(t, "swizzle(FFT,%u)", pattern & 31);
     } else if (pattern >= 0xc000) {
         softgpu_put(t, "swizzle(ROTATE,%u,%u)", pattern >> 10 & 1, pattern >> 5 & 31);
+    } else if (pattern & 0x8000 && pattern & 0x7f00) {
+        softgpu_put(t, "%u", pattern);
     } else if (pattern & 0x8000) {
         softgpu_put(t, "swizzle(QUAD_PERM,%u,%u,%u,%u)", pattern & 3, pattern >> 2 & 3,
                     pattern >> 4 & 3, pattern >> 6 & 3);

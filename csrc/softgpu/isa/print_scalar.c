@@ -129,6 +129,13 @@ void softgpu_print_scalar(struct text *t, const struct inst *i) {
         print_sopk(t, i);
         return;
     }
+    if (i->encoding == E_SOPC && i->row->op == 0x11) {
+        softgpu_put(t, " ");
+        softgpu_put_operand(t, &i->src[0]);
+        softgpu_put(t, ",");
+        put_index_mode(t, i->src[1].enc);
+        return;
+    }
     const struct operand *const all[] = {&i->dst, &i->src[0], &i->src[1]};
     for (unsigned n = 0; n < 3; n++)
         if (all[n]->kind) {

@@ -124,6 +124,12 @@ S_OP(bitset1_b64, uint64_t, b | 1ull << (a & 63))
 S_OP(cmov_b32, uint64_t, w->scc ? a : b)
 S_OP(cmov_b64, uint64_t, w->scc ? a : b)
 
+static uint64_t set_gpr_idx_idx(struct wave *w, uint64_t a, uint64_t b) {
+    (void)b;
+    w->s[SGPR_M0] = (w->s[SGPR_M0] & ~0xffu) | (a & 0xff);
+    return 0;
+}
+
 /* Relative moves: M0 is added to the number of the source or of the destination. */
 static uint64_t relative(struct wave *w, const struct inst *i, const struct operand *o) {
     unsigned r = o->reg + w->s[SGPR_M0];

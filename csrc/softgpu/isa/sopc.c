@@ -27,6 +27,16 @@ COMPARE(bitcmp1_b64, uint64_t, a >> (b & 63) & 1)
 COMPARE(cmp_eq_u64, uint64_t, a == b)
 COMPARE(cmp_lg_u64, uint64_t, a != b)
 
+/* Vector registers are numbered relative to M0 from here on; the second source's own encoding says
+ * which operands. The wave yields, as another loop runs it then. */
+static uint64_t set_gpr_idx_on(struct wave *w, uint64_t a, uint64_t b) {
+    (void)b;
+    w->mode |= MODE_GPR_IDX;
+    w->s[SGPR_M0] = (w->s[SGPR_M0] & ~0xf0ffu) | (a & 0xff) | (w->next[-1].src[1].enc & 15u) << 12;
+    w->stop = YIELDED;
+    return 0;
+}
+
 void softgpu_run_sopc(struct wave *w, const struct inst *i) {
     i->row->fn.scalar(w, read_scalar(w, &i->src[0]), read_scalar(w, &i->src[1]));
 }

@@ -23,6 +23,15 @@ CBRANCH(cbranch_vccnz, wave_vcc(w))
 CBRANCH(cbranch_execz, !wave_exec(w))
 CBRANCH(cbranch_execnz, wave_exec(w))
 
+static void set_gpr_idx_off(struct wave *w, const struct inst *i) {
+    (void)i;
+    w->mode &= ~(uint32_t)MODE_GPR_IDX;
+}
+
+static void set_gpr_idx_mode(struct wave *w, const struct inst *i) {
+    w->s[SGPR_M0] = (w->s[SGPR_M0] & ~0xf000u) | ((uint32_t)i->imm & 15) << 12;
+}
+
 static void endpgm(struct wave *w, const struct inst *i) {
     (void)i;
     w->stop = ENDED;

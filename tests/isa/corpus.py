@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from .device import ROOT, CodeObject, lower
+from bench import lower
+
+from .device import ROOT
 
 BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
-LIBRARIES = ("ocml", "ockl", "opencl")
+LIBRARIES = ("ocml", "ockl", "hip", "asanrtl", "opencl")
 # What each target's compiler is told about itself, as a real link would.
 SETTINGS = (
     "oclc_daz_opt_off",
@@ -46,8 +50,8 @@ def without_function(ir: str, name: str) -> str:
     return ir[: begin.start()] + header + "\n" + ir[end:]
 
 
-def object_text(image: bytes) -> bytes:
-    """The text sections of a relocatable object, one after the other."""
+def text_of(image: bytes) -> bytes:
+    """The instructions of an object or of a code object."""
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.bin"
         obj.write_bytes(image)
@@ -91,9 +95,23 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
             ir = without_function(ir, left_out[-1])
 
 
-def kernels(target: str, opt: int) -> list[bytes]:
-    """The text of every kernel of the tests' MLIR programs."""
-    texts = []
-    for source in sorted((ROOT / "tests/isa/programs").glob("*.mlir")):
-        texts += [CodeObject(image).text() for image in lower(source.read_text(), target, opt)]
-    return texts
+def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
+    """The code objects of every MLIR program of the tests and of the benchmarks."""
+    for folder in ("tests", "bench/programs"):
+        for source in sorted((ROOT / folder).rglob("*.mlir")):
+            for name, image in lower.code_objects(source, target, opt_level=opt).items():
+                yield f"{source.stem}/{name}", image
+
+
+def kept_library(name: str, target: str, opt: int) -> bytes:
+    """device_library, kept from one run to the next: opencl takes a minute."""
+    recipe = hashlib.sha256((BITCODE / f"{name}.bc").read_bytes())
+    recipe.update(Path(__file__).read_bytes())
+    kept = ROOT / "build/corpus" / f"{name}-{target}-O{opt}-{recipe.hexdigest()[:16]}.o"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            made = Path(folder) / "x.o"
+            made.write_bytes(device_library(name, target, opt)[0])
+            made.replace(kept)
+    return kept.read_bytes()

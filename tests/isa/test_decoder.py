@@ -1,0 +1,70 @@
+"""The decoder and the printer against llvm-objdump, instruction by instruction."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from . import corpus, encodings
+from .device import TARGETS
+from .objdump import Comparison, compare, compare_encodings
+
+LEVELS = (0, 1, 2, 3)
+LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the bitcode's optimisation, which AMD did already
+
+
+def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
+    """Fails with the first differences; the counts go to the report of `make check-isa`."""
+    assert not comparison.differences, "\n".join(
+        [f"{len(comparison.differences)} differences", *comparison.differences[:20]]
+    )
+    print(f"{record.node.name}: {comparison.count} instructions, {len(comparison.seen)} mnemonics")
+
+
+def compared(target: str, images: Iterable[tuple[str, bytes]]) -> Comparison:
+    total = Comparison()
+    for name, image in images:
+        total.update(compare(name, target, image))
+    return total
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_programs(target: str, request: pytest.FixtureRequest) -> None:
+    agree(compared(target, corpus.programs(target, 2)), request)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ("ocml", "ockl"))
+def test_device_library(name: str, target: str, request: pytest.FixtureRequest) -> None:
+    agree(compare(name, target, corpus.kept_library(name, target, 2)), request)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) -> None:
+    """Random fields for each opcode. Where a long form does not exist, neither sees one."""
+    samples = list(encodings.samples(target, 6, random.Random(target)))
+    comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
+    agree(comparison, request)
+    decoded = {mnemonic.removesuffix("_e32").removesuffix("_e64") for mnemonic in comparison.seen}
+    assert decoded == {row.name for row, _ in samples}
+
+
+@pytest.mark.check_isa
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("opt", LEVELS)
+def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> None:
+    agree(compared(target, corpus.programs(target, opt)), request)
+
+
+@pytest.mark.check_isa
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("opt", LIBRARY_LEVELS)
+@pytest.mark.parametrize("name", corpus.LIBRARIES)
+def test_all_device_libraries(
+    name: str, target: str, opt: int, request: pytest.FixtureRequest
+) -> None:
+    agree(compare(f"{name} -O{opt}", target, corpus.kept_library(name, target, opt)), request)

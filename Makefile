@@ -1,4 +1,4 @@
-# make          build everything: .venv, build/lib, build/softgpu
+# make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
 # make bench    the figures, as ratios in one run
@@ -24,11 +24,12 @@ LIBRARY := build/lib/libmlir_rocm_runtime.so
 .DEFAULT_GOAL := all
 
 include csrc/softgpu/build.mk
+include csrc/cuhip/build.mk
 include tests/hipstub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 
-all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1
+all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
 
 # $(call install,PACKAGES): those that are missing, on a Debian with the rights to install.
 define install

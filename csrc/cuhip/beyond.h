@@ -1,0 +1,26 @@
+/* What cuhip has beyond HIP: csrc/runtime finds these by name, and does without on AMD's HIP. */
+#ifndef CUHIP_BEYOND_H
+#define CUHIP_BEYOND_H
+
+#include "hip_types.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The optimisation level (0 to 4) at which the calling thread's next modules of PTX are compiled;
+ * any other number: the driver's default. */
+EXPORT void mgpu_cuhip_jit_level(int level);
+
+/* Launches in clusters of workgroups (sm_90 and later), all at once if `cooperative`. */
+EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
+                                            dim3 block, unsigned shared_bytes, int cooperative,
+                                            hipStream_t stream, void **params, void **extra);
+
+/* Encodes a tensor map of 128 bytes, aligned to 64, for the tensor memory accelerator (sm_90 and
+ * later). The numbers are those of the driver's enums, the lists have `rank` elements (strides one
+ * less), the first is the fastest dimension's. */
+EXPORT hipError_t mgpu_cuhip_tensor_map(void *map, int type, uint32_t rank, void *address,
+                                        const uint64_t *sizes, const uint64_t *strides,
+                                        const uint32_t *box, const uint32_t *steps, int interleave,
+                                        int swizzle, int promotion, int fill);
+
+#endif

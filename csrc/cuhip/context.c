@@ -1,0 +1,61 @@
+/* Contexts: HIP has a device for each thread, the driver a current context. */
+#include "cuhip.h"
+
+#include <pthread.h>
+
+enum { MOST_DEVICES = 64 };
+
+__thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
+
+/* Never released: calling the driver from an exit handler may be after the driver's own. */
+static CUcontext contexts[MOST_DEVICES];
+static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+
+hipError_t context_of(int ordinal, CUcontext *context) {
+    CUdevice device;
+    if (ordinal >= MOST_DEVICES)
+        return hipErrorInvalidDevice;
+    hipError_t error = device_handle(ordinal, &device);
+    if (error != hipSuccess)
+        return error;
+    pthread_mutex_lock(&context_lock);
+    if (!contexts[ordinal])
+        error = from_cuda(cuda.DevicePrimaryCtxRetain(&contexts[ordinal], device));
+    *context = contexts[ordinal];
+    pthread_mutex_unlock(&context_lock);
+    return error;
+}
+
+static int ordinal_of(CUdevice device) {
+    for (int ordinal = 0; ordinal < cuda_device_count; ordinal++) {
+        CUdevice candidate;
+        if (cuda.DeviceGet(&candidate, ordinal) == CUDA_SUCCESS && candidate == device)
+            return ordinal;
+    }
+    return 0;
+}
+
+/* The context that another library of the program has made current, if there is one. */
+static bool adopt(void) {
+    CUcontext current = NULL;
+    CUdevice device;
+    if (thread_state.chosen || cuda.CtxGetCurrent(&current) != CUDA_SUCCESS || !current ||
+        cuda.CtxGetDevice(&device) != CUDA_SUCCESS)
+        return false;
+    thread_state.device = ordinal_of(device);
+    return true;
+}
+
+hipError_t context_bind(void) {
+    CUcontext context;
+    hipError_t error = driver_start();
+    if (error != hipSuccess)
+        return error;
+    if (!adopt()) {
+        error = context_of(thread_state.device, &context);
+        if (error == hipSuccess)
+            error = from_cuda(cuda.CtxSetCurrent(context));
+    }
+    thread_state.ready = error == hipSuccess;
+    return error;
+}

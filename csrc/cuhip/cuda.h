@@ -1,0 +1,78 @@
+/* NVIDIA's driver: a table of its functions, filled when the first call needs it. No header of
+ * NVIDIA's is needed to build: what crosses is in cuda.def and here. */
+#ifndef CUHIP_CUDA_H
+#define CUHIP_CUDA_H
+
+#include "hip_types.h"
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_NOT_SUPPORTED = 801,
+};
+
+enum { CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
+
+/* CUfunction_attribute; HIP's numbers agree. */
+enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
+
+/* CUjit_option */
+enum {
+    CU_JIT_ERROR_LOG_BUFFER = 5,
+    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+    CU_JIT_OPTIMIZATION_LEVEL = 7,
+};
+
+/* CUpointer_attribute and CUmemorytype */
+enum {
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+    CU_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+    CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    CU_MEMORYTYPE_HOST = 1,
+    CU_MEMORYTYPE_DEVICE = 2,
+};
+
+/* CUlaunchAttribute, CUlaunchConfig */
+enum { CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };
+
+struct cuda_launch_attribute {
+    int id;
+    char unused[4];
+    union {
+        char bytes[64];
+        unsigned cluster[3];
+        int cooperative;
+    } value;
+};
+
+struct cuda_launch {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    hipStream_t stream;
+    const struct cuda_launch_attribute *attributes;
+    unsigned attribute_count;
+};
+
+struct cuda_functions {
+#define CU_FN(need, name, symbol, params) CUresult(*name) params;
+#include "cuda.def"
+#undef CU_FN
+};
+
+/* Usable once driver_start has answered hipSuccess. */
+extern struct cuda_functions cuda;
+
+/* Devices that the driver presents; known once driver_start has answered hipSuccess. */
+extern int cuda_device_count;
+
+/* Opens libcuda and initialises it, once. Answers hipErrorInsufficientDriver if there is none, with
+ * a line on stderr; afterwards always what it answered the first time. Costs one load then. */
+hipError_t driver_start(void);
+
+#endif

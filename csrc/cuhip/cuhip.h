@@ -1,0 +1,122 @@
+/* What the parts of cuhip share: the calling thread's state, errors, devices. */
+#ifndef CUHIP_H
+#define CUHIP_H
+
+#include "cuda.h"
+
+#include <stdbool.h>
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- messages and errors ---- */
+
+/* One line on stderr, prefixed. */
+void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The HIP error that stands for one of the driver's. Most agree number for number; where one does
+ * not, the driver's name is said once on stderr, since HIP has none for it. */
+hipError_t error_of_driver(CUresult result);
+
+static inline hipError_t from_cuda(CUresult result) {
+    return LIKELY(result == CUDA_SUCCESS) ? hipSuccess : error_of_driver(result);
+}
+
+/* ---- the calling thread ---- */
+
+struct thread_state {
+    bool ready;  /* a context is current and is that of `device` */
+    bool chosen; /* hipSetDevice was called: no context of another library is adopted */
+    int device;
+    hipError_t last;
+};
+
+/* Initial-exec: one load, where the default model of a shared library calls __tls_get_addr. */
+extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
+
+/* Makes the thread's device current: the context that the thread has, if another library made one
+ * current before, else the primary context of its device, retained at its first use. */
+hipError_t context_bind(void);
+
+/* Costs a load and a test once the thread is bound. */
+static inline hipError_t context_enter(void) {
+    return LIKELY(thread_state.ready) ? hipSuccess : context_bind();
+}
+
+/* The primary context of a device. */
+hipError_t context_of(int device, CUcontext *context);
+
+/* ---- what entry.c calls, by file ---- */
+
+hipError_t device_handle(int ordinal, CUdevice *device);
+hipError_t device_count(int *count);
+hipError_t device_get(int *device);
+hipError_t device_set(int device);
+hipError_t device_name(char *name, int length, hipDevice_t device);
+hipError_t device_pci(char *id, int length, int device);
+hipError_t device_total(size_t *bytes, int device);
+hipError_t device_capability(int *major, int *minor, int device);
+hipError_t version_of_hip(int *version);
+hipError_t device_attribute(int *value, int attribute, int device);
+hipError_t device_properties(hipDeviceProp_t *properties, int device);
+hipError_t device_can_access_peer(int *can, int device, int peer);
+hipError_t device_enable_peer(int peer, unsigned flags);
+hipError_t device_disable_peer(int peer);
+hipError_t device_default_pool(hipMemPool_t *pool, int device);
+
+hipError_t module_load(hipModule_t *module, const void *image);
+hipError_t module_load_with(hipModule_t *module, const void *image, unsigned count, int *options,
+                            void **values);
+hipError_t module_unload(hipModule_t module);
+hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name);
+hipError_t module_global(void **address, size_t *bytes, hipModule_t module, const char *name);
+
+/* Everything of a launch but where it comes from. */
+struct launch {
+    hipFunction_t function;
+    dim3 grid, block;
+    unsigned shared_bytes;
+    hipStream_t stream;
+    void **params;
+};
+hipError_t launch(const struct launch *launch, void **extra);
+hipError_t launch_cooperative(const struct launch *launch);
+hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
+                          void **extra);
+hipError_t launch_symbol(const void *symbol);
+/* Forgets which functions may use how much workgroup memory: handles may come back. */
+void launch_forget(void);
+
+hipError_t stream_create(hipStream_t *stream, unsigned flags);
+hipError_t stream_create_with_priority(hipStream_t *stream, unsigned flags, int priority);
+hipError_t stream_destroy(hipStream_t stream);
+hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsigned flags);
+hipError_t event_create(hipEvent_t *event, unsigned flags);
+hipError_t event_elapsed(float *milliseconds, hipEvent_t start, hipEvent_t stop);
+hipError_t event_call(CUresult (*function)(hipEvent_t), hipEvent_t event);
+hipError_t event_record(hipEvent_t event, hipStream_t stream);
+
+hipError_t memory_allocate(void **address, size_t bytes);
+hipError_t memory_allocate_managed(void **address, size_t bytes, unsigned flags);
+hipError_t memory_allocate_host(void **address, size_t bytes, unsigned flags);
+hipError_t memory_allocate_async(void **address, size_t bytes, hipStream_t stream);
+hipError_t memory_free(void *address);
+hipError_t memory_free_host(void *address);
+hipError_t memory_free_async(void *address, hipStream_t stream);
+hipError_t memory_register(void *address, size_t bytes, unsigned flags);
+hipError_t memory_unregister(void *address);
+hipError_t memory_device_pointer(void **device, void *host);
+hipError_t memory_info(size_t *available, size_t *total);
+hipError_t memory_attributes(hipPointerAttribute_t *attributes, const void *address);
+
+hipError_t copy(void *to, const void *from, size_t bytes, int kind);
+hipError_t copy_async(void *to, const void *from, size_t bytes, int kind, hipStream_t stream);
+hipError_t copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                     hipStream_t stream);
+hipError_t fill8(void *to, unsigned char value, size_t count, hipStream_t stream);
+hipError_t fill16(void *to, unsigned short value, size_t count, hipStream_t stream);
+hipError_t fill32(void *to, unsigned value, size_t count, hipStream_t stream);
+/* After a call that HIP documents as synchronous. */
+hipError_t then_wait(hipError_t error, hipStream_t stream);
+
+#endif

@@ -1,0 +1,15 @@
+/* The exported functions, made of api.def. Each costs a test of the thread's state and a store of
+ * its last error beyond the driver's own call. */
+#include "cuhip.h"
+
+#define ENTER_DRIVER driver_start
+#define ENTER_CONTEXT context_enter
+
+#define HIP_FN(need, name, params, expression)                                                     \
+    __attribute__((visibility("default"))) hipError_t name params;                                 \
+    hipError_t name params {                                                                       \
+        const hipError_t error = ENTER_##need();                                                   \
+        return thread_state.last = LIKELY(!error) ? (expression) : error;                          \
+    }
+#include "api.def"
+#undef HIP_FN

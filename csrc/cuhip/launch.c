@@ -1,0 +1,136 @@
+/* Launches. Beyond the driver's own call: one test, and with dynamic workgroup memory a look into a
+ * table of what the function may use. */
+#include "cuhip.h"
+
+#include <stdatomic.h>
+
+enum { EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_END_OF_HIP = 3, EXTRA_END_OF_CUDA = 0 };
+enum { MOST_THREADS = 1024 };
+
+/* ---- dynamic workgroup memory ---- */
+
+/* Beyond 48 KB less its static memory, a function has to be allowed how much it may use: once for
+ * each function, not at each launch. An entry is a function's address and, in its low 16 bits, how
+ * much it was allowed in units of 16 bytes; a function that finds its place taken is allowed
+ * again. */
+enum { ALLOWED = 512, UNIT = 16 };
+static _Atomic uint64_t allowed[ALLOWED];
+
+static CUresult allow(hipFunction_t function, unsigned bytes) {
+    const uint64_t key = (uint64_t)(uintptr_t)function << 16;
+    const uint64_t units = (bytes + UNIT - 1) / UNIT;
+    _Atomic uint64_t *entry = &allowed[((uintptr_t)function >> 4) % ALLOWED];
+    const uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
+    if ((known & ~UINT64_C(0xffff)) == key && (known & 0xffff) >= units)
+        return CUDA_SUCCESS;
+    const CUresult result = cuda.FuncSetAttribute(
+        function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes);
+    if (result == CUDA_SUCCESS && units <= 0xffff)
+        atomic_store_explicit(entry, key | units, memory_order_relaxed);
+    return result;
+}
+
+void launch_forget(void) {
+    for (int i = 0; i < ALLOWED; i++)
+        atomic_store_explicit(&allowed[i], 0, memory_order_relaxed);
+}
+
+/* ---- what HIP and the driver say differently ---- */
+
+/* HIP ends the list with 3, the driver with 0. False if it is none of HIP's lists. */
+static bool translate_extra(void **extra, void *translated[5]) {
+    if ((uintptr_t)extra[0] != EXTRA_POINTER || (uintptr_t)extra[2] != EXTRA_SIZE ||
+        (uintptr_t)extra[4] != EXTRA_END_OF_HIP)
+        return false;
+    for (int i = 0; i < 4; i++)
+        translated[i] = extra[i];
+    translated[4] = (void *)EXTRA_END_OF_CUDA;
+    return true;
+}
+
+/* Why HIP would not have launched; 0 if it would. */
+static hipError_t objection(const struct launch *l) {
+    if (!l->function)
+        return hipErrorInvalidImage; /* as AMD's 5.2.3 */
+    if (!l->grid.x || !l->grid.y || !l->grid.z || !l->block.x || !l->block.y || !l->block.z)
+        return hipErrorInvalidValue;
+    if ((uint64_t)l->block.x * l->block.y * l->block.z > MOST_THREADS)
+        return hipErrorInvalidConfiguration;
+    return hipSuccess;
+}
+
+/* The slow way of a launch: it failed, or something has to be done before. */
+static hipError_t explain(const struct launch *l, CUresult result) {
+    const hipError_t error = objection(l);
+    return error ? error : from_cuda(result);
+}
+
+/* ---- the launches ---- */
+
+hipError_t launch(const struct launch *l, void **extra) {
+    void *translated[5], **list = NULL;
+    if (UNLIKELY(!l->function))
+        return hipErrorInvalidImage;
+    if (UNLIKELY(extra != NULL)) {
+        if (l->params || !translate_extra(extra, translated))
+            return hipErrorInvalidValue;
+        list = translated;
+    }
+    if (UNLIKELY(l->shared_bytes)) {
+        const CUresult result = allow(l->function, l->shared_bytes);
+        if (result != CUDA_SUCCESS)
+            return explain(l, result);
+    }
+    const CUresult result =
+        cuda.LaunchKernel(l->function, l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y,
+                          l->block.z, l->shared_bytes, l->stream, l->params, list);
+    return LIKELY(result == CUDA_SUCCESS) ? hipSuccess : explain(l, result);
+}
+
+hipError_t launch_cooperative(const struct launch *l) {
+    const hipError_t error = objection(l);
+    if (error)
+        return error;
+    CUresult result = l->shared_bytes ? allow(l->function, l->shared_bytes) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = cuda.LaunchCooperativeKernel(l->function, l->grid.x, l->grid.y, l->grid.z,
+                                              l->block.x, l->block.y, l->block.z, l->shared_bytes,
+                                              l->stream, l->params);
+    return from_cuda(result);
+}
+
+hipError_t launch_cluster(const struct launch *l, dim3 cluster, bool cooperative, void **extra) {
+    void *translated[5];
+    const hipError_t error = objection(l);
+    if (error)
+        return error;
+    if (extra && (l->params || !translate_extra(extra, translated)))
+        return hipErrorInvalidValue;
+    const struct cuda_launch_attribute attributes[2] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+         .value.cluster = {cluster.x, cluster.y, cluster.z}},
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+    };
+    const struct cuda_launch description = {
+        .grid = {l->grid.x, l->grid.y, l->grid.z},
+        .block = {l->block.x, l->block.y, l->block.z},
+        .shared_bytes = l->shared_bytes,
+        .stream = l->stream,
+        .attributes = attributes,
+        .attribute_count = cooperative ? 2 : 1,
+    };
+    CUresult result = l->shared_bytes ? allow(l->function, l->shared_bytes) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result =
+            cuda.LaunchKernelEx(&description, l->function, l->params, extra ? translated : NULL);
+    return from_cuda(result);
+}
+
+hipError_t launch_symbol(const void *symbol) {
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        cuhip_say("hipLaunchKernel(%p): a kernel by its host symbol is AMD's code; lower to a "
+                  "gpu.binary for NVVM, whose kernels are found by name",
+                  symbol);
+    return hipErrorNotSupported;
+}

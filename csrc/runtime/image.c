@@ -1,4 +1,5 @@
 #include "image.h"
+#include "ptx.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -170,11 +171,86 @@ static void describe_compressed(struct image *image) {
         image->size = 0;
 }
 
+struct fatbin_header {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size; /* of the entries behind it */
+};
+struct fatbin_entry {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t packed_size, unused;
+};
+enum { FATBIN_ELF = 2 };
+
+/* Its entries are made of one source, so one readable cubin tells whether there are globals. */
+static void describe_fatbin(struct image *image) {
+    image->kind = IMAGE_FATBIN;
+    image->machine = MACHINE_CUDA;
+    image->writable = true;
+    struct fatbin_header header;
+    memcpy(&header, image->bytes, sizeof header);
+    const size_t size = header.header_size + header.size;
+    if (header.size > SIZE_MAX / 4 || !is_mapped(image->bytes, size)) {
+        image->damage = "it is shorter than its header says: it is truncated";
+        return;
+    }
+    struct fatbin_entry entry;
+    for (size_t at = header.header_size; at + sizeof entry <= size;
+         at += entry.header_size + entry.size) {
+        memcpy(&entry, image->bytes + at, sizeof entry);
+        if (entry.header_size < sizeof entry || entry.size > size - at)
+            break;
+        struct image member = {.bytes = image->bytes + at + entry.header_size};
+        if (entry.kind != FATBIN_ELF || entry.size < sizeof(Elf64_Ehdr) ||
+            memcmp(member.bytes, ELFMAG, SELFMAG) != 0)
+            continue; /* PTX, or packed */
+        describe_elf(&member);
+        image->writable = member.damage || member.size == 0 || member.writable;
+    }
+    image->size = size;
+    image->head = sizeof header;
+}
+
+/* The length of a text, without its 0, as far as memory is mapped; SIZE_MAX if it does not end. */
+static size_t text_length(const char *text) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t length = 0;;) {
+        const size_t rest = page - ((uintptr_t)text + length) % page;
+        if (!is_mapped(text + length, 1))
+            return SIZE_MAX;
+        const char *end = memchr(text + length, '\0', rest);
+        if (end)
+            return (size_t)(end - text);
+        length += rest;
+    }
+}
+
+static void describe_text(struct image *image) {
+    const char *text = (const char *)image->bytes;
+    image->kind = IMAGE_TEXT;
+    const size_t length = text_length(text);
+    if (length == SIZE_MAX || !strstr(text, ".version"))
+        return;
+    image->kind = IMAGE_PTX;
+    image->machine = MACHINE_CUDA;
+    image->size = length + 1;
+    image->head = 1;
+    image->writable = ptx_has_globals(text);
+}
+
 static bool is_text(const unsigned char *bytes) {
     for (size_t i = 0; i < 8 && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && !memchr("\t\n\r", bytes[i], 3)))
             return false;
     return bytes[0] != '\0';
+}
+
+static bool is_fatbin(const unsigned char *bytes) {
+    static const unsigned char magic[] = {0x50, 0xED, 0x55, 0xBA};
+    return memcmp(bytes, magic, sizeof magic) == 0 &&
+           is_mapped(bytes, sizeof(struct fatbin_header));
 }
 
 struct image image_describe(const void *data) {
@@ -191,8 +267,10 @@ struct image image_describe(const void *data) {
         describe_bundle(&image);
     else if (memcmp(bytes, "BC\xC0\xDE", 4) == 0)
         image.kind = IMAGE_BITCODE;
+    else if (is_fatbin(bytes))
+        describe_fatbin(&image);
     else if (is_text(bytes))
-        image.kind = IMAGE_TEXT;
+        describe_text(&image);
     return image;
 }
 
@@ -223,6 +301,10 @@ const char *image_kind_text(const struct image *image) {
         return "a clang offload bundle";
     case IMAGE_COMPRESSED:
         return "a compressed offload bundle";
+    case IMAGE_FATBIN:
+        return "an NVIDIA fatbin";
+    case IMAGE_PTX:
+        return "PTX, NVIDIA's assembly, not binary code";
     case IMAGE_TEXT:
         return "text (assembly or PTX), not binary code";
     case IMAGE_BITCODE:
@@ -231,28 +313,4 @@ const char *image_kind_text(const struct image *image) {
         break;
     }
     return "neither a code object nor an offload bundle";
-}
-
-/* Each kernel has a symbol <name>.kd in the string tables of its code object. */
-char *image_kernel_names(const struct image *image, char *text, size_t size) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 3; i < image->size; i++) {
-        if (memcmp(image->bytes + i - 3, ".kd", 4) != 0)
-            continue;
-        size_t begin = i - 3;
-        while (begin > 0 && image->bytes[begin - 1] > 32 && image->bytes[begin - 1] < 127)
-            begin--;
-        const int length = (int)(i - 3 - begin);
-        const char *name = (const char *)image->bytes + begin;
-        char quoted[256];
-        snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
-        if (length == 0 || strstr(text, quoted))
-            continue; /* .dynstr and .strtab both hold it */
-        const int added = snprintf(text + used, size - used, "%s%s", used ? ", " : "", quoted);
-        if (added < 0 || (size_t)added >= size - used)
-            break;
-        used += (size_t)added;
-    }
-    return text;
 }

@@ -2,7 +2,7 @@
  *
  * mgpuModuleLoad's size argument cannot be believed (LLVM 12 to 17 do not pass it), so the size
  * comes from the image: the ELF header, the table of a clang offload bundle, the header of a
- * compressed one. */
+ * compressed one or of NVIDIA's fatbin, the 0 at the end of PTX. */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
@@ -15,7 +15,9 @@ enum image_kind {
     IMAGE_ELF,        /* a code object (AMDGPU), a cubin (NVIDIA) or a foreign ELF */
     IMAGE_BUNDLE,     /* __CLANG_OFFLOAD_BUNDLE__ */
     IMAGE_COMPRESSED, /* CCOB */
-    IMAGE_TEXT,       /* PTX or assembly */
+    IMAGE_FATBIN,     /* NVIDIA's bundle of cubins and PTX */
+    IMAGE_PTX,        /* NVIDIA's assembly, terminated by 0 */
+    IMAGE_TEXT,       /* other assembly */
     IMAGE_BITCODE,    /* LLVM's */
 };
 
@@ -36,6 +38,9 @@ struct image image_describe(const void *data);
 /* True if the image's bytes lie at `data` too. The head is compared first: only if it is equal, as
  * many bytes can be read at `data` as the image has. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
+    /* The head of a text does not say its size: there may be a shorter one at `data`. */
+    if (__builtin_expect(image->kind == IMAGE_PTX, 0))
+        return __builtin_strcmp((const char *)image->bytes, data) == 0;
     return __builtin_memcmp(image->bytes, data, image->head) == 0 &&
            __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
                             image->size - image->head) == 0;

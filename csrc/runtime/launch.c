@@ -1,4 +1,5 @@
 /* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+#include "cuda.h"
 #include "stream.h"
 
 static struct advice null_function = {
@@ -14,6 +15,12 @@ static struct advice unknown_symbol = {
 static struct advice no_clusters = {
     .text = "AMD GPUs have no workgroup clusters: the kernel was not launched. Lower without "
             "`clusters in`"};
+
+static struct advice bad_cluster = {
+    .text =
+        "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU has to have them (sm_90 "
+        "and later), each size of the grid has to be a multiple of the cluster's, and a cluster "
+        "holds at most 8 workgroups"};
 
 static const char launch_expression[] =
     "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream, "
@@ -47,17 +54,46 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
                        (long)blockX, (long)blockY, (long)blockZ, smem);
 }
 
+static struct hip_dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {
+    return (struct hip_dim3){(uint32_t)x, (uint32_t)y, (uint32_t)z};
+}
+
+/* In clusters, which only NVIDIA's GPUs have. */
+static void launch_cluster(hipFunction_t function, struct hip_dim3 cluster, struct hip_dim3 grid,
+                           struct hip_dim3 block, int32_t smem, bool cooperative,
+                           hipStream_t stream, void **params, void **extra) {
+    struct stream *known;
+    if (!function || !cuda_present()) {
+        report_failure(launch_expression, function ? hipErrorNotSupported : hipErrorInvalidImage,
+                       function ? &no_clusters : &null_function);
+        return;
+    }
+    if (!stream_usable(thread_get(), stream, &known, launch_expression))
+        return;
+    const hipError_t error = cuda.launch_cluster(function, cluster, grid, block, (unsigned)smem,
+                                                 cooperative, stream, params, extra);
+    stream_submitted(known);
+    if (error != hipSuccess)
+        report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster.x,
+                       (unsigned)cluster.y, (unsigned)cluster.z, (unsigned)grid.x, (unsigned)grid.y,
+                       (unsigned)grid.z);
+}
+
+/* HIP's cooperative launch does not take `extra`. */
 void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, intptr_t gridY,
                                       intptr_t gridZ, intptr_t clusterX, intptr_t clusterY,
                                       intptr_t clusterZ, intptr_t blockX, intptr_t blockY,
                                       intptr_t blockZ, int32_t smem, hipStream_t stream,
                                       void **params, void **extra) {
-    (void)extra; /* HIP's cooperative launch does not take it */
     struct stream *known;
-    if (!function || is_cluster(clusterX, clusterY, clusterZ)) {
-        report_failure(cooperative_expression,
-                       function ? hipErrorNotSupported : hipErrorInvalidImage,
-                       function ? &no_clusters : &null_function);
+    if (function && is_cluster(clusterX, clusterY, clusterZ)) {
+        launch_cluster(function, dim3_of(clusterX, clusterY, clusterZ),
+                       dim3_of(gridX, gridY, gridZ), dim3_of(blockX, blockY, blockZ), smem, true,
+                       stream, params, extra);
+        return;
+    }
+    if (!function) {
+        report_failure(cooperative_expression, hipErrorInvalidImage, &null_function);
         return;
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
@@ -75,8 +111,10 @@ void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, int
                                   intptr_t clusterZ, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                                   intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                                   hipStream_t stream, void **params, void **extra) {
-    if (is_cluster(clusterX, clusterY, clusterZ))
-        report_failure(launch_expression, hipErrorNotSupported, &no_clusters);
+    if (cuda_present() || is_cluster(clusterX, clusterY, clusterZ))
+        launch_cluster(function, dim3_of(clusterX, clusterY, clusterZ),
+                       dim3_of(gridX, gridY, gridZ), dim3_of(blockX, blockY, blockZ), smem, false,
+                       stream, params, extra);
     else
         impl_mgpuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
                               params, extra, 0);

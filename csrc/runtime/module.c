@@ -4,6 +4,7 @@
  * only finds the candidate: a JIT reuses addresses, so the bytes decide. They are compared (0.05 to
  * 0.1 µs for 5 KB, 0.2 with cold caches) unless the loader's tables proved, when the slot was
  * filled, that they cannot have changed since: those of a lowered program are its constants. */
+#include "cuda.h"
 #include "mapped.h"
 #include "policy.h"
 #include "python.h"
@@ -206,10 +207,15 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
         unload_slow(handle);
 }
 
+/* NVIDIA's driver compiles PTX when it loads it, so there a compiled module is kept like any other.
+ * Its text is what finds it again: the level it was first compiled at stays. */
 hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
-    (void)level;
+    if (cuda_present()) {
+        cuda.jit_level(level);
+        return impl_mgpuModuleLoad(assembly, late_size);
+    }
     const struct image image = image_describe(assembly);
-    if (image.kind != IMAGE_TEXT && image.kind != IMAGE_BITCODE)
+    if (image.kind != IMAGE_PTX && image.kind != IMAGE_TEXT && image.kind != IMAGE_BITCODE)
         return impl_mgpuModuleLoad(assembly, late_size);
     report_failure("mgpuModuleLoadJIT(data, optLevel)", hipErrorNotSupported, &no_jit,
                    image_kind_text(&image));

@@ -1,5 +1,6 @@
 /* The life of the library in a process: first call, fork, exit. */
 #include "runtime.h"
+#include "cuda.h"
 #include "event.h"
 #include "mgpu_rt.h"
 #include "python.h"
@@ -114,8 +115,10 @@ static int count_devices(const struct hip_functions *functions) {
 
 static void install(const struct hip_library *library, int devices) {
     hip_device_count = devices;
-    if (library->path[0])
+    if (library->path[0]) {
         hip_install(library);
+        cuda_find(library->path);
+    }
     if (options.stats[0])
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);

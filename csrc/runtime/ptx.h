@@ -1,0 +1,16 @@
+/* What can be told of PTX, NVIDIA's assembly, from its text. */
+#ifndef MGPU_RT_PTX_H
+#define MGPU_RT_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* True if the text declares variables in global memory, which kernels can write. A text that cannot
+ * be told for sure counts as one that does. */
+bool ptx_has_globals(const char *text);
+
+/* The next kernel at or after *position, which then points behind its name: its name, not
+ * terminated, and *length of it. NULL if there is none. */
+const char *ptx_next_kernel(const char **position, int *length);
+
+#endif

@@ -9,6 +9,9 @@ Three toolchains, chosen by the LLVM release whose calling habits are wanted:
   launch of each kernel and no host function that takes a dynamic memref: forum, loopargs, globals,
   samename.
 
+A chip named sm_… is NVIDIA's: 22 and 19 lower for it through NVVM, to a cubin where NVIDIA's ptxas
+is on PATH, to PTX, which the driver compiles, where it is not.
+
 Every result is kept under ``build/objects`` by the content of what it was made from, so that a
 second request costs a hash (under 1 ms) and not a lowering (0.2 s).
 """
@@ -16,6 +19,7 @@ second request costs a hash (under 1 ms) and not a lowering (0.2 s).
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import os
 import re
@@ -43,6 +47,11 @@ _DEVICE_PASSES = (
     "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip}}},"
     "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
 )
+_NVIDIA_PASSES = (
+    "{first}expand-strided-metadata,nvvm-attach-target{{chip={chip} features=+ptx80 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,reconcile-unrealized-casts),"
+    "gpu-module-to-binary{{format={image}}}"
+)
 _HOST_PASSES = (
     "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
@@ -59,7 +68,10 @@ _FORUM_PASSES = (
 )
 
 _ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
-_BINARY = re.compile(r'gpu\.binary @([\w.$-]+).*?\bbin = "((?:[^"\\]|\\.)*)"', re.DOTALL)
+_BINARY = re.compile(
+    r'gpu\.binary @([\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
+)
+_ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
@@ -114,7 +126,7 @@ def print_library() -> Path:
         name = "-Wl,-soname,libmgpu_print.so"
         _run([compiler, "-std=c11", "-O2", "-fPIC", "-shared", name, source, "-o", result])
 
-    kept = _kept("libmgpu_print", ".so", source.read_text(), ("print",), [compiler], make)
+    kept = _kept("libmgpu_print", ".so", source.read_text(), ("print",), lambda: [compiler], make)
     # The plain name is what a program linked with it asks the loader for.
     plain = OBJECTS / "libmgpu_print.so"
     if not plain.exists() or not plain.samefile(kept):
@@ -142,26 +154,31 @@ def lower(
     chip: str | None = None,
     iterations: int | None = None,
     opt_level: int = 2,
+    image: str | None = None,
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
-    ``chip`` is gfx90a where it is not given, gfx906 for 15 as in the forum's report. ``out`` is
-    where a copy is put; without it the path returned is the kept one, which must not be changed.
-    Raises ToolchainMissing, LoweringFailed, ValueError.
+    ``chip`` is gfx90a where it is not given, gfx906 for 15 as in the forum's report. ``image`` is
+    the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips. ``out`` is where a
+    copy is put; without it the path returned is the kept one, which must not be changed. Raises
+    ToolchainMissing, LoweringFailed, ValueError.
     """
     text = with_iterations(program.read_text(), iterations)
     chip = _chip(llvm, chip)
+    image = _image(chip, image)
 
     def make(result: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             ll = Path(scratch, "program.ll")
-            dialect = _llvm_dialect(text, llvm, chip, opt_level)
+            dialect = _llvm_dialect(text, llvm, chip, opt_level, image)
             ll.write_bytes(_run([tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect))
             _run([tool("llc", llvm), "-O2", "-filetype=obj", "-relocation-model=pic", ll,
                   "-o", result])  # fmt: skip
 
-    tools = [tool("mlir-translate", llvm), tool("llc", llvm), *_opt_tools(llvm)]
-    kept = _kept(program.stem, ".o", text, ("o", llvm, chip, opt_level), tools, make)
+    def tools() -> list[Path]:
+        return [tool("mlir-translate", llvm), tool("llc", llvm), *_opt_tools(llvm, chip, image)]
+
+    kept = _kept(program.stem, ".o", text, ("o", llvm, chip, opt_level, image), tools, make)
     if out is None:
         return kept
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -176,40 +193,55 @@ def lower_to_llvm_dialect(
     chip: str | None = None,
     iterations: int | None = None,
     opt_level: int = 2,
+    image: str | None = None,
 ) -> Path:
     """The program in the LLVM dialect, which ``runner(llvm)`` takes. Raises as lower() does."""
     text = with_iterations(program.read_text(), iterations)
     chip = _chip(llvm, chip)
+    image = _image(chip, image)
 
     def make(result: Path) -> None:
-        result.write_bytes(_llvm_dialect(text, llvm, chip, opt_level))
+        result.write_bytes(_llvm_dialect(text, llvm, chip, opt_level, image))
 
-    options = ("mlir", llvm, chip, opt_level)
-    return _kept(program.stem, ".llvm.mlir", text, options, _opt_tools(llvm), make)
+    options = ("mlir", llvm, chip, opt_level, image)
+    tools = functools.partial(_opt_tools, llvm, chip, image)
+    return _kept(program.stem, ".llvm.mlir", text, options, tools, make)
 
 
 def code_objects(
-    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2, first: str = ""
+    program: Path,
+    chip: str = DEFAULT_CHIP,
+    *,
+    opt_level: int = 2,
+    first: str = "",
+    image: str | None = None,
 ) -> dict[str, bytes]:
     """The device images that 22 makes of a program, by the name of their gpu.module.
 
     ``first`` are passes that go before the recipe's own, for operations that it does not take.
     """
     text = program.read_text()
+    image = _image(chip, image)
 
     def make(result: Path) -> None:
-        result.write_bytes(_device_part(text, chip, opt_level, first))
+        result.write_bytes(_device_part(text, chip, opt_level, first, image))
 
-    options = ("device", chip, opt_level, *([first] if first else []))
-    kept = _kept(program.stem, ".device.mlir", text, options, _opt_tools(22), make)
-    return {name: _unescape(image) for name, image in _BINARY.findall(kept.read_text())}
+    options = ("device", chip, opt_level, image, *([first] if first else []))
+    tools = functools.partial(_opt_tools, 22, chip, image)
+    kept = _kept(program.stem, ".device.mlir", text, options, tools, make)
+    return {name: _unescape(code) for name, code in _BINARY.findall(kept.read_text())}
 
 
 def code_object(
-    program: Path, chip: str = DEFAULT_CHIP, *, opt_level: int = 2, module: str | None = None
+    program: Path,
+    chip: str = DEFAULT_CHIP,
+    *,
+    opt_level: int = 2,
+    module: str | None = None,
+    image: str | None = None,
 ) -> bytes:
     """One device image of a program: the only one, or the one of the gpu.module named."""
-    images = code_objects(program, chip, opt_level=opt_level)
+    images = code_objects(program, chip, opt_level=opt_level, image=image)
     if module is not None:
         return images[module]
     if len(images) != 1:
@@ -248,30 +280,58 @@ def _compiler() -> Path:
 def _chip(llvm: int, chip: str | None) -> str:
     if llvm not in LLVM_RELEASES:
         raise ValueError(f"no recipe for LLVM {llvm}: there are 15, 19 and 22")
+    if llvm == 15 and _is_nvidia(chip or ""):
+        raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
     return chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
 
 
-def _opt_tools(llvm: int) -> list[Path]:
+def _is_nvidia(chip: str) -> bool:
+    return chip.startswith("sm_")
+
+
+def _image(chip: str, image: str | None) -> str:
+    """The form of the device code: as wished, else a binary where its assembler is there."""
+    if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
+        raise ValueError(f"no recipe for an image of the form {image} for {chip}")
+    return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
+
+
+def _opt_tools(llvm: int, chip: str, image: str) -> list[Path]:
     """Every tool that makes a device image or LLVM dialect for a release."""
     device = 15 if llvm == 15 else 22
+    if _is_nvidia(chip):
+        tools = [tool("mlir-opt", llvm), tool("mlir-opt", device)]
+        if image == "bin":
+            assembler = shutil.which("ptxas")
+            if assembler is None:
+                raise ToolchainMissing("ptxas", "nvidia-cuda-toolkit")
+            tools.append(Path(assembler))
+        return tools
     tools = [tool("mlir-opt", llvm), tool("ld.lld", device)]
     if device != llvm:
         tools.append(tool("mlir-opt", device))
     return tools
 
 
-def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int) -> bytes:
+def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int, image: str) -> bytes:
     if llvm == 15:
         return _forum_command(text, chip)
-    with_images = _device_part(text, chip, opt_level)
+    with_images = _device_part(text, chip, opt_level, image=image)
+    if llvm < 22:
+        # 22 ends PTX with a 0 when it translates the module, 19 does not: what follows in the
+        # program would be read as PTX.
+        with_images = _ASSEMBLY.sub(r'\1\\00"', with_images.decode()).encode()
     return _run(
         [tool("mlir-opt", llvm), f"--pass-pipeline=builtin.module({_HOST_PASSES})"], with_images
     )
 
 
-def _device_part(text: str, chip: str, opt_level: int, first: str = "") -> bytes:
-    passes = _DEVICE_PASSES.format(chip=chip, opt=opt_level, first=first and f"{first},")
-    environment = dict(os.environ, ROCM_PATH=str(_rocm_path()))
+def _device_part(
+    text: str, chip: str, opt_level: int, first: str = "", image: str = "bin"
+) -> bytes:
+    recipe = _NVIDIA_PASSES if _is_nvidia(chip) else _DEVICE_PASSES
+    passes = recipe.format(chip=chip, opt=opt_level, image=image, first=first and f"{first},")
+    environment = None if _is_nvidia(chip) else dict(os.environ, ROCM_PATH=str(_rocm_path()))
     return _run(
         [tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"],
         text.encode(),
@@ -335,17 +395,25 @@ def _kept(
     suffix: str,
     text: str,
     options: tuple[object, ...],
-    tools: Sequence[Path],
+    tools: Callable[[], Sequence[Path]],
     make: Callable[[Path], None],
 ) -> Path:
     """The kept result for these inputs, made now if there is none.
 
-    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. The
-    rename makes a result appear whole, also when two processes make the same one at once.
+    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. Where the
+    tools are missing, what a machine that has them made of the same inputs is taken, whichever its
+    tools were: ``build/objects`` can be carried to a machine with a GPU and no MLIR. The rename
+    makes a result appear whole, also when two processes make the same one at once.
     """
-    stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools]
-    digest = hashlib.sha256(repr((RECIPE, text, options, stamps)).encode()).hexdigest()
-    kept = OBJECTS / f"{stem}-{digest[:20]}{suffix}"
+    name = f"{stem}-{_digest((RECIPE, text, options))}"
+    try:
+        stamps = [(str(t), (s := t.stat()).st_size, s.st_mtime_ns) for t in tools()]
+    except ToolchainMissing:
+        carried = sorted(OBJECTS.glob(f"{name}-*{suffix}"), key=lambda path: path.stat().st_mtime)
+        if not carried:
+            raise
+        return carried[-1]
+    kept = OBJECTS / f"{name}-{_digest(stamps)[:8]}{suffix}"
     if not kept.exists():
         OBJECTS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=OBJECTS) as scratch:
@@ -353,6 +421,10 @@ def _kept(
             make(result)
             result.replace(kept)
     return kept
+
+
+def _digest(inputs: object) -> str:
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
 def _run(
@@ -373,6 +445,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--llvm", type=int, choices=LLVM_RELEASES, default=22)
     parser.add_argument("--chip")
     parser.add_argument("--iterations", type=int)
+    parser.add_argument("--image", choices=("bin", "isa"))
     options = parser.parse_args(arguments)
     try:
         lower(
@@ -381,6 +454,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             out=options.out,
             chip=options.chip,
             iterations=options.iterations,
+            image=options.image,
         )
     except (ToolchainMissing, LoweringFailed, ValueError, OSError) as problem:
         print(f"bench.lower: {problem}", file=sys.stderr)

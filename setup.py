@@ -20,11 +20,16 @@ sys.path.insert(0, str(ROOT))
 from mgpu_rt import __version__, abi  # noqa: E402
 
 LIBRARY = "libmlir_rocm_runtime.so"
-#: The names by which programs lowered by some LLVM ask for the library (its SONAME there).
+CUDA_LIBRARY = "libmlir_cuda_runtime.so"
+#: The names by which programs lowered by some LLVM ask for the library (its SONAME there), and for
+#: its twin: it serves those too.
 SONAMES = [
-    *(f"{LIBRARY}.{major}" for major in range(12, 18)),
-    *(f"{LIBRARY}.{major}.1" for major in range(18, 24)),
-    f"{LIBRARY}.24.0",
+    CUDA_LIBRARY,
+    *(
+        f"{library}.{version}"
+        for library in (LIBRARY, CUDA_LIBRARY)
+        for version in (*range(12, 18), *(f"{major}.1" for major in range(18, 24)), "24.0")
+    ),
 ]
 
 #: Across files, too: the exported functions take in the implementations, and these the tables'

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import conflicts, preload
+from mgpu_rt import conflicts, cuda, preload
 from mgpu_rt.checklist import FAILURE, NOTE, OK, WARNING, Report
 
 PROBE = "mgpu-rt-probe"
@@ -58,8 +58,8 @@ def _library(report: Report) -> bool:
 # ---- the driver ----
 
 
-def _driver(report: Report) -> None:
-    """The kernel's driver for AMD's GPUs, or what stands in for it."""
+def _driver(report: Report, base: Mapping[str, str]) -> None:
+    """The drivers for AMD's and NVIDIA's GPUs, and what stands in for one."""
     kfd = preload.KFD
     state = FAILURE if report.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
@@ -85,6 +85,11 @@ def _driver(report: Report) -> None:
         report.add("software GPU", OK, str(preload.softgpu.driver()))
     except preload.softgpu.SoftGpuUnavailable as error:
         report.add("software GPU", FAILURE if report.device == "softgpu" else NOTE, str(error))
+    try:
+        cuda.hip()
+        report.add("NVIDIA GPU", OK, cuda.driver(base))
+    except cuda.CudaUnavailable as error:
+        report.add("NVIDIA GPU", FAILURE if report.device == "cuda" else NOTE, str(error))
 
 
 # ---- a run ----
@@ -152,7 +157,9 @@ def _hip(
             "devices",
             FAILURE,
             "HIP has found none",
-            "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
+            "see nvidia-smi and CUDA_VISIBLE_DEVICES"
+            if report.device == "cuda"
+            else "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
             "--device softgpu",
         )
     if result.returncode == 0:
@@ -230,7 +237,7 @@ def examine(device: str, base: Mapping[str, str] = os.environ) -> Report:
     report.add("device", OK, f"{report.device}{wished}")
     if not _library(report):
         return report
-    _driver(report)
+    _driver(report, base)
     try:
         environment = preload.environment(report.device, base)
     except preload.Problem as problem:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from mgpu_rt import library_path, softgpu
+from mgpu_rt import cuda, library_path, softgpu
 
 DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")
@@ -68,13 +68,10 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
         except softgpu.SoftGpuUnavailable as error:
             raise Problem(f"no software GPU: {error}") from None
     if device == "cuda":
-        hip = Path(runtime()).parent.parent / "cuhip" / "libamdhip64.so"
-        if not hip.exists():
-            raise Problem(
-                f"no NVIDIA GPUs yet: this build has no {hip}, which would bring HIP to them; "
-                "use --device softgpu or hip"
-            )
-        return {**base, "MGPU_RT_HIP": str(hip)}
+        try:
+            return cuda.environment(base)
+        except cuda.CudaUnavailable as error:
+            raise Problem(f"no NVIDIA GPUs: {error}") from None
     return dict(base)
 
 

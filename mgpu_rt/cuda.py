@@ -1,0 +1,68 @@
+"""HIP over NVIDIA's driver: what a process needs to run programs that were lowered to NVVM.
+
+The library under ``build/cuhip`` has HIP's functions and calls NVIDIA's libcuda, which it opens at
+its first call. Programs call the same mgpu* functions on either maker's GPUs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+BUILD = Path(__file__).resolve().parent.parent / "build"
+HIP = "libamdhip64.so"
+
+#: Where the driver lies that no loader's configuration names (csrc/cuhip/driver.c).
+DRIVERS = (
+    "libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+)
+
+
+class CudaUnavailable(RuntimeError):
+    """A part is missing; the message says which and how to get it."""
+
+
+def hip(build: Path | None = None) -> Path:
+    """The library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
+    library = (build or BUILD) / "cuhip" / HIP
+    if not library.exists():
+        raise CudaUnavailable(f"{library} is missing: run `make` to build it")
+    return library
+
+
+def driver(base: Mapping[str, str] | None = None) -> str:
+    """NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises CudaUnavailable.
+
+    Opening it starts nothing: whether there is a GPU is for the driver's first call to say.
+    """
+    from ctypes import CDLL
+
+    named = (os.environ if base is None else base).get("MGPU_RT_CUDA")
+    for name in (named,) if named else DRIVERS:
+        try:
+            CDLL(name)
+        except OSError:
+            continue
+        return name
+    if named:
+        raise CudaUnavailable(f"MGPU_RT_CUDA={named}: no library that can be opened")
+    raise CudaUnavailable(
+        "NVIDIA's libcuda.so.1 was not found: install the driver (in a container: run it with "
+        "--gpus all), or set MGPU_RT_CUDA to its path"
+    )
+
+
+def environment(
+    base: Mapping[str, str] | None = None, *, build: Path | None = None
+) -> dict[str, str]:
+    """The whole environment for a child process that is to run on NVIDIA's GPUs.
+
+    ``base`` is what the child would have got otherwise, by default this process's own. ``build`` is
+    the directory that make filled. Raises CudaUnavailable.
+    """
+    result = dict(os.environ if base is None else base)
+    result["MGPU_RT_HIP"] = str(hip(build))
+    return result

@@ -6,7 +6,8 @@ environment it names, and reports its failure here. The function gets a `Mgpu`: 
 recording stub of HIP below it.
 
 The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names: that is how
-test_guards.py runs the same tests against libraries with a guard taken out.
+test_guards.py runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON
+names the interpreter that hosts the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt import abi, softgpu
+from mgpu_rt import abi, cuda, softgpu
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -36,6 +37,9 @@ POLICIES = ("python", "builtin")
 
 #: What stands below: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
+
+#: And NVIDIA's GPU, on a machine that has one (pytest -m gpu).
+BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
 
 
 def library() -> Path:
@@ -50,10 +54,14 @@ def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("MGPU_RT_", "HIPSTUB_", "LD_PRELOAD", "LD_LIBRARY_PATH"))
-        or key == "MGPU_RT_TEST_LIBRARY"
+        or key in ("MGPU_RT_TEST_LIBRARY", "MGPU_RT_TEST_PYTHON", "MGPU_RT_CUDA")
     }
+    if "MGPU_RT_TEST_PYTHON" in clean:
+        clean["MGPU_RT_PYTHON"] = clean["MGPU_RT_TEST_PYTHON"]
     if backend == "softgpu":
         return {**softgpu.environment(clean), **changes}
+    if backend == "cuda":
+        return {**cuda.environment(clean), **changes}
     return {**clean, "MGPU_RT_HIP": str(STUB), "HIPSTUB_MODE": "record", **changes}
 
 
@@ -67,6 +75,7 @@ class Mgpu:
         self.stub_ffi = FFI()
         self.stub_ffi.cdef(_STUB_DECLARATIONS)
         self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
+        self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
         # The stub, or HIP itself: its hip* functions are declared too.
         named = Path(os.environ["MGPU_RT_HIP"])
         self.stub = self.stub_ffi.dlopen(str(named if named.exists() else STUB))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import struct
 
 from bench import lower
 
-CHIP = "gfx90a"
+#: What the HIP of this process runs.
+CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"
 
 
 @functools.cache

@@ -74,16 +74,24 @@ class Outcome:
         return self.log["calls"]
 
 
+#: Device code by backend, if it is not lower()'s choice: the chip, the form of the image.
+TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
+
+
 @functools.cache
-def build(program: str, llvm: int, iterations: int | None, linked: Path) -> Path:
+def build(
+    program: str, llvm: int, iterations: int | None, linked: Path, backend: str = "stub"
+) -> Path:
     """The executable; one for each process that asks, so that no other one's is disturbed."""
-    compiled = lower.lower(lower.PROGRAMS / f"{program}.mlir", llvm=llvm, iterations=iterations)
+    chip, image = TARGETS.get(backend, (None, None))
+    source = lower.PROGRAMS / f"{program}.mlir"
+    compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
     helper = lower.print_library()
     return lower.link(
         [compiled],
         libraries=[linked, helper],
         rpath=[linked.parent, helper.parent],
-        out=_directory() / f"{program}-{llvm}-{iterations}-{linked.parent.name}",
+        out=_directory() / f"{program}-{llvm}-{iterations}-{linked.parent.name}-{image}",
     )
 
 
@@ -99,11 +107,13 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process e
 
 def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: str) -> dict:
     """The environment of a run."""
-    env = environment(backend)
+    env = environment(backend.removesuffix("-ptx"))
     search = [str(way.search)] if way.search else []
     if backend == "stub":
         env["HIPSTUB_KERNELS"] = str(_BODIES)
         search.append(str(STUB.parent))  # where stock's finds HIP
+    elif backend in TARGETS:
+        search.append(str(BUILD / "cuhip"))
     elif llvm == 15:
         env["MGPU_RT_SOFTGPU"] = lower.FORUM_CHIP
     search += [env["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in env else []
@@ -145,6 +155,6 @@ def run(
     **changes: str,
 ) -> Outcome:
     """Builds and runs a program."""
-    executable = build(program, llvm, iterations, way.linked)
+    executable = build(program, llvm, iterations, way.linked, backend)
     env = run_environment(way, backend, llvm, policy, **changes)
     return execute([str(executable)], env, stats=stats)

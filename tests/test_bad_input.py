@@ -1,14 +1,15 @@
 """Bad input: stock's line, one further line that helps, and the program goes on.
 
-Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
-policies, and ends with a good launch: whatever was wrong before has broken nothing.
+Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device (on NVIDIA's
+GPU too, with -m gpu), with both policies, and ends with a good launch: what was wrong before has
+broken nothing.
 """
 
 from __future__ import annotations
 
 import mmap
 
-from tests.child import BACKENDS, Mgpu, in_child
+from tests.child import BACKENDS_WITH_GPU, Mgpu, in_child
 from tests.images import code_object
 
 KERNEL = "test_func"
@@ -39,7 +40,7 @@ def _still_works(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_null_module(mgpu: Mgpu) -> None:
     assert not mgpu.function(mgpu.null, KERNEL)
     _expect(mgpu, "hipModuleGetFunction(&function, module, name)", "null module", "initialize()")
@@ -48,7 +49,7 @@ def test_null_module(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_null_function(mgpu: Mgpu) -> None:
     _forum(mgpu)
     mgpu.launch(mgpu.null, mgpu.null)
@@ -61,7 +62,7 @@ def test_null_function(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_null_stream(mgpu: Mgpu) -> None:
     """It is HIP's null stream, a good one everywhere but for destroying."""
     function = mgpu.function(_forum(mgpu), KERNEL)
@@ -78,7 +79,7 @@ def test_null_stream(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_unknown_kernel_name(mgpu: Mgpu) -> None:
     module = _forum(mgpu)
     for wrong in ("no_such_kernel", ""):
@@ -90,7 +91,7 @@ def test_unknown_kernel_name(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_truncated_image(mgpu: Mgpu) -> None:
     """Cut at many places, at the end of a mapping: the next byte cannot even be read."""
     image = code_object("forum")
@@ -109,7 +110,7 @@ def test_truncated_image(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_image_overwritten_behind_its_header(mgpu: Mgpu) -> None:
     image = bytearray(code_object("forum"))
     image[64 : len(image)] = b"\xa5" * (len(image) - 64)
@@ -118,20 +119,20 @@ def test_image_overwritten_behind_its_header(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_foreign_images(mgpu: Mgpu) -> None:
     with open("/proc/self/exe", "rb") as file:
         program = file.read()
     assert not mgpu.load(mgpu.image(program))
     _expect(mgpu, "hipModuleLoadData(&module, data)", "x86-64")
-    assert not mgpu.load(mgpu.image(b".version 8.0\n.target sm_90\n.address_size 64\n\0"))
+    assert not mgpu.load(mgpu.image(b".version 8.0\n.target sm_90\nnonsense\n\0"))
     assert "failed with 'hipError" in mgpu.stderr()
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_image_for_another_gpu(mgpu: Mgpu) -> None:
-    """Refused by AMD's HIP; the stub takes it."""
+    """Refused by AMD's HIP and by NVIDIA's driver; the stub takes it."""
     module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
     if not mgpu.on_stub:
         assert not module
@@ -139,7 +140,7 @@ def test_image_for_another_gpu(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_empty_and_null_images(mgpu: Mgpu) -> None:
     for image in (mgpu.null, mgpu.image(bytes(4096))):
         assert not mgpu.load(image)
@@ -147,7 +148,7 @@ def test_empty_and_null_images(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_grid_of_zero(mgpu: Mgpu) -> None:
     function = mgpu.function(_forum(mgpu), KERNEL)
     stream = mgpu.StreamCreate()
@@ -162,7 +163,7 @@ def test_grid_of_zero(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_stream_passed_as_event(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     event = mgpu.ffi.cast("hipEvent_t", stream)
@@ -174,7 +175,7 @@ def test_stream_passed_as_event(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     function = mgpu.function(_forum(mgpu), KERNEL)
@@ -188,7 +189,7 @@ def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_event_used_after_destroy(mgpu: Mgpu) -> None:
     stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventDestroy(event)
@@ -200,7 +201,7 @@ def test_event_used_after_destroy(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_module_used_after_unload(mgpu: Mgpu) -> None:
     module = _forum(mgpu)
     assert mgpu.function(module, KERNEL)
@@ -212,21 +213,21 @@ def test_module_used_after_unload(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_unload_of_unknown_module(mgpu: Mgpu) -> None:
     mgpu.ModuleUnload(mgpu.ffi.cast("hipModule_t", mgpu.image(bytes(256))))
     _expect(mgpu, "hipModuleUnload(module)", "no mgpuModuleLoad returned")
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_no_such_device(mgpu: Mgpu) -> None:
     mgpu.SetDefaultDevice(77)
     _expect(mgpu, "hipSetDevice(device)", "device 77", "there are 1")
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
     assert not mgpu.MemAlloc(1 << 50, mgpu.null, False)
     _expect(mgpu, "hipMalloc(&ptr, sizeBytes)", str(1 << 50))
@@ -235,18 +236,20 @@ def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
     _still_works(mgpu)
 
 
-@in_child(backends=BACKENDS)
-def test_clusters_are_said_to_be_impossible(mgpu: Mgpu) -> None:
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_clusters(mgpu: Mgpu) -> None:
+    """NVIDIA's only: elsewhere said to be impossible."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     null = mgpu.null
     mgpu.LaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
+    mgpu.LaunchKernelCooperative(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
     said = mgpu.stderr()
-    assert "failed with 'hipErrorNotSupported'" in said
-    assert "clusters" in said
-    mgpu.LaunchKernelCooperative(function, 1, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
-    assert "failed with 'hipErrorNotSupported'" in mgpu.stderr()
+    assert said.count("failed with 'hipErrorNotSupported'") == (0 if mgpu.on_cuda else 2)
+    assert ("clusters" in said) != mgpu.on_cuda
+    mgpu.LaunchClusterKernel(function, 2, 1, 1, 3, 1, 1, 1, 1, 1, 0, null, null, null)
+    assert "failed with" in mgpu.stderr()
     mgpu.LaunchClusterKernel(function, 1, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
-    if mgpu.on_stub:  # HIP 5.2.3 has no hipModuleLaunchCooperativeKernel
+    if mgpu.on_stub or mgpu.on_cuda:  # HIP 5.2.3 has no hipModuleLaunchCooperativeKernel
         mgpu.LaunchKernelCooperative(function, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, null, null, null)
     mgpu.StreamSynchronize(null)
     _still_works(mgpu)

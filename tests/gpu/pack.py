@@ -1,0 +1,72 @@
+"""Packs what the tests need on a machine with an NVIDIA GPU and neither MLIR nor a network.
+
+    python -m tests.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
+    sh tests/gpu/run.sh
+
+The archive holds the sources of the last commit, the programs as lowered here, the libraries as
+built here, and wheels of the Python packages that PYTHON there lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from bench import lower
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OUT = ROOT / "build" / "gpu"
+CHIP = "sm_90"
+ITERATIONS = (None, 7, 1000)
+PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33")
+
+
+def lowered() -> list[Path]:
+    """Every program in every form that the tests ask for."""
+    results = [lower.print_library()]
+    for program in sorted(lower.PROGRAMS.glob("*.mlir")):
+        for image in ("bin", "isa"):
+            lower.code_objects(program, CHIP, image=image)
+            for llvm in (22, 19):
+                for iterations in ITERATIONS:
+                    if iterations is None or "%iterations" in program.read_text():
+                        results.append(
+                            lower.lower(
+                                program, llvm=llvm, chip=CHIP, iterations=iterations, image=image
+                            )
+                        )
+    results.append(lower.lower_to_llvm_dialect(lower.PROGRAMS / "forum.mlir", 22, chip=CHIP))
+    return results
+
+
+def wheels(python: str) -> None:
+    """Downloads the packages as wheels for that release of Python."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
+    command += ["--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64"]
+    subprocess.run([*command, f"--dest={OUT / 'wheels'}", *PACKAGES], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.gpu.pack", description="pack for a GPU machine")
+    parser.add_argument("--python", default="3.12", help="the release of Python there")
+    options = parser.parse_args()
+    lowered()
+    wheels(options.python)
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    built = [*(ROOT / "build" / "lib").iterdir(), *(ROOT / "build" / "cuhip").glob("*.so*")]
+    built += [*(ROOT / "mgpu_rt").glob("*.so"), *(OUT / "wheels").iterdir()]
+    built += [path for path in lower.OBJECTS.iterdir() if path.is_file()]
+    with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
+        for path in (*(ROOT / name for name in tracked), *built):
+            archive.add(path, path.relative_to(ROOT))
+    print(OUT / "pack.tar.gz", (OUT / "pack.tar.gz").stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

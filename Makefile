@@ -62,7 +62,7 @@ $(VENV)/.ready: pyproject.toml | packages-build
 
 # The editable install compiles the library and the cffi module, and makes the command mgpu-rt.
 $(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/__init__.py mgpu_rt/abi.py mgpu_rt/build.py $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test,bench]'
 	touch $@
 
 demo: all packages-tools $(STOCK_LIBRARIES)

@@ -1,72 +1,217 @@
-"""`python -m bench`: the figures, as ratios in one run."""
+"""`python -m bench`: the figures, as ratios in one run; plots and tables of what was measured."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from bench import calls, forum, lower, native, report, startup, threads
+from bench import (
+    breakdown,
+    build,
+    calls,
+    device,
+    growth,
+    latency,
+    lower,
+    native,
+    programs,
+    report,
+    startup,
+    table,
+    threads,
+)
+from bench.device import Device
 from bench.figures import Result, Step
 
-NAMES = ("calls", "threads", "startup", "forum")
+#: What is measured on which devices. On an emulated device threads compete with the device itself.
+WHERE = {
+    "calls": ("stub",),
+    "threads": ("stub", "cuda", "hip"),
+    "startup": device.NAMES,
+    "breakdown": device.NAMES,
+    "programs": device.NAMES,
+    "growth": ("softgpu", "cuda", "hip"),
+    "latency": ("cuda",),
+}
+SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
 
-def _runs(repetitions: int, thread_count: int) -> dict[str, Callable[[Step], Result]]:
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    repetitions: int | None
+    threads: int
+    llvm_runtime: Path | None
+
+    def of(self, on: Device) -> int:
+        """Repetitions on a device."""
+        return self.repetitions or on.repetitions
+
+
+def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result]:
+    count, llvm = asked.of(on), asked.llvm_runtime
+    few = max(count // 4, 3)  # where each repetition is a process that starts the driver
     return {
-        "calls": lambda step: calls.run(20 * repetitions, step),
-        "threads": lambda step: threads.run(20 * repetitions, thread_count, step),
-        "startup": lambda step: startup.run(repetitions, step),
-        "forum": lambda step: forum.run(max(repetitions // 4, 2), step),
-    }
+        "calls": lambda step: calls.run(20 * count, step),
+        "threads": lambda step: threads.run(on, count, asked.threads, step),
+        "startup": lambda step: startup.run(on, few if on.name != "stub" else count, step),
+        "breakdown": lambda step: breakdown.run(on, step),
+        "programs": lambda step: programs.run(on, count, llvm, step),
+        "growth": lambda step: growth.run(on, few, llvm, step),
+        "latency": lambda step: latency.run(on, few, llvm, step),
+    }[name]
 
 
-@click.command()
-@click.argument("names", nargs=-1, type=click.Choice(NAMES))
+class Progress:
+    """Says what is being measured: in place on a terminal, else a line now and then."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console, self._total, self._done = console, total, 0
+        self._status = console.status("") if console.is_terminal else None
+        self._said = 0.0
+
+    def __enter__(self) -> Progress:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def begin(self, name: str) -> Step:
+        """The next benchmark's way of saying where it is."""
+        self._done += 1
+        prefix = f"[{self._done}/{self._total}] {name}"
+        self._said = 0.0
+
+        def step(text: str) -> None:
+            if self._status:
+                self._status.update(f"{prefix}: {text}")
+            elif time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+                self._said = time.monotonic()
+                print(f"{prefix}: {text}", flush=True)
+
+        return step
+
+
+def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
+    if names == ("auto",):
+        found, reasons = device.find_all()
+        for reason in reasons:
+            console.print(f"left out: {reason}")
+        return found
+    try:
+        return [device.find(name) for name in names]
+    except (device.Unavailable, native.Failed) as reason:
+        raise click.ClickException(str(reason)) from None
+
+
+@click.group(invoke_without_command=True)
 @click.option(
-    "--repetitions", default=20, show_default=True, type=click.IntRange(min=5),
-    help="How often each is repeated; what is short, 20 times as often.",
+    "--device", "devices", multiple=True, default=("auto",), show_default=True,
+    type=click.Choice(("auto", *device.NAMES)),
+    help="What to run on; may be given several times. auto: all that is here.",
 )  # fmt: skip
 @click.option(
-    "--threads", "thread_count", default=2, show_default=True, type=click.IntRange(1, 256),
-    help="Threads that launch at once.",
+    "--only", multiple=True, type=click.Choice(list(WHERE)),
+    help="Only this benchmark; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--repetitions", type=click.IntRange(min=3),
+    help="How often each is repeated, by default 20, on an emulated device 5; what is short, more "
+    "often, and what starts processes, less.",
+)  # fmt: skip
+@click.option(
+    "--threads", "thread_count", type=click.IntRange(1, 256),
+    default=lambda: min(16, len(os.sched_getaffinity(0))), show_default="processors, at most 16",
+    help="Threads that launch at once, at most.",
+)  # fmt: skip
+@click.option(
+    "--llvm-runtime",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    help="LLVM's own runtime library, as one more side: libmlir_rocm_runtime.so, on --device cuda "
+    "libmlir_cuda_runtime.so.",
 )  # fmt: skip
 @click.option(
     "--out", default=native.OUT, show_default=True, type=click.Path(path_type=Path),
     help="Directory for the results as JSON.",
 )  # fmt: skip
-def main(names: tuple[str, ...], repetitions: int, thread_count: int, out: Path) -> None:
-    """Measure all benchmarks, or those that NAMES says, and compare them with their targets.
+@click.pass_context
+def main(
+    context: click.Context,
+    devices: tuple[str, ...],
+    only: tuple[str, ...],
+    repetitions: int | None,
+    thread_count: int,
+    llvm_runtime: Path | None,
+    out: Path,
+) -> None:
+    """Measure everything that this machine can, and compare it with the targets.
 
     A missed target is reported and is no failure; the exit code is 1 if a benchmark broke.
     """
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    if context.invoked_subcommand:
+        return
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    found = _devices(devices, console)
+    asked = Request(repetitions, thread_count, llvm_runtime)
+    todo = [(name, on) for on in found for name in only or WHERE if on.name in WHERE[name]]
     results: list[Result] = []
     broken = False
-    runs = _runs(repetitions, thread_count)
-    for name in names or NAMES:
-        with console.status(name) as status:
-
-            def step(text: str, name: str = name) -> None:
-                if console.is_terminal:
-                    status.update(f"{name}: {text}")
-                else:
-                    print(f"{name}: {text}", flush=True)
-
+    with Progress(console, len(todo)) as progress:
+        for name, on in todo:
+            step = progress.begin(f"{name} on {on.name}")
             try:
-                results.append(runs[name](step))
+                results.append(_benchmark(name, on, asked)(step))
             except (native.Failed, lower.ToolchainMissing, lower.LoweringFailed) as problem:
-                console.print(f"[bold red]{name} could not be measured:[/] {problem}")
+                console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {problem}")
                 broken = True
                 continue
-        report.show(results[-1], console)
+            report.show(results[-1], console)
     report.show_summary(results, console)
     if results:
-        console.print(f"written to {report.write(results, out)}")
+        written = report.write(results, found, out)
+        console.print(f"written to {written}; python -m bench plot {written} draws it")
     sys.exit(1 if broken else 0)
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+def plot(results: tuple[Path, ...]) -> None:
+    """Draw the plots of RESULTS (JSON) as PNG and SVG beside them."""
+    try:
+        from bench import plot as plotting
+    except ImportError as problem:
+        raise click.ClickException(f"{problem}: pip install '.[bench]'") from None
+    for path in results:
+        for drawn in plotting.draw(json.loads(path.read_text(encoding="utf-8")), path):
+            print(drawn)
+
+
+@main.command("table")
+@click.argument("results", type=click.Path(path_type=Path, exists=True))
+@click.argument("device_name", metavar="DEVICE", type=click.Choice(device.NAMES))
+def table_command(results: Path, device_name: str) -> None:
+    """Print the README's table of one device from RESULTS (JSON)."""
+    print(table.markdown(json.loads(results.read_text(encoding="utf-8")), device_name))
+
+
+@main.command()
+@click.option("--chip", default=device.CUDA_CHIP, show_default=True)
+def prepare(chip: str) -> None:
+    """Build all that needs MLIR, to carry build/ to a machine that has none."""
+    for path in build.prepare(chip, [p.name for p in programs.PROGRAMS], device.ITERATIONS):
+        print(path)
 
 
 if __name__ == "__main__":

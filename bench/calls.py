@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
+from pathlib import Path
 
-from bench import instructions, native
+from bench import build, instructions, native
 from bench.figures import Figure, Result, Step, differences, median
 
 DEVICE = "no device: a stub of HIP whose functions return at once"
@@ -22,6 +23,13 @@ METHOD = (
 
 #: Calls a launch, the LLVM releases that make so many, and the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 150), (5, "LLVM 21 to 24 (5 calls)", 40))
+#: What else is measured: what instrumentation costs, and runtimes that keep nothing.
+OTHERS = (
+    ("bare", "instrumentation compiled out"),
+    ("stats", "MGPU_RT_STATS on"),
+    ("off", "MGPU_RT_CACHE=off"),
+    ("stock", "plain runtime"),
+)
 ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to lie between two interruptions
 
 
@@ -35,7 +43,7 @@ def run(repetitions: int, step: Step) -> Result:
     for calls, words, target in LOOPS:
         beyond = differences(times[f"mgpu_rt/{calls}"], base)
         figures.append(median(f"mgpu_rt, {words}, beyond hoisted", beyond, "ns", at_most=target))
-    for side, words in (("off", "MGPU_RT_CACHE=off"), ("stock", "plain runtime")):
+    for side, words in OTHERS:
         for calls, release, _ in LOOPS:
             if f"{side}/{calls}" in times:
                 beyond = differences(times[f"{side}/{calls}"], base)
@@ -44,11 +52,13 @@ def run(repetitions: int, step: Step) -> Result:
 
 
 def _times(rounds: int) -> dict[str, list[float]]:
-    # The loader knows a library by its file: a second one takes a copy.
-    copy = native.OUT / "libmlir_rocm_runtime-off.so"
     program = native.program("calls")
-    shutil.copyfile(native.RUNTIME, copy)
-    sides = [f"mgpu_rt,{native.RUNTIME}", f"off,{copy},MGPU_RT_CACHE=off"]
+    sides = [
+        f"mgpu_rt,{native.RUNTIME}",
+        f"bare,{build.bare_runtime()}",
+        f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",
+        f"off,{_copy('off')},MGPU_RT_CACHE=off",
+    ]
     if native.STOCK.exists():
         sides.append(f"stock,{native.STOCK}")
     processor = _quietest()
@@ -56,6 +66,13 @@ def _times(rounds: int) -> dict[str, list[float]]:
         [program, "time", native.STUB, rounds, ITERATIONS, processor, *sides],
         native.stub_environment(),
     )
+
+
+def _copy(name: str) -> Path:
+    """The loader knows a library by its file: a second one takes a copy."""
+    copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
+    shutil.copyfile(native.RUNTIME, copy)
+    return copy
 
 
 def _quietest() -> int:

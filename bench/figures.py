@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 #: Says what is being measured now.
 Step = Callable[[str], None]
@@ -20,6 +21,7 @@ class Figure:
     low: float | None = None
     high: float | None = None
     at_most: float | None = None
+    at_least: float | None = None
     exactly: float | None = None
 
     @property
@@ -27,6 +29,8 @@ class Figure:
         """Whether the target is met; None without one."""
         if self.at_most is not None:
             return self.value <= self.at_most
+        if self.at_least is not None:
+            return self.value >= self.at_least
         return None if self.exactly is None else self.value == self.exactly
 
     @property
@@ -34,6 +38,8 @@ class Figure:
         """The target in words; empty without one."""
         if self.at_most is not None:
             return f"≤ {self.at_most:g}"
+        if self.at_least is not None:
+            return f"≥ {self.at_least:g}"
         return "" if self.exactly is None else f"= {self.exactly:g}"
 
 
@@ -45,6 +51,14 @@ class Result:
     device: str
     method: str
     figures: list[Figure] = field(default_factory=list)
+    on: str = "stub"  # the device's name
+    #: What the plots and tables are made of; its form is the benchmark's own.
+    data: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Unlike that of every other result of a run."""
+        return f"{self.name}-{self.on}"
 
 
 def median(
@@ -53,6 +67,7 @@ def median(
     unit: str,
     *,
     at_most: float | None = None,
+    at_least: float | None = None,
 ) -> Figure:
     """The median of the samples, with the spread from the tenth to the ninetieth percentile."""
     ordered = sorted(samples)
@@ -64,7 +79,13 @@ def median(
         low=ordered[tenth],
         high=ordered[-1 - tenth],
         at_most=at_most,
+        at_least=at_least,
     )
+
+
+def ratios(samples: Sequence[float], base: Sequence[float]) -> list[float]:
+    """Sample by sample: both were taken in the same turn, so what disturbs both cancels."""
+    return [a / b for a, b in zip(samples, base, strict=True)]
 
 
 def differences(samples: Sequence[float], base: Sequence[float]) -> list[float]:

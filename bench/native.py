@@ -25,7 +25,9 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = lower.PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-_FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
+PROGRAMS = ("calls", "threads", "startup", "hoisted", "latency")
+HEADERS = ("forum.h", "native.h", "rounds.h")
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 
 class Failed(RuntimeError):
@@ -39,16 +41,22 @@ def need(*libraries: Path) -> None:
             raise Failed(f"{library} is missing: run `make bench`, which builds it")
 
 
-def program(name: str) -> Path:
-    """Compiles ``bench/<name>.c``, unless that was done since it changed, and returns the file."""
-    sources = [ROOT / "bench" / file for file in (f"{name}.c", "forum.h", "native.h", "native.py")]
-    image = _image()
-    result = OUT / name
+def program(name: str, chip: str = lower.DEFAULT_CHIP) -> Path:
+    """Compiles ``bench/<name>.c``, unless that was done since it changed, and returns the file.
+
+    It holds the forum's code object for ``chip``. Without a compiler a file that was carried here
+    serves as it is.
+    """
+    image = _image(chip)
+    result = OUT / chip / name
+    if result.exists() and shutil.which("cc") is None:
+        return result
+    sources = [ROOT / "bench" / file for file in (f"{name}.c", *HEADERS, "native.py")]
     newest = max(path.stat().st_mtime for path in [*sources, image])
     if result.exists() and result.stat().st_mtime > newest:
         return result
     macros = [f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
-    compile_c([*_FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
+    compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
     return result
 
 
@@ -62,11 +70,16 @@ def compile_c(arguments: Sequence[object], result: Path) -> None:
     scratch.replace(result)
 
 
-def _image() -> Path:
-    """The forum's code object for gfx90a as a file."""
-    path = OUT / "forum.image"
-    image = lower.code_object(FORUM)
-    OUT.mkdir(parents=True, exist_ok=True)
+def _image(chip: str) -> Path:
+    """The forum's code object as a file."""
+    path = OUT / chip / "forum.image"
+    try:
+        image = lower.code_object(FORUM, chip)
+    except lower.ToolchainMissing:
+        if path.exists():
+            return path
+        raise
+    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_bytes() != image:
         path.write_bytes(image)
     return path

@@ -7,24 +7,26 @@ import json
 import math
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.device import Device
 from bench.figures import Figure, Result
+from mgpu_rt import __version__
 
 
 def _number(value: float) -> str:
     """Three digits that matter, and whole numbers whole."""
-    if value == int(value):
-        return f"{int(value)}"
+    if not math.isfinite(value) or value == int(value):
+        return f"{value:.0f}"
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
@@ -38,6 +40,8 @@ def _row(figure: Figure) -> list[str]:
 
 def show(result: Result, console: Console) -> None:
     """Prints one benchmark's table."""
+    if result.name == "breakdown":
+        _show_calls(result, console)
     table = Table(title=f"{result.name}: {result.device}", caption=result.method)
     table.title_justify = table.caption_justify = "left"
     table.add_column("figure")
@@ -51,6 +55,31 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
 
 
+def _show_calls(result: Result, console: Console) -> None:
+    """The forum's table: each function's calls and what one took, side by side."""
+    groups = sorted({(row["program"], row["llvm"]) for row in result.data})
+    for program, llvm in groups:
+        rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
+        sides = list(dict.fromkeys(row["side"] for row in rows))
+        table = Table(title=f"{program}, LLVM {llvm}: {result.device}", title_justify="left")
+        table.add_column("function")
+        for side in sides:
+            table.add_column(f"{side}: calls", justify="right")
+            table.add_column("µs a call", justify="right")
+        taken = {(row["function"], row["side"]): row for row in rows}
+        for function in dict.fromkeys(row["function"] for row in rows):
+            cells = [taken.get((function, side)) for side in sides]
+            table.add_row(
+                function,
+                *(text for cell in cells for text in _call_cells(cell)),
+            )
+        console.print(table)
+
+
+def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
+    return (f"{row['calls']:,}", _number(row["us"])) if row else ("", "")
+
+
 def show_summary(results: Sequence[Result], console: Console) -> None:
     """Prints how many targets were met, and each that was missed."""
     judged = [(r, f) for r in results for f in r.figures if f.met is not None]
@@ -58,7 +87,7 @@ def show_summary(results: Sequence[Result], console: Console) -> None:
     console.print(f"{len(judged) - len(missed)} of {len(judged)} targets met")
     for result, figure in missed:
         console.print(
-            f"[bold red]missed[/] {result.name}: {figure.name}: "
+            f"[bold red]missed[/] {result.key}: {figure.name}: "
             f"{_number(figure.value)} {figure.unit}, target {figure.target}"
         )
 
@@ -83,7 +112,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     return known if figure.met is None else known | {"met": figure.met}
 
 
-def as_json(results: Sequence[Result]) -> dict[str, Any]:
+def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, Any]:
     """Everything that is needed to judge the figures later."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -92,27 +121,41 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
         "load": os.getloadavg()[0],  # other programs' share, averaged over a minute
         "system": platform.platform(),
         "versions": {
-            "mgpu_rt": version("mgpu_rt"),
+            "mgpu_rt": __version__,
             "python": platform.python_version(),
             "compiler": _first_line("cc", "--version"),
             "valgrind": _first_line("valgrind", "--version"),
         },
+        "devices": {on.name: {"words": on.words, "driver": on.driver} for on in devices},
         "benchmarks": {
-            result.name: {
+            result.key: {
+                "name": result.name,
+                "on": result.on,
                 "device": result.device,
                 "method": result.method,
                 "figures": [_figure(figure) for figure in result.figures],
+                "data": result.data,
             }
             for result in results
         },
     }
 
 
-def write(results: Sequence[Result], directory: Path) -> Path:
-    """Writes ``<date>.json`` into the directory and returns its path."""
-    content = as_json(results)
+def write(results: Sequence[Result], devices: Sequence[Device], directory: Path) -> Path:
+    """Writes ``<time>-<devices>.json`` into the directory and returns its path."""
+    content = as_json(results, devices)
     directory.mkdir(parents=True, exist_ok=True)
     stamp = content["date"][:19].replace(":", "")
-    path = directory / f"{stamp}.json"
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path = directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
+    path.write_text(_lines(content) + "\n", encoding="utf-8")
     return path
+
+
+def _lines(content: dict[str, Any]) -> str:
+    """As JSON with one line for each figure and each row of data."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return re.sub(r"^ {8}\{\n(.*?)\n {8}\}", _joined, text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _joined(match: re.Match[str]) -> str:
+    return "        {" + re.sub(r"\s*\n\s*", " ", match[1]).strip() + "}"

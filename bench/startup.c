@@ -2,9 +2,10 @@
  *
  *     startup spawn PAIRS PROGRAM LIBRARY   JSON: ns of a PROGRAM's life, "without" and "with" the
  *                                           LIBRARY preloaded, one number a pair
- *     startup open LIBRARY                  JSON: ns of the dlopen
- *     startup hip LIBRARY                   JSON: ns of each step to the end of the first launch,
- *     startup runtime LIBRARY               with HIP called by hand, or through a runtime
+ *     startup open LIBRARY BEGIN            JSON: ns of the dlopen
+ *     startup hip LIBRARY BEGIN             JSON: ns of each step to the end of the first launch,
+ *     startup runtime LIBRARY BEGIN         with HIP called by hand, or through a runtime; ns since
+ *                                           BEGIN (CLOCK_MONOTONIC), KiB of resident memory
  *
  * The first launch takes the steps of LLVM 19's order: module, function, stream, launch, wait. */
 #include "forum.h"
@@ -68,12 +69,27 @@ static void done(enum step step) {
     ends[step] = now_ns();
 }
 
-static void print_steps(uint64_t begin, int steps) {
+/* Resident memory of this process, in KiB. */
+static long resident(void) {
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[128];
+    long size = 0;
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmRSS: %ld", &size) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return size;
+}
+
+static void print_steps(uint64_t begin, int steps, const char *process_began) {
+    printf("{\"since_start\": %llu, \"resident_kib\": %ld, \"steps\": ",
+           (unsigned long long)(ends[steps - 1] - strtoull(process_began, NULL, 10)), resident());
     for (int i = 0; i < steps; i++) {
         printf("%s\"%s\": %llu", i ? ", " : "{", step_names[i],
                (unsigned long long)(ends[i] - (i ? ends[i - 1] : begin)));
     }
-    printf("}\n");
+    printf("}}\n");
 }
 
 static void launch_by_hand(const char *path) {
@@ -119,19 +135,19 @@ int main(int argc, char **argv) {
         spawn(atol(argv[2]), argv[3], argv[4]);
         return 0;
     }
-    if (argc != 3)
+    if (argc != 4)
         fail("usage", "see the head of startup.c");
     const uint64_t begin = now_ns();
     if (strcmp(argv[1], "open") == 0) {
         (void)open_library(argv[2]);
         done(OPEN);
-        print_steps(begin, 1);
+        print_steps(begin, 1, argv[3]);
         return 0;
     }
     if (strcmp(argv[1], "hip") == 0)
         launch_by_hand(argv[2]);
     else
         launch_through(argv[2]);
-    print_steps(begin, STEPS);
+    print_steps(begin, STEPS, argv[3]);
     return 0;
 }

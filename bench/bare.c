@@ -1,0 +1,6 @@
+/* Starts the library whose exported functions do not test whether it was started (build.py). */
+#include "runtime.h"
+
+__attribute__((constructor)) static void start(void) {
+    runtime_start();
+}

@@ -1,0 +1,201 @@
+/* The programs of bench/programs by hand on HIP, with all that can be hoisted out of their loops.
+ *
+ *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
+ *
+ * The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images are those of
+ * the program's modules, in their order. Copies are of pageable memory, as the lowered programs'
+ * are, unless they register it. */
+#include "rounds.h"
+
+enum { MAX_KERNELS = 50, ELEMENTS = 1000, BLOCK = 256, SMALL = 64 };
+
+typedef void *handle;
+
+static struct {
+    int (*ModuleLoadData)(handle *module, const void *image);
+    int (*ModuleGetFunction)(handle *function, handle module, const char *name);
+    int (*ModuleLaunchKernel)(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
+                              handle stream, void **params, void **extra);
+    int (*StreamCreate)(handle *stream);
+    int (*StreamSynchronize)(handle stream);
+    int (*Malloc)(void **pointer, size_t size);
+    int (*MemcpyAsync)(void *to, const void *from, size_t size, int kind, handle stream);
+    int (*MemsetD32Async)(void *to, int value, size_t count, handle stream);
+    int (*HostRegister)(void *pointer, size_t size, unsigned flags);
+} hip;
+
+enum { MEMCPY_DEFAULT = 4 };
+
+static handle kernels[MAX_KERNELS], streams[2];
+static void *device[3];
+static float host[3][ELEMENTS];
+static long iterations;
+
+static void check(int error, const char *what) {
+    if (error != 0)
+        fail("HIP failed", what);
+}
+
+#define CALL(name, ...) check(hip.name(__VA_ARGS__), "hip" #name)
+
+/* A memref's descriptor of one dimension, as a kernel takes it. */
+struct memref {
+    void *allocated, *aligned;
+    int64_t offset, size, stride;
+};
+
+static struct memref memref(void *data, int64_t size) {
+    return (struct memref){data, data, 0, size, 1};
+}
+
+#define MEMREF_PARAMS(m) &(m).allocated, &(m).aligned, &(m).offset, &(m).size, &(m).stride
+
+static void launch(handle kernel, unsigned grid, unsigned block, handle stream, void **params) {
+    CALL(ModuleLaunchKernel, kernel, grid, 1, 1, block, 1, 1, 0, stream, params, NULL);
+}
+
+static void forum(void) {
+    void *params[1];
+    for (long i = 0; i < iterations; i++) {
+        launch(kernels[0], 1, 1, streams[0], params);
+        CALL(StreamSynchronize, streams[0]);
+    }
+}
+
+static void many(void) {
+    void *params[1];
+    for (long i = 0; i < iterations; i++)
+        for (int kernel = 0; kernel < MAX_KERNELS; kernel++) {
+            launch(kernels[kernel], 1, 1, streams[0], params);
+            CALL(StreamSynchronize, streams[0]);
+        }
+}
+
+static void churn(void) {
+    struct memref data = memref(device[0], ELEMENTS);
+    int64_t count = ELEMENTS;
+    void *params[] = {MEMREF_PARAMS(data), &count};
+    for (long i = 0; i < iterations; i++) {
+        CALL(MemcpyAsync, device[0], host[0], sizeof host[0], MEMCPY_DEFAULT, streams[0]);
+        launch(kernels[0], 4, BLOCK, streams[0], params);
+        CALL(MemcpyAsync, host[0], device[0], sizeof host[0], MEMCPY_DEFAULT, streams[0]);
+        CALL(StreamSynchronize, streams[0]);
+    }
+}
+
+static void vecadd(void) {
+    struct memref a = memref(device[0], ELEMENTS), b = memref(device[1], ELEMENTS),
+                  c = memref(device[2], ELEMENTS);
+    int64_t count = ELEMENTS;
+    void *params[] = {MEMREF_PARAMS(a), MEMREF_PARAMS(b), MEMREF_PARAMS(c), &count};
+    for (long i = 0; i < iterations; i++) {
+        CALL(MemcpyAsync, device[0], host[0], sizeof host[0], MEMCPY_DEFAULT, streams[0]);
+        CALL(MemcpyAsync, device[1], host[1], sizeof host[1], MEMCPY_DEFAULT, streams[0]);
+        CALL(MemsetD32Async, device[2], 0, ELEMENTS, streams[0]);
+        launch(kernels[0], 4, BLOCK, streams[0], params);
+        CALL(MemcpyAsync, host[2], device[2], sizeof host[2], MEMCPY_DEFAULT, streams[0]);
+        CALL(StreamSynchronize, streams[0]);
+    }
+}
+
+/* Two chains; on one stream they run one after the other. */
+static void chains(handle left, handle right) {
+    struct memref a = memref(device[0], SMALL), b = memref(device[1], SMALL);
+    float two = 2, three = 3;
+    void *params_a[] = {MEMREF_PARAMS(a), &two}, *params_b[] = {MEMREF_PARAMS(b), &three};
+    for (long i = 0; i < iterations; i++) {
+        launch(kernels[0], 1, SMALL, left, params_a);
+        launch(kernels[0], 1, SMALL, right, params_b);
+        CALL(StreamSynchronize, left);
+        if (right != left)
+            CALL(StreamSynchronize, right);
+    }
+}
+
+static void overlap(void) {
+    chains(streams[0], streams[1]);
+}
+
+static void serial(void) {
+    chains(streams[0], streams[0]);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+    const char *kernel; /* "": those of many */
+} programs[] = {
+    {"forum", forum, "test_func"},   {"many", many, ""},          {"churn", churn, "increment"},
+    {"vecadd", vecadd, "vecadd"},    {"overlap", overlap, "add"}, {"spin", overlap, "spin"},
+    {"spin-serial", serial, "spin"},
+};
+
+static void *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot read", path);
+    fseek(file, 0, SEEK_END);
+    const size_t size = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = calloc(size + 1, 1); /* text ends with a 0 */
+    if (!bytes || fread(bytes, 1, size, file) != size)
+        fail("cannot read", path);
+    fclose(file);
+    return bytes;
+}
+
+static void load(const char *kernel, char **images) {
+    handle modules[MAX_KERNELS];
+    int count = 0;
+    for (; images[count] && strcmp(images[count], "--") != 0; count++)
+        CALL(ModuleLoadData, &modules[count], read_file(images[count]));
+    if (*kernel) {
+        CALL(ModuleGetFunction, &kernels[0], modules[0], kernel);
+        return;
+    }
+    for (int i = 0; i < MAX_KERNELS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kernel%02d", i);
+        CALL(ModuleGetFunction, &kernels[i], modules[i / (MAX_KERNELS / count)], name);
+    }
+}
+
+static void open_hip(const char *path) {
+    void *library = open_library(path);
+#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
+    RESOLVE(ModuleLoadData);
+    RESOLVE(ModuleGetFunction);
+    RESOLVE(ModuleLaunchKernel);
+    RESOLVE(StreamCreate);
+    RESOLVE(StreamSynchronize);
+    RESOLVE(Malloc);
+    RESOLVE(MemcpyAsync);
+    RESOLVE(MemsetD32Async);
+    RESOLVE(HostRegister);
+#undef RESOLVE
+}
+
+int main(int argc, char **argv) {
+    int images_end = 4;
+    while (images_end < argc && strcmp(argv[images_end], "--") != 0)
+        images_end++;
+    if (images_end >= argc)
+        fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS");
+    open_hip(argv[1]);
+    iterations = atol(argv[3]);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        if (strcmp(programs[i].name, argv[2]) != 0)
+            continue;
+        load(programs[i].kernel, argv + 4);
+        for (int j = 0; j < 2; j++)
+            CALL(StreamCreate, &streams[j]);
+        for (int j = 0; j < 3; j++)
+            CALL(Malloc, &device[j], sizeof host[j]);
+        if (programs[i].run == vecadd)
+            for (int j = 0; j < 3; j++)
+                CALL(HostRegister, host[j], sizeof host[j], 0);
+        return serve(argc - images_end, argv + images_end, programs[i].run);
+    }
+    fail("no such program", argv[2]);
+}

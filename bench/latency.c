@@ -1,0 +1,233 @@
+/* How long a kernel waits to begin after a synchronise, and a synchronise to return after a kernel.
+ *
+ *     latency HIP RUNTIME PTX CALLS ITERATIONS
+ *
+ * CALLS is 7 or 5 through the runtime, 2 on HIP itself. JSON: "start" (ns from the return of one
+ * synchronise to the begin of the next kernel, by the device's clock) and "end" (from a kernel's
+ * end to the return of the synchronise), a number an iteration; "step", the device clock's smallest
+ * step; "error", half the fastest round trip by which the two clocks were compared, before and
+ * after, "drift", what they moved against each other meanwhile. NVIDIA only. */
+#include "native.h"
+
+#include <string.h>
+
+enum { QUESTIONS = 2000, SPIN_NS = 3000, WARM_UP = 50, MAILBOX = 4096, PTX_INPUT = 1 };
+
+typedef void *handle;
+
+static struct {
+    int (*ModuleLoadData)(handle *module, const void *image);
+    int (*ModuleGetFunction)(handle *function, handle module, const char *name);
+    int (*ModuleLaunchKernel)(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
+                              handle stream, void **params, void **extra);
+    int (*StreamCreate)(handle *stream);
+    int (*StreamSynchronize)(handle stream);
+    int (*Malloc)(void **pointer, size_t size);
+    int (*Memcpy)(void *to, const void *from, size_t size, int kind);
+    int (*HostRegister)(void *pointer, size_t size, unsigned flags);
+    int (*HostGetDevicePointer)(void **device, void *host, unsigned flags);
+} hip;
+
+static struct {
+    handle (*ModuleLoad)(const void *image, size_t size);
+    void (*ModuleUnload)(handle module);
+    handle (*ModuleGetFunction)(handle module, const char *name);
+    handle (*StreamCreate)(void);
+    void (*StreamDestroy)(handle stream);
+    void (*StreamSynchronize)(handle stream);
+    void (*LaunchKernel)(handle function, intptr_t grid_x, intptr_t grid_y, intptr_t grid_z,
+                         intptr_t block_x, intptr_t block_y, intptr_t block_z, int32_t smem,
+                         handle stream, void **params, void **extra, size_t params_count);
+} runtime;
+
+static void check(int error, const char *what) {
+    if (error != 0)
+        fail("the driver failed", what);
+}
+
+#define CALL(name, ...) check(hip.name(__VA_ARGS__), "hip" #name)
+#define RESOLVE(table, library, prefix, name)                                                      \
+    *(void **)&(table).name = symbol(library, prefix #name)
+
+static void resolve(const char *hip_path, const char *runtime_path) {
+    void *library = open_library(hip_path);
+    RESOLVE(hip, library, "hip", ModuleLoadData);
+    RESOLVE(hip, library, "hip", ModuleGetFunction);
+    RESOLVE(hip, library, "hip", ModuleLaunchKernel);
+    RESOLVE(hip, library, "hip", StreamCreate);
+    RESOLVE(hip, library, "hip", StreamSynchronize);
+    RESOLVE(hip, library, "hip", Malloc);
+    RESOLVE(hip, library, "hip", Memcpy);
+    RESOLVE(hip, library, "hip", HostRegister);
+    RESOLVE(hip, library, "hip", HostGetDevicePointer);
+    library = open_library(runtime_path);
+    RESOLVE(runtime, library, "mgpu", ModuleLoad);
+    RESOLVE(runtime, library, "mgpu", ModuleUnload);
+    RESOLVE(runtime, library, "mgpu", ModuleGetFunction);
+    RESOLVE(runtime, library, "mgpu", StreamCreate);
+    RESOLVE(runtime, library, "mgpu", StreamDestroy);
+    RESOLVE(runtime, library, "mgpu", StreamSynchronize);
+    RESOLVE(runtime, library, "mgpu", LaunchKernel);
+}
+
+static char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *bytes = calloc(1 << 16, 1); /* text ends with a 0 */
+    if (!file || !bytes || fread(bytes, 1, (1 << 16) - 1, file) == 0)
+        fail("cannot read", path);
+    fclose(file);
+    return bytes;
+}
+
+/* ---- the image: binary code, as lowered programs hold it ---- */
+
+static const void *image;
+static size_t image_size;
+
+static void compile(const char *ptx) {
+    void *cuda = open_library("libcuda.so.1");
+    int (*create)(unsigned count, int *options, void **values, handle *state);
+    int (*add)(handle state, int kind, void *data, size_t size, const char *name, unsigned count,
+               int *options, void **values);
+    int (*complete)(handle state, void **cubin, size_t *size);
+    *(void **)&create = symbol(cuda, "cuLinkCreate_v2");
+    *(void **)&add = symbol(cuda, "cuLinkAddData_v2");
+    *(void **)&complete = symbol(cuda, "cuLinkComplete");
+    handle state;
+    void *cubin;
+    check(create(0, NULL, NULL, &state), "cuLinkCreate");
+    check(add(state, PTX_INPUT, (void *)ptx, strlen(ptx) + 1, "latency.ptx", 0, NULL, NULL),
+          "cuLinkAddData");
+    check(complete(state, &cubin, &image_size), "cuLinkComplete");
+    image = cubin; /* lives as long as the state, which is kept */
+}
+
+/* ---- the two clocks ---- */
+
+struct comparison {
+    uint64_t host, device; /* the same moment by both clocks */
+    uint64_t trip;         /* of the question and the answer: the error is half of it at most */
+};
+
+static volatile uint64_t *mailbox;
+static handle echo_function, echo_stream;
+
+static void prepare_clocks(void) {
+    handle module;
+    mailbox = aligned_alloc(MAILBOX, MAILBOX);
+    if (!mailbox)
+        fail("no memory", "for the mailbox");
+    CALL(HostRegister, (void *)mailbox, MAILBOX, 2 /* mapped */);
+    CALL(ModuleLoadData, &module, image);
+    CALL(ModuleGetFunction, &echo_function, module, "echo");
+    CALL(StreamCreate, &echo_stream);
+}
+
+static struct comparison compare_clocks(void) {
+    struct comparison best = {0, 0, UINT64_MAX};
+    uint64_t rounds = QUESTIONS;
+    void *device;
+    void *params[] = {&device, &rounds};
+    memset((void *)mailbox, 0, MAILBOX);
+    CALL(HostGetDevicePointer, &device, (void *)mailbox, 0);
+    CALL(ModuleLaunchKernel, echo_function, 1, 1, 1, 1, 1, 1, 0, echo_stream, params, NULL);
+    for (uint64_t round = 1; round <= rounds; round++) {
+        const uint64_t asked = now_ns();
+        mailbox[0] = round;
+        while (mailbox[16] != round)
+            ;
+        const uint64_t answered = now_ns();
+        if (answered - asked < best.trip)
+            best = (struct comparison){(asked + answered) / 2, mailbox[8], answered - asked};
+    }
+    CALL(StreamSynchronize, echo_stream);
+    return best;
+}
+
+/* A moment of the device's clock by the host's. */
+static double host_time(uint64_t device, struct comparison first, struct comparison last) {
+    const double rate =
+        (double)(last.host - first.host) / (double)(int64_t)(last.device - first.device);
+    return (double)first.host + (double)(int64_t)(device - first.device) * rate;
+}
+
+/* ---- the loop ---- */
+
+struct stamps {
+    uint64_t begin, end, step;
+};
+
+static int calls;
+static handle kept_module, kept_function, kept_stream;
+
+static void prepare_loop(void) {
+    if (calls == 5)
+        kept_module = runtime.ModuleLoad(image, image_size);
+    if (calls != 2)
+        return;
+    CALL(ModuleLoadData, &kept_module, image);
+    CALL(ModuleGetFunction, &kept_function, kept_module, "stamp");
+    CALL(StreamCreate, &kept_stream);
+}
+
+/* One launch, as lowered programs make it; returns when the synchronise did. */
+static uint64_t launch(struct stamps *out) {
+    uint64_t spin = SPIN_NS;
+    void *params[] = {&out, &spin};
+    if (calls == 2) {
+        CALL(ModuleLaunchKernel, kept_function, 1, 1, 1, 1, 1, 1, 0, kept_stream, params, NULL);
+        CALL(StreamSynchronize, kept_stream);
+        return now_ns();
+    }
+    handle module = calls == 7 ? runtime.ModuleLoad(image, image_size) : kept_module;
+    handle function = runtime.ModuleGetFunction(module, "stamp");
+    handle stream = runtime.StreamCreate();
+    runtime.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 2);
+    runtime.StreamSynchronize(stream);
+    const uint64_t end = now_ns();
+    runtime.StreamDestroy(stream);
+    if (calls == 7)
+        runtime.ModuleUnload(module);
+    return end;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6)
+        fail("usage", "latency HIP RUNTIME PTX CALLS ITERATIONS");
+    setenv("MGPU_RT_HIP", argv[1], 1);
+    resolve(argv[1], argv[2]);
+    calls = atoi(argv[4]);
+    const long count = atol(argv[5]) + WARM_UP;
+    struct stamps *device, *stamps = calloc((size_t)count, sizeof *stamps);
+    uint64_t *ends = calloc((size_t)count, sizeof *ends);
+    if (!stamps || !ends)
+        fail("no memory", "for the times");
+    CALL(Malloc, (void **)&device, (size_t)count * sizeof *stamps); /* makes the context too */
+    compile(read_file(argv[3]));
+    prepare_clocks();
+    prepare_loop();
+
+    const struct comparison first = compare_clocks();
+    for (long i = 0; i < count; i++)
+        ends[i] = launch(&device[i]);
+    const struct comparison last = compare_clocks();
+    CALL(Memcpy, stamps, device, (size_t)count * sizeof *stamps, 4 /* default */);
+
+    uint64_t step = UINT64_MAX;
+    for (long i = 0; i < count; i++)
+        step = stamps[i].step < step ? stamps[i].step : step;
+    printf("{\"step\": %llu, \"error\": [%llu, %llu], \"drift\": %lld, \"start\": [",
+           (unsigned long long)step, (unsigned long long)first.trip / 2,
+           (unsigned long long)last.trip / 2,
+           (long long)((last.device - first.device) - (last.host - first.host)));
+    for (long i = WARM_UP; i < count; i++)
+        printf("%s%.0f", i > WARM_UP ? ", " : "",
+               host_time(stamps[i].begin, first, last) - (double)ends[i - 1]);
+    printf("], \"end\": [");
+    for (long i = WARM_UP; i < count; i++)
+        printf("%s%.0f", i > WARM_UP ? ", " : "",
+               (double)ends[i] - host_time(stamps[i].end, first, last));
+    printf("]}\n");
+    return 0;
+}

@@ -1,0 +1,221 @@
+"""The lowered programs, side by side: time of an iteration, and how the sides compare.
+
+Each side has a process of its own that stays alive; a round runs in each of them in turn, so what
+disturbs the machine meets all sides alike.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import native
+from bench.device import Device
+from bench.figures import Figure, Result, Step, median, ratios
+from bench.sides import HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, WORDS, Side, all_sides
+
+METHOD = (
+    "Microseconds an iteration, the device's work included: medians over rounds of about 20 ms, "
+    "one in each side's process in turn; ratios are of the rounds of one turn. The first round of "
+    "each process does not count."
+)
+ROUND_NS = 20e6
+RELEASES = (19, 22)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of bench/programs; those without a loop of their own are called again and again."""
+
+    name: str
+    launches: int  # an iteration
+    most: int = 10_000  # calls a round
+
+
+PROGRAMS = (
+    Program("forum", 1),
+    Program("many", 50),
+    Program("churn", 1),
+    Program("vecadd", 1),
+    Program("events", 3, most=20),  # its streams and blocks are never given back
+    Program("overlap", 2),
+    Program("spin", 2),
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio of two sides that a GPU should show."""
+
+    program: str
+    side: str
+    base: str
+    at_most: float | None = None
+    at_least: float | None = None
+    releases: Sequence[int] = RELEASES
+
+
+#: Of issue "Speed on one H100". LLVM's own library stands for stock where it is given.
+TARGETS = (
+    Target("forum", OURS, HOISTED, at_most=1.03),
+    Target("many", OURS, HOISTED, at_most=1.03),
+    Target("churn", OURS, HOISTED, at_most=0.85),
+    Target("churn", STOCK, OURS, at_least=5.5, releases=(19,)),
+    Target("churn", LLVM, OURS, at_least=5.5, releases=(19,)),
+    Target("forum", STOCK, OURS, at_least=4.0, releases=(19,)),
+    Target("forum", STOCK, OURS, at_least=1.8, releases=(22,)),
+    Target("forum", LAZY, HOISTED, at_most=0.45),
+    Target("spin", OURS, STOCK, at_most=1.03),
+)
+#: Shown on every device, with a target or without.
+SHOWN = ((OURS, HOISTED), (STOCK, OURS), (LLVM, OURS), (LAZY, HOISTED))
+#: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
+EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
+
+
+class Runner:
+    """A side's process."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._command = command
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def round(self, calls: int) -> int:
+        """Nanoseconds of so many calls of the program."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(f"{calls}\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            _, said = self._process.communicate(timeout=60)
+            raise native.Failed(f"{' '.join(self._command)} ended: {said.strip()[-2000:]}")
+        return int(answer)
+
+    def close(self) -> None:
+        """Ends the process; what it says at its end is of no interest."""
+        if self._process.poll() is None:
+            try:
+                self._process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.communicate()
+
+
+def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
+    """Measures all programs; ``repetitions`` rounds of each side in turn."""
+    native.need(native.RUNTIME)
+    sides = all_sides(device, llvm_runtime)
+    figures: list[Figure] = []
+    data: list[dict[str, Any]] = []
+    for program in PROGRAMS:
+        if program.name == "spin" and device.name == "stub":
+            continue  # nothing runs on it
+        for llvm in RELEASES:
+            samples = _measure(program, llvm, device, sides, repetitions, step)
+            figures += _figures(program, llvm, device, samples)
+            data += [_datum(program, llvm, side, taken) for side, taken in samples.items()]
+    return Result("programs", device.words, METHOD, figures, on=device.name, data=data)
+
+
+def _datum(program: Program, llvm: int, side: str, samples: list[float]) -> dict[str, Any]:
+    figure = median("", samples, "")
+    return {
+        "program": program.name,
+        "launches": program.launches,
+        "llvm": llvm,
+        "side": side,
+        "us": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+    }
+
+
+def _measure(
+    program: Program,
+    llvm: int,
+    device: Device,
+    sides: Sequence[Side],
+    repetitions: int,
+    step: Step,
+) -> dict[str, list[float]]:
+    """Microseconds an iteration by side, round by round."""
+    runners: dict[str, Runner] = {}
+    samples: dict[str, list[float]] = {}
+    try:
+        for side in sides:
+            command = side.command(program.name, llvm, device)
+            if command is not None:
+                runners[side.name] = Runner(command, side.environment)
+        if program.name == "spin":
+            command = _hoisted(sides).command(SERIAL, llvm, device)
+            assert command is not None
+            runners[SERIAL] = Runner(command, _hoisted(sides).environment)
+        calls = {name: _calls(runner, program.most) for name, runner in runners.items()}
+        iterations = device.iterations.get(program.name, 1)
+        names = list(runners)
+        for turn in range(repetitions):
+            step(f"{program.name}, LLVM {llvm}, {turn + 1} of {repetitions}")
+            for number in range(len(names)):
+                name = names[(number + turn) % len(names)]
+                taken = runners[name].round(calls[name]) / calls[name] / iterations / 1e3
+                samples.setdefault(name, []).append(taken)
+    finally:
+        for runner in runners.values():
+            runner.close()
+    return {name: samples[name] for name in names}
+
+
+def _hoisted(sides: Sequence[Side]) -> Side:
+    return next(side for side in sides if side.name == HOISTED)
+
+
+def _calls(runner: Runner, most: int) -> int:
+    """How many make a round."""
+    runner.round(1)
+    return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))
+
+
+def _figures(
+    program: Program, llvm: int, device: Device, samples: Mapping[str, list[float]]
+) -> list[Figure]:
+    title = f"{program.name}, LLVM {llvm}"
+    figures = [median(f"{title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()]
+    targets = TARGETS if device.real else EMULATED_TARGETS if device.name == "softgpu" else ()
+    chosen = [t for t in targets if t.program == program.name and llvm in t.releases]
+    pairs = {(t.side, t.base): t for t in chosen}
+    for side, base in {**dict.fromkeys(SHOWN), **dict.fromkeys(pairs)}:
+        if side in samples and base in samples:
+            target = pairs.get((side, base))
+            figures.append(
+                median(
+                    f"{title}, {WORDS[side]} / {WORDS[base]}",
+                    ratios(samples[side], samples[base]),
+                    "",
+                    at_most=target.at_most if target else None,
+                    at_least=target.at_least if target else None,
+                )
+            )
+    if SERIAL in samples:
+        figures += [
+            median(
+                f"{title}, one stream / two streams, {WORDS[side]}",
+                ratios(samples[SERIAL], samples[side]),
+                "",
+            )
+            for side in (STOCK, LLVM, OURS)
+            if side in samples
+        ]
+    return figures

@@ -1,0 +1,66 @@
+/* Runs a program in rounds, as the other end of a pipe asks for them, so that several programs can
+ * be measured in turn without being started anew.
+ *
+ *     PROGRAM                  reads a number of calls a line, makes them, writes their ns
+ *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
+ *
+ * What is still under way on the device at the end of a round counts: BENCH_WAIT names a library
+ * and a function in it that waits for everything, separated by a comma. */
+#ifndef BENCH_ROUNDS_H
+#define BENCH_ROUNDS_H
+
+#include "native.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static inline void wait_for_device(void) {
+    static int (*wait_for_all)(void);
+    if (!wait_for_all) {
+        char *library = strdup(getenv("BENCH_WAIT"));
+        char *function = strchr(library, ',');
+        *function++ = '\0';
+        *(void **)&wait_for_all = symbol(open_library(library), function);
+        free(library);
+    }
+    wait_for_all();
+}
+
+static inline void answer_rounds(FILE *answers, void (*program)(void)) {
+    long calls;
+    while (scanf("%ld", &calls) == 1) {
+        const uint64_t begin = now_ns();
+        for (long i = 0; i < calls; i++)
+            program();
+        wait_for_device();
+        fprintf(answers, "%llu\n", (unsigned long long)(now_ns() - begin));
+        fflush(answers);
+    }
+}
+
+static inline void print_growth(FILE *answers, void (*program)(void), int count, char **numbers) {
+    const uint64_t begin = strtoull(numbers[0], NULL, 10);
+    long made = 0;
+    for (int i = 1; i < count; i++) {
+        for (; made < atol(numbers[i]); made++)
+            program();
+        wait_for_device();
+        fprintf(answers, "%s%llu", i > 1 ? ", " : "[", (unsigned long long)(now_ns() - begin));
+    }
+    fprintf(answers, "]\n");
+    fflush(answers);
+}
+
+static inline int serve(int argc, char **argv, void (*program)(void)) {
+    /* What the program and the driver print must not mix with the answers. */
+    FILE *answers = fdopen(dup(STDOUT_FILENO), "w");
+    if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))
+        fail("cannot serve", "BENCH_WAIT or the standard output is missing");
+    if (argc > 1)
+        print_growth(answers, program, argc - 1, argv + 1);
+    else
+        answer_rounds(answers, program);
+    return 0;
+}
+
+#endif

@@ -1,6 +1,7 @@
 #include "hip.h"
 #include "mapped.h"
 #include "runtime.h"
+#include "symbols.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -80,10 +81,11 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     return functions->GetErrorName ? NULL : "hipGetErrorName";
 }
 
-/* What was tried so far, for the message. */
+/* How HIP is opened, and what was tried so far, for the message. */
 struct attempts {
     char text[2048];
     size_t used;
+    bool own; /* HIP's names are bound within HIP */
 };
 
 static void note(struct attempts *attempts, const char *name, const char *reason) {
@@ -104,15 +106,16 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
         note(attempts, name, reason);
         return false;
     }
+    if (attempts->own)
+        symbols_open_compiler(handle);
     struct link_map *map = NULL;
     const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
     snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
     return true;
 }
 
-/* Local: HIP's LLVM must not serve the symbols of another one in this process. */
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
-    void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    void *handle = dlopen(name, symbols_flags(attempts->own));
     if (handle)
         return accept(library, handle, name, attempts);
     /* "file: cannot open ...: No such file": the name alone says that. */
@@ -153,7 +156,7 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
 }
 
 bool hip_open(struct hip_library *library, const char *wanted) {
-    struct attempts attempts = {.used = 0};
+    struct attempts attempts = {.used = 0, .own = symbols_own()};
     const bool found =
         wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
     if (!found) {

@@ -55,6 +55,12 @@ void options_read(struct options *out) {
     out->cache_on = strcmp(out->cache, "off") != 0;
     if (out->cache_on && strcmp(out->cache, "on") != 0)
         complain("MGPU_RT_CACHE", out->cache, "is neither on nor off: on is used");
+    if (strcmp(out->hip_symbols, "auto") != 0 && strcmp(out->hip_symbols, "own") != 0 &&
+        strcmp(out->hip_symbols, "shared") != 0) {
+        complain("MGPU_RT_HIP_SYMBOLS", out->hip_symbols,
+                 "is none of auto, own and shared: auto is used");
+        out->hip_symbols = "auto";
+    }
     out->verbose_on = strcmp(out->verbose, "0") != 0;
     out->module_limit_count = number("MGPU_RT_MODULE_LIMIT", out->module_limit, 256, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);

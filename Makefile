@@ -1,6 +1,7 @@
 # make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
+# make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 #
@@ -20,7 +21,7 @@ TEST_PACKAGES := g++ valgrind clang-format-22
 SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/*)
 LIBRARY := build/lib/libmlir_rocm_runtime.so
 
-.PHONY: all demo test bench lint format packages-build packages-tools packages-test clean
+.PHONY: all demo test check-jit bench lint format packages-build packages-tools packages-test clean
 .DEFAULT_GOAL := all
 
 include csrc/softgpu/build.mk
@@ -70,6 +71,10 @@ demo: all packages-tools $(STOCK_LIBRARIES)
 
 test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES) lint
 	$(BIN)/python -m pytest -q
+
+check-jit: all packages-tools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test,jit]'
+	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
 
 bench: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench

@@ -273,6 +273,7 @@ def test_no_hip(mgpu: Mgpu) -> None:
     MGPU_RT_MODULE_LIMIT="many",
     MGPU_RT_STREAM_LIMIT="-1",
     MGPU_RT_DEVICE="first",
+    MGPU_RT_HIP_SYMBOLS="some",
 )
 def test_options_that_make_no_sense(mgpu: Mgpu) -> None:
     """Each is named, with what is done instead."""
@@ -283,6 +284,7 @@ def test_options_that_make_no_sense(mgpu: Mgpu) -> None:
         "MODULE_LIMIT='many'",
         "STREAM_LIMIT='-1'",
         "DEVICE='first'",
+        "HIP_SYMBOLS='some'",
     ):
         assert f"MGPU_RT_{option}" in said
     _still_works(mgpu)

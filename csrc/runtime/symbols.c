@@ -1,4 +1,5 @@
 #include "symbols.h"
+#include "mapped.h"
 #include "runtime.h"
 
 #include <dlfcn.h>
@@ -9,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct advice sanitized = {
-    .text = "this program has an LLVM of its own, and the sanitizer in it forbids to keep HIP's "
-            "apart (RTLD_DEEPBIND): HIP may crash. Run it without the sanitizer"};
+static struct advice allocator_forbids = {
+    .text = "this program has an LLVM of its own, whose names HIP's compiler may take, and an "
+            "allocator of its own (%s), with which HIP cannot be kept apart: HIP may crash. Run it "
+            "without that allocator"};
 
 /* What every LLVM exports, what MLIR adds, and the C interface of Python's bindings. */
 static bool llvm_in_sight(void) {
@@ -23,19 +25,27 @@ static bool llvm_in_sight(void) {
     return false;
 }
 
-/* A sanitizer ends the program at a dlopen with RTLD_DEEPBIND. */
-static bool has_sanitizer(void) {
-    return dlsym(RTLD_DEFAULT, "__sanitizer_print_stack_trace") != NULL;
+/* The file of the allocator in force; NULL if that is libc's. A sanitizer brings one too, and ends
+ * the program at a dlopen with RTLD_DEEPBIND. */
+static const char *foreign_allocator(void) {
+    Dl_info info;
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *allocate = dlsym(RTLD_DEFAULT, "malloc");
+    if (!libc || allocate == dlsym(libc, "malloc"))
+        return NULL;
+    return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
 bool symbols_own(void) {
-    const bool wanted = strcmp(options.hip_symbols, "own") == 0 ||
-                        (strcmp(options.hip_symbols, "shared") != 0 && llvm_in_sight());
-    if (wanted && has_sanitizer()) {
-        report_once(&sanitized);
-        return false;
-    }
-    return wanted;
+    if (strcmp(options.hip_symbols, "auto") != 0)
+        return strcmp(options.hip_symbols, "own") == 0;
+    char compiler[PATH_MAX];
+    if (mapped_library("libamd_comgr", compiler, sizeof compiler) || !llvm_in_sight())
+        return false; /* bound already, for good or ill; or alone */
+    const char *foreign = foreign_allocator();
+    if (foreign)
+        report_once(&allocator_forbids, foreign);
+    return !foreign;
 }
 
 int symbols_flags(bool own) {

@@ -11,8 +11,9 @@
  * buffered output (printf of kernels) is lost at exit and whose locks break in a child of fork;
  * threads of the program without its locale tables; a second HIP beside one that the program uses.
  *
- * What RTLD_DEEPBIND costs: HIP and its compiler use libc's allocator although another one may be
- * preloaded. So it is used only where an LLVM is in sight. */
+ * What RTLD_DEEPBIND costs: a library bound so uses libc's allocator although the program may have
+ * another one, and then frees what the other one has handed out: strdup's results, for instance. So
+ * it is used only where an LLVM is in sight and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 

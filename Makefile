@@ -27,6 +27,7 @@ LIBRARY := build/lib/libmlir_rocm_runtime.so
 include csrc/softgpu/build.mk
 include csrc/cuhip/build.mk
 include tests/hipstub/build.mk
+include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 
@@ -69,7 +70,7 @@ $(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/__init__.py mgpu_rt/abi.py mgpu_rt/b
 demo: all packages-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES) lint
+test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) lint
 	$(BIN)/python -m pytest -q
 
 check-jit: all packages-tools

@@ -18,7 +18,8 @@ hipError_t copy_async(void *to, const void *from, size_t bytes, int kind, hipStr
 
 /* The driver's own synchronous copy returns early between two places of the device. */
 hipError_t copy(void *to, const void *from, size_t bytes, int kind) {
-    return then_wait(copy_async(to, from, bytes, kind, NULL), NULL);
+    const hipError_t error = copy_async(to, from, bytes, kind, NULL);
+    return bytes ? then_wait(error, NULL) : error;
 }
 
 hipError_t copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes,

@@ -1,0 +1,134 @@
+"""build/cuhip's library over the stub of NVIDIA's driver, in this process."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cffi import FFI
+
+from tests.child import BUILD, ROOT
+
+LIBRARY = BUILD / "cuhip" / "libamdhip64.so.5"
+STUB = BUILD / "custub" / "libcuda.so.1"
+TABLE = ROOT / "csrc" / "cuhip" / "api.def"
+
+_TYPES = """
+typedef void *hipModule_t, *hipFunction_t, *hipStream_t, *hipEvent_t, *hipMemPool_t;
+typedef int hipDevice_t, hipError_t;
+typedef struct { uint32_t x, y, z; } dim3;
+typedef struct {
+    int memory_type, device;
+    void *device_pointer, *host_pointer;
+    int is_managed;
+    unsigned allocation_flags;
+} hipPointerAttribute_t;
+typedef struct { char bytes[792]; } hipDeviceProp_t;
+int hipGetLastError(void);
+int hipPeekAtLastError(void);
+const char *hipGetErrorName(int error);
+const char *hipGetErrorString(int error);
+"""
+_STUB_TYPES = """
+char *custub_take(void);
+void custub_fail(const char *symbol, int error);
+void custub_pointer(int type);
+int cuCtxSetCurrent(uint64_t context, ...);
+void free(void *);
+"""
+
+
+def functions() -> dict[str, str]:
+    """The functions of api.def: their parameters by name."""
+    rows = re.findall(
+        r"^HIP_FN\(\w+, (\w+), (\((?:[^()]|\([^()]*\))*\)),", TABLE.read_text(), re.MULTILINE
+    )
+    return dict(rows)
+
+
+def _beyond() -> str:
+    header = (ROOT / "csrc" / "cuhip" / "beyond.h").read_text()
+    plain = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    return re.sub(r"^#.*", "", plain, flags=re.MULTILINE).replace("EXPORT", "")
+
+
+@dataclass
+class Out:
+    """Memory that a function may write to; the n-th of a call."""
+
+    number: int = 1
+
+
+@dataclass
+class Driver:
+    """The two libraries."""
+
+    ffi: FFI = field(default_factory=FFI)
+    kept: list[object] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        os.environ["MGPU_RT_CUDA"] = str(STUB)  # read at the library's first call
+        rows = "".join(f"int {name}{params};\n" for name, params in functions().items())
+        self.ffi.cdef(_TYPES + rows + _beyond())
+        self.hip = self.ffi.dlopen(str(LIBRARY))
+        self.stub_ffi = FFI()
+        self.stub_ffi.cdef(_STUB_TYPES)
+        self.stub = self.stub_ffi.dlopen(str(STUB))
+        self.libc = self.stub_ffi.dlopen(None)
+
+    def take(self) -> list[str]:
+        """The stub's record since the last time."""
+        text = self.stub.custub_take()
+        lines = self.stub_ffi.string(text).decode().splitlines()
+        self.libc.free(text)
+        return lines
+
+    def fail(self, symbol: str, error: int) -> None:
+        """Lets a function of the driver answer an error, until it is to answer 0 again."""
+        self.stub.custub_fail(symbol.encode(), error)
+
+    def memory(self, content: bytes = b"", size: int = 1024):
+        """Memory of the host, aligned to 64, that lives as long as this object."""
+        self.kept.append(self.ffi.new("char[]", size + 64))
+        begin = int(self.ffi.cast("uintptr_t", self.kept[-1]))
+        pointer = self.ffi.cast("char *", (begin + 63) & ~63)
+        self.ffi.memmove(pointer, content, len(content))
+        return pointer
+
+    def address(self, pointer) -> int:
+        return int(self.ffi.cast("uintptr_t", pointer))
+
+    def call(self, name: str, *arguments) -> int:
+        """Calls a function with numbers for handles and addresses, and memory for each Out."""
+        function = getattr(self.hip, name)
+        kinds = self.ffi.typeof(function).args
+        converted = [
+            self.ffi.cast("void *", value) if kind.kind == "pointer" else value
+            for value, kind in zip(arguments, kinds, strict=True)
+        ]
+        return function(*converted)
+
+
+def same(line: str, symbol: str, *arguments: int) -> bool:
+    """True if a line of the record is that call. Where a number fits into 32 bits, only these are
+    compared: the rest of a register is nobody's."""
+    name, *words = line.split()
+    found = [int(word, 16) for word in words]
+    return (
+        name == symbol
+        and len(found) == len(arguments)
+        and all(
+            one == other if other >> 32 else one & 0xFFFFFFFF == other
+            for one, other in zip(found, arguments, strict=True)
+        )
+    )
+
+
+def exported(library: Path) -> dict[str, str]:
+    """The functions that a library exports: their symbol versions."""
+    import subprocess
+
+    listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    return dict(re.findall(r" T (\w+)@@(\w+(?:\.\w+)?)", listed.stdout))

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from bench import native
 
-# Only what happens between entry and return of bench/calls.c's `measured`. The paths and names in
-# the file are whole, so that each line can be understood by itself.
+# The paths and names in the file are whole, so that each line can be understood by itself.
 _CALLGRIND = [
-    *("--tool=callgrind", "--zero-before=measured", "--dump-after=measured"),
-    *("--collect-systime=yes", "--compress-strings=no", "--compress-pos=no"),
+    *("--tool=callgrind", "--collect-systime=yes"),
+    *("--compress-strings=no", "--compress-pos=no"),
 ]
+# Only what happens between entry and return of bench/calls.c's `measured`.
+_MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
 
@@ -86,7 +87,27 @@ def count(
     env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "callgrind.out")
-        command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}", native.program("calls")]
+        options = [*_CALLGRIND, *_MEASURED, f"--callgrind-out-file={out}"]
+        command = ["valgrind", *options, native.program("calls")]
         arguments = ["count", native.STUB, iterations, calls, f"runtime,{runtime}"]
         native.run([*command, *arguments, *(["copy"] if copy else [])], env)
         return parse(Path(f"{out}.1").read_text(), iterations)
+
+
+def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
+    """Profiles a lowered program (bench/lowered.c) whose loop makes so many iterations.
+
+    What its third call takes: the difference of runs of three calls and of two.
+    """
+
+    def whole(calls: int) -> Profile:
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch, "callgrind.out")
+            command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}"]
+            native.run([*command, executable, 0, calls], env)
+            return parse(out.read_text(), iterations)
+
+    longer, shorter = whole(3), whole(2)
+    longer.instructions.subtract(shorter.instructions)
+    longer.system_calls -= shorter.system_calls
+    return longer

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from bench import instructions, native
+from bench import build, device, instructions, native
 
 RUNTIME = native.RUNTIME.name
 
@@ -64,6 +64,20 @@ def test_instructions_of_a_jit(calls: int, bound: int) -> None:
 @pytest.mark.parametrize("calls", [7, 5])
 def test_the_rest_is_compared_once(calls: int) -> None:
     assert 10 < profile(calls, copy=True).per_iteration("libc.so") <= COMPARISONS[calls]
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 340), (22, 246)])
+def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
+    """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel."""
+    iterations, launches = 4, 50
+    on = device.find("stub")
+    program = build.executable("many", llvm, on.chip, iterations)
+    wait = f"{native.STUB},hipDeviceSynchronize"
+    env = {**on.environment, "BENCH_WAIT": wait, "MGPU_RT_PYTHON": "off"}
+    many = instructions.count_program(program, iterations, env)
+    assert 50 < many.per_iteration(RUNTIME) / launches <= bound
+    assert not names(many) & set(FORBIDDEN)
 
 
 def names(profile: instructions.Profile) -> set[str]:

@@ -61,7 +61,7 @@ GUARDS = [
         "slot->module == module && slot->name == name",
         "slot->name == name",
         f"{TRAPS}:test_02_same_kernel_name_in_two_modules",
-        also=("((uintptr_t)module >> 4) + (uintptr_t)name", "(uintptr_t)name"),
+        also=("(uintptr_t)module * 31 + (uintptr_t)name", "(uintptr_t)name"),
     ),
     Guard(
         "function.c",

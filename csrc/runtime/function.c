@@ -20,9 +20,18 @@ static struct advice unloaded_module = {
 static struct advice foreign_module = {
     .text = "kernel '%s' was asked of %p, which no mgpuModuleLoad returned"};
 
-static struct function_slot *slot_of(struct thread *thread, hipModule_t module, const char *name) {
-    const uintptr_t bits = ((uintptr_t)module >> 4) + (uintptr_t)name;
-    return &thread->functions[(bits ^ (bits >> 7) ^ (bits >> 14)) % FUNCTION_SLOTS];
+static size_t home_of(hipModule_t module, const char *name) {
+    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, FUNCTION_SLOT_BITS);
+}
+
+/* The slot of a window that is to serve a new function: one out of use, else the first. */
+static struct function_slot *choose_slot(struct thread *thread, size_t home, uint64_t epoch) {
+    for (size_t i = 0; i < SLOT_WINDOW; i++) {
+        struct function_slot *slot = &thread->functions[(home + i) % FUNCTION_SLOTS];
+        if (slot->epoch != epoch)
+            return slot;
+    }
+    return &thread->functions[home];
 }
 
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
@@ -68,8 +77,7 @@ static struct function *ask_policy(struct module *module, const char *name) {
     return function;
 }
 
-static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
-                                                        struct function_slot *slot,
+static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, size_t home,
                                                         hipModule_t handle, const char *name) {
     if (!handle && options.cache_on) {
         report_failure(expression, hipErrorNotFound, &null_module, name ? name : "(null)");
@@ -93,17 +101,34 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread,
     if (!function)
         return NULL;
     const bool constant = mapped_for_good(name, strlen(name) + 1);
-    *slot = (struct function_slot){handle, name, function, holder, epoch, constant};
+    *choose_slot(thread, home, epoch) =
+        (struct function_slot){handle, name, function, holder, epoch, constant};
     return function->handle;
+}
+
+static inline bool serves(const struct function_slot *slot, hipModule_t module, const char *name) {
+    return slot->module == module && slot->name == name &&
+           slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_RELAXED) &&
+           (!slot->holder || slot->holder->loads > slot->holder->unloads) &&
+           (slot->constant || strcmp(slot->function->name, name) == 0);
+}
+
+static __attribute__((noinline)) hipFunction_t get_from_window(struct thread *thread, size_t home,
+                                                               hipModule_t module,
+                                                               const char *name) {
+    for (size_t i = 1; i < SLOT_WINDOW; i++) {
+        const struct function_slot *slot = &thread->functions[(home + i) % FUNCTION_SLOTS];
+        if (serves(slot, module, name))
+            return slot->function->handle;
+    }
+    return get_slow(thread, home, module, name);
 }
 
 hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
     struct thread *thread = thread_get();
-    struct function_slot *slot = slot_of(thread, module, name);
-    if (LIKELY(slot->module == module && slot->name == name &&
-               slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_RELAXED) &&
-               (!slot->holder || slot->holder->loads > slot->holder->unloads) &&
-               (slot->constant || strcmp(slot->function->name, name) == 0)))
+    const size_t home = home_of(module, name);
+    const struct function_slot *slot = &thread->functions[home];
+    if (LIKELY(serves(slot, module, name)))
         return slot->function->handle;
-    return get_slow(thread, slot, module, name);
+    return get_from_window(thread, home, module, name);
 }

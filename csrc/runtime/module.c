@@ -29,9 +29,23 @@ static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
             "with gpu-module-to-binary{format=bin}"};
 
-static struct module_slot *slot_of(struct thread *thread, const void *image) {
-    const uintptr_t bits = (uintptr_t)image;
-    return &thread->modules[((bits >> 4) ^ (bits >> 12) ^ (bits >> 20)) % MODULE_SLOTS];
+static size_t home_of(const void *image) {
+    return slot_home((uintptr_t)image, MODULE_SLOT_BITS);
+}
+
+/* The slot of a window that is to serve an image: its own, else one that serves none, else the
+ * first. */
+static struct module_slot *choose_slot(struct thread *thread, const void *image) {
+    const size_t home = home_of(image);
+    struct module_slot *chosen = &thread->modules[home];
+    for (size_t i = 0; i < SLOT_WINDOW; i++) {
+        struct module_slot *slot = &thread->modules[(home + i) % MODULE_SLOTS];
+        if (slot->image == image)
+            return slot;
+        if (chosen->module && !slot->module)
+            chosen = slot;
+    }
+    return chosen;
 }
 
 /* Makes a slot serve a module, with one load counted. Under registry_lock. */
@@ -146,24 +160,42 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread,
     return handle;
 }
 
+/* A load that the slot serves and counts; NULL if it does not. */
+static inline hipModule_t load_from(struct thread *thread, struct module_slot *slot,
+                                    const void *image) {
+    struct module *module = slot->module;
+    if (UNLIKELY(!module || slot->image != image))
+        return NULL;
+    /* Counted before the epoch is read: an eviction that does not see the count has raised the
+     * epoch before (registry_retire). */
+    __atomic_fetch_add(&slot->loads, 1, __ATOMIC_SEQ_CST);
+    if (LIKELY(slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_SEQ_CST) &&
+               module->device == hip_current_device() &&
+               (slot->constant || image_lies_at(&module->image, image)))) {
+        thread->loaded = slot;
+        return slot->handle;
+    }
+    __atomic_fetch_sub(&slot->loads, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static __attribute__((noinline)) hipModule_t load_from_window(struct thread *thread, size_t home,
+                                                              const void *image) {
+    for (size_t i = 1; i < SLOT_WINDOW; i++) {
+        struct module_slot *slot = &thread->modules[(home + i) % MODULE_SLOTS];
+        const hipModule_t handle = load_from(thread, slot, image);
+        if (handle)
+            return handle;
+    }
+    return load_slow(thread, choose_slot(thread, image), image);
+}
+
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size; /* garbage before LLVM 18 */
     struct thread *thread = thread_get();
-    struct module_slot *slot = slot_of(thread, image);
-    struct module *module = slot->module;
-    if (LIKELY(module && slot->image == image)) {
-        /* Counted before the epoch is read: an eviction that does not see the count has raised the
-         * epoch before (registry_retire). */
-        __atomic_fetch_add(&slot->loads, 1, __ATOMIC_SEQ_CST);
-        if (LIKELY(slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_SEQ_CST) &&
-                   module->device == hip_current_device() &&
-                   (slot->constant || image_lies_at(&module->image, image)))) {
-            thread->loaded = slot;
-            return slot->handle;
-        }
-        __atomic_fetch_sub(&slot->loads, 1, __ATOMIC_SEQ_CST);
-    }
-    return load_slow(thread, slot, image);
+    const size_t home = home_of(image);
+    const hipModule_t handle = load_from(thread, &thread->modules[home], image);
+    return LIKELY(handle) ? handle : load_from_window(thread, home, image);
 }
 
 /* A module that this thread did not load, or that is not shared, or that is not ours. */

@@ -4,7 +4,18 @@
 
 #include "runtime.h"
 
-enum { MODULE_SLOTS = 32, FUNCTION_SLOTS = 128, EVENT_SLOTS = 8 };
+enum { MODULE_SLOT_BITS = 7, FUNCTION_SLOT_BITS = 9, EVENT_SLOTS = 8 };
+enum { MODULE_SLOTS = 1 << MODULE_SLOT_BITS, FUNCTION_SLOTS = 1 << FUNCTION_SLOT_BITS };
+
+/* A hit is served from the slot that its key leads to, or with a few instructions more from one of
+ * the next three: images and names lie in rows, so that several keys lead to one slot even where
+ * most slots are empty. */
+enum { SLOT_WINDOW = 4 };
+
+/* The slot that a key leads to: the upper bits of a product depend on all bits of the key. */
+static inline size_t slot_home(uintptr_t key, unsigned bits) {
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - bits));
+}
 
 struct module;
 struct function;
@@ -51,7 +62,8 @@ extern __thread struct thread *thread_self __attribute__((tls_model("initial-exe
 
 struct thread *thread_new(void);
 
-/* The calling thread's block, made at its first call (about 7 KB; without memory for it the process
+/* The calling thread's block, made at its first call (about 37 KB, of which a
+ * program touches what it uses; without memory for it the process
  * aborts with a message, as libc does for thread-local variables). */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;

@@ -15,7 +15,7 @@ from tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 MODULE = Module("floats")
 BF16 = Module("bf16")
 
-_libm = ctypes.CDLL(ctypes.util.find_library("m"))
+libm = ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -24,7 +24,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
         return exact.astype(np.float16)
     name, kind = ("fmaf", ctypes.c_float) if a.dtype == np.float32 else ("fma", ctypes.c_double)
-    function = getattr(_libm, name)
+    function = getattr(libm, name)
     function.argtypes, function.restype = [kind] * 3, kind
     return np.array([function(*v) for v in zip(a, b, c, strict=True)], a.dtype)
 

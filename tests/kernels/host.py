@@ -60,8 +60,8 @@ class Host:
         try:
             answer = pickle.load(child.stdout)
         except EOFError:
-            self.close()
-            raise DeviceFailed(f"{kernel} ended the process\n{self._words()}") from None
+            status = child.wait(TIMEOUT)
+            raise DeviceFailed(f"{kernel} ended the process: {status}\n{self._words()}") from None
         if answer.error:
             raise DeviceFailed(f"{kernel}: {answer.error}")
         return answer

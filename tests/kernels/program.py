@@ -82,6 +82,11 @@ class Module:
         )
 
 
+# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with, at which
+# HIP 5.2.3 itself ends with a null pointer.
+UNQUEUED = 'attributes {passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]}'
+
+
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
     """A kernel that makes %r of %a, %b and %c, the elements of its inputs, one work-item each."""
     names = "abc"[: len(inputs)]
@@ -90,7 +95,8 @@ def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
         f"%{n} = memref.load %m{n}[%i] : memref<?x{t}>" for n, t in zip(names, inputs, strict=True)
     )
     return f"""
-    gpu.func @{name}({", ".join(memrefs)}, %mr: memref<?x{output}>, %count: index) kernel {{
+    gpu.func @{name}({", ".join(memrefs)}, %mr: memref<?x{output}>, %count: index)
+        kernel {UNQUEUED} {{
       %block = gpu.block_id x
       %width = gpu.block_dim x
       %thread = gpu.thread_id x

@@ -9,12 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.kernels import floats
+from tests.kernels import casts, floats, integers, mathematics
 from tests.kernels.compare import mismatch
 from tests.kernels.host import Host
 from tests.kernels.program import Module
 
-MODULES = [floats.MODULE, floats.BF16]
+MODULES = [
+    floats.MODULE,
+    floats.BF16,
+    integers.MODULE,
+    integers.DIVISION,
+    integers.UNOPTIMISED,
+    casts.MODULE,
+    *mathematics.MODULES.values(),
+]
 CASES = [
     pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")
     for module in MODULES

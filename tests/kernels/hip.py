@@ -19,6 +19,9 @@ from tests.kernels.program import Launch
 
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
+# hipExtModuleLaunchKernel, a C++ function: it takes a grid in work-items.
+EXT_LAUNCH = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j"
+
 
 class Hip:
     """HIP's functions, each raising on an error, and the modules that were loaded."""
@@ -79,8 +82,8 @@ class Hip:
             self.call("hipModuleLaunchKernel", function, *_three(launch.grid), *block, shared,
                       None, None, extra)  # fmt: skip
         else:
-            self.call("hipExtModuleLaunchKernel", function, *_three(launch.work_items), *block,
-                      shared, None, None, extra, None, None, 0)  # fmt: skip
+            self.call(EXT_LAUNCH, function, *_three(launch.work_items), *block,
+                      ctypes.c_size_t(launch.shared), None, None, extra, None, None, 0)  # fmt: skip
         self.call("hipDeviceSynchronize")
 
 

@@ -17,7 +17,7 @@ from mgpu_rt import softgpu
 from tests.kernels.program import Launch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TIMEOUT = 60  # seconds for one launch; the longest take one
+TIMEOUT = 20  # seconds for one launch; the longest take one
 
 
 class DeviceFailed(AssertionError):
@@ -83,7 +83,6 @@ class Host:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.said,
-                bufsize=0,
             )
         return self.child
 

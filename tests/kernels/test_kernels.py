@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.kernels import casts, floats, integers, mathematics
+from tests.kernels import casts, floats, groups, ids, integers, mathematics
 from tests.kernels.compare import mismatch
 from tests.kernels.host import Host
 from tests.kernels.program import Module
@@ -22,6 +22,12 @@ MODULES = [
     integers.UNOPTIMISED,
     casts.MODULE,
     *mathematics.MODULES.values(),
+    ids.MODULE,
+    groups.MEMORY,
+    groups.SHUFFLES,
+    groups.REDUCTIONS,
+    groups.SUBGROUPS,
+    groups.SUBGROUP_SHUFFLES,
 ]
 CASES = [
     pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")

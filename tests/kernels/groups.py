@@ -278,7 +278,7 @@ for _kind, _type, _names in (
             # The lowering is right where the group holds a power of two of 32 lanes.
             _reduced(_KINDS[_reduction], _type, 256, 256, 256),
         )
-        # By data-parallel primitives over the wave; by shuffles, which that pass makes over 32 lanes.
+        # By lanes' neighbours over the wave; by shuffles, which that pass makes over 32.
         for _module, _width in ((SUBGROUPS, 64), (SUBGROUP_SHUFFLES, 32)):
             _name = f"subgroup_reduce_{_reduction}_{_kind}"
             _module.add(

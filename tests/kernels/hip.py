@@ -20,7 +20,10 @@ from tests.kernels.program import Launch
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 # hipExtModuleLaunchKernel, a C++ function: it takes a grid in work-items.
-EXT_LAUNCH = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j"
+EXT_LAUNCH = (
+    "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjm"
+    "P12ihipStream_tPPvS4_P11ihipEvent_tS6_j"
+)
 
 
 class Hip:

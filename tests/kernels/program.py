@@ -29,6 +29,7 @@ class Launch:
     shared: int = 0  # bytes of dynamic workgroup memory
     work_items: tuple[int, ...] | None = None  # of the whole grid, where the last group is smaller
     scratch: tuple[int, ...] = ()
+    unordered: tuple[int, ...] = ()  # arrays that are compared sorted
     symbols: Mapping[str, np.ndarray] = field(default_factory=dict)  # device globals, set before
     symbols_expected: Mapping[str, np.ndarray] = field(default_factory=dict)
 

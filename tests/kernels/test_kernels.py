@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.kernels import casts, floats, groups, ids, integers, mathematics
+from tests.kernels import (
+    atomics,
+    casts,
+    control,
+    floats,
+    groups,
+    ids,
+    integers,
+    mathematics,
+    private,
+    vectors,
+)
 from tests.kernels.compare import mismatch
 from tests.kernels.host import Host
 from tests.kernels.program import Module
@@ -28,6 +39,10 @@ MODULES = [
     groups.REDUCTIONS,
     groups.SUBGROUPS,
     groups.SUBGROUP_SHUFFLES,
+    atomics.MODULE,
+    private.MODULE,
+    control.MODULE,
+    vectors.MODULE,
 ]
 CASES = [
     pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")
@@ -52,6 +67,8 @@ def test_results_are_those_of_numpy(
             continue
         exact = number not in launch.expected
         expected = given if exact else launch.expected[number]
+        if number in launch.unordered:
+            got = np.sort(got)
         wrong = mismatch(got, np.asarray(expected), 0 if exact else launch.ulp,
                          0 if exact else launch.absolute)  # fmt: skip
         assert wrong is None, f"argument {number} of {name}: {wrong}"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import (
+    algorithms,
     atomics,
     casts,
     control,
@@ -18,6 +19,7 @@ from tests.kernels import (
     ids,
     integers,
     mathematics,
+    numerics,
     private,
     vectors,
 )
@@ -43,6 +45,8 @@ MODULES = [
     private.MODULE,
     control.MODULE,
     vectors.MODULE,
+    algorithms.MODULE,
+    numerics.MODULE,
 ]
 CASES = [
     pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")

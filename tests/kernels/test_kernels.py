@@ -19,6 +19,7 @@ from tests.kernels import (
     ids,
     integers,
     mathematics,
+    matrix,
     numerics,
     private,
     vectors,
@@ -47,6 +48,8 @@ MODULES = [
     vectors.MODULE,
     algorithms.MODULE,
     numerics.MODULE,
+    matrix.MODULE,
+    matrix.FIRST,
 ]
 CASES = [
     pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")

@@ -96,9 +96,9 @@ def _instructions(step: Step) -> list[Figure]:
     base = instructions.count(2).per_iteration()
     return [
         Figure(
-            f"mgpu_rt, {release}, beyond hoisted",
+            f"mgpu_rt, {release}, instructions beyond hoisted",
             round(instructions.count(calls).per_iteration() - base, 1),
-            "instructions",
+            "",
         )
         for calls, release, _ in LOOPS
     ]

@@ -42,7 +42,8 @@ def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
     with pyplot.rc_context(_STYLE):
         for key, benchmark in results["benchmarks"].items():
             plotter = _PLOTTERS.get(benchmark["name"])
-            if plotter is None or not benchmark["data"]:
+            nothing_ran = benchmark["on"] == "stub" and benchmark["name"] != "threads"
+            if plotter is None or nothing_ran or not benchmark["data"]:
                 continue
             figure = plotter(benchmark["data"])
             figure.suptitle(f"{benchmark['device']}, {date}", fontsize=9, x=0.01, ha="left")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import os
 import platform
 import re
@@ -20,22 +19,16 @@ from rich.table import Table
 
 from bench.device import Device
 from bench.figures import Figure, Result
+from bench.table import number
 from mgpu_rt import __version__
-
-
-def _number(value: float) -> str:
-    """Three digits that matter, and whole numbers whole."""
-    if not math.isfinite(value) or value == int(value):
-        return f"{value:.0f}"
-    return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
 def _row(figure: Figure) -> list[str]:
     spread = ""
     if figure.low is not None and figure.high is not None:
-        spread = f"{_number(figure.low)} … {_number(figure.high)}"
+        spread = f"{number(figure.low)} … {number(figure.high)}"
     verdict = {True: "[green]met[/]", False: "[bold red]MISSED[/]", None: ""}[figure.met]
-    return [figure.name, _number(figure.value), figure.unit, spread, figure.target, verdict]
+    return [figure.name, number(figure.value), figure.unit, spread, figure.target, verdict]
 
 
 def show(result: Result, console: Console) -> None:
@@ -77,7 +70,7 @@ def _show_calls(result: Result, console: Console) -> None:
 
 
 def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
-    return (f"{row['calls']:,}", _number(row["us"])) if row else ("", "")
+    return (f"{row['calls']:,}", number(row["us"])) if row else ("", "")
 
 
 def show_summary(results: Sequence[Result], console: Console) -> None:
@@ -88,7 +81,7 @@ def show_summary(results: Sequence[Result], console: Console) -> None:
     for result, figure in missed:
         console.print(
             f"[bold red]missed[/] {result.key}: {figure.name}: "
-            f"{_number(figure.value)} {figure.unit}, target {figure.target}"
+            f"{number(figure.value)} {figure.unit}, target {figure.target}"
         )
 
 

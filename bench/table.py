@@ -10,15 +10,61 @@ from bench.sides import HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
 ORDER = (STOCK, LLVM, PLAIN, OURS, LAZY, HOISTED)
 
 
+#: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
+FAST_PATH = (
+    ("calls-stub", "mgpu_rt, LLVM 13 to 20 (7 calls), beyond hoisted", "7 calls, LLVM 13 to 20"),
+    ("calls-stub", "mgpu_rt, LLVM 21 to 24 (5 calls), beyond hoisted", "5 calls, LLVM 21 to 24"),
+    (
+        "calls-stub",
+        "instrumentation compiled out, LLVM 13 to 20 (7 calls), beyond hoisted",
+        "7 calls, instrumentation compiled out",
+    ),
+    (
+        "calls-stub",
+        "MGPU_RT_STATS on, LLVM 13 to 20 (7 calls), beyond hoisted",
+        "7 calls, MGPU_RT_STATS on",
+    ),
+    ("startup-stub", "dlopen", "loading the library"),
+    (
+        "startup-stub",
+        "first launch, with Python, beyond HIP's own",
+        "first launch, Python's start included",
+    ),
+    (
+        "startup-stub",
+        "first launch, MGPU_RT_PYTHON=off, beyond HIP's own",
+        "first launch, MGPU_RT_PYTHON=off",
+    ),
+)
+
+
 def number(value: float) -> str:
-    """Three digits that matter."""
-    if value >= 1000:
+    """Three digits that matter, and whole numbers whole."""
+    if not math.isfinite(value) or value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    digits = max(2 - math.floor(math.log10(abs(value))), 0) if value else 0
-    return f"{value:.{digits}f}"
+    return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
 def markdown(results: dict[str, Any], device: str) -> str:
+    """A device's table; of the stub, which runs nothing, what the library adds to it."""
+    return _fast_path(results) if device == "stub" else _programs(results, device)
+
+
+def _fast_path(results: dict[str, Any]) -> str:
+    benchmarks = results["benchmarks"]
+    lines = [
+        f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
+        "",
+        "| what the library adds | |",
+        "|---|---|",
+    ]
+    for key, name, words in FAST_PATH:
+        figures = {figure["name"]: figure for figure in benchmarks[key]["figures"]}
+        lines.append(f"| {words} | {number(figures[name]['value'])} {figures[name]['unit']} |")
+    return "\n".join(lines)
+
+
+def _programs(results: dict[str, Any], device: str) -> str:
     """Microseconds an iteration of each program on one device, by side."""
     benchmark = results["benchmarks"][f"programs-{device}"]
     rows = benchmark["data"]

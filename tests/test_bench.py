@@ -167,7 +167,16 @@ def test_command_writes_and_draws(tmp_path: Path) -> None:
     drawn = CliRunner().invoke(command.main, ["plot", str(written)])
     assert drawn.exit_code == 0, drawn.output
     names = {path.name.removeprefix(written.stem) for path in tmp_path.iterdir()}
-    assert {"-breakdown-stub.png", "-breakdown-stub.svg", "-threads-stub.png"} <= names
+    assert {"-threads-stub.png", "-threads-stub.svg"} <= names
+
+
+@pytest.mark.parametrize("path", sorted((native.ROOT / "bench" / "results").glob("*.json")))
+def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> None:
+    plot = pytest.importorskip("bench.plot")
+    drawn = list(plot.draw(json.loads(path.read_text()), tmp_path / path.name))
+    assert {p.name for p in drawn} == {
+        p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix in (".png", ".svg")
+    }
 
 
 def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,41 @@
+"""The README shows the figures of bench/results, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from bench import native, table
+
+RESULTS = native.ROOT / "bench" / "results"
+README = (native.ROOT / "README.md").read_text(encoding="utf-8")
+
+#: <!-- figures FILE DEVICE --> table <!-- end -->
+SHOWN = re.findall(r"<!-- figures (\S+) (\S+) -->\n(.*?)\n<!-- end -->", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("file", "on", "text"), SHOWN, ids=[f"{s[0]}-{s[1]}" for s in SHOWN])
+def test_table_is_what_was_measured(file: str, on: str, text: str) -> None:
+    results = json.loads((native.ROOT / file).read_text(encoding="utf-8"))
+    assert text.strip() == table.markdown(results, on), f"python -m bench table {file} {on}"
+
+
+def test_there_is_a_table_and_a_plot() -> None:
+    assert SHOWN
+    assert re.search(r"!\[[^]]+\]\(bench/results/[^)]+\.(png|svg)\)", README)
+
+
+def test_plots_shown_are_there() -> None:
+    for name in re.findall(r"\((bench/results/[^)]+)\)", README):
+        assert (native.ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_results_say_what_they_are_of(path) -> None:
+    results = json.loads(path.read_text(encoding="utf-8"))
+    assert path.name.startswith(results["date"][:10])
+    for benchmark in results["benchmarks"].values():
+        assert benchmark["on"] in path.stem
+        assert results["devices"][benchmark["on"]]["words"] == benchmark["device"]

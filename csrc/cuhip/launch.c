@@ -132,5 +132,5 @@ hipError_t launch_symbol(const void *symbol) {
         cuhip_say("hipLaunchKernel(%p): a kernel by its host symbol is AMD's code; lower to a "
                   "gpu.binary for NVVM, whose kernels are found by name",
                   symbol);
-    return hipErrorNotSupported;
+    return hipErrorInvalidDeviceFunction;
 }

@@ -91,7 +91,7 @@ MAPPING = [
         (FUNCTION, *GRID, *BLOCK, 0, STREAM, TO),
         [("cuLaunchCooperativeKernel", FUNCTION, *GRID, *BLOCK, 0, STREAM, TO)],
     ),
-    ("hipLaunchKernel", (TO, GRID, BLOCK, 0, 0, STREAM), 801),
+    ("hipLaunchKernel", (TO, GRID, BLOCK, 0, 0, STREAM), 98),
     ("hipStreamCreate", (OUT,), [("cuStreamCreate", OUT, 0)]),
     ("hipStreamCreateWithFlags", (OUT, 1), [("cuStreamCreate", OUT, 1)]),
     ("hipStreamCreateWithPriority", (OUT, 1, 2), [("cuStreamCreateWithPriority", OUT, 1, 2)]),

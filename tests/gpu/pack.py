@@ -24,22 +24,20 @@ ITERATIONS = (None, 7, 1000)
 PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33")
 
 
-def lowered() -> list[Path]:
-    """Every program in every form that the tests ask for."""
-    results = [lower.print_library()]
+def lower_all() -> None:
+    """Lowers every program in every form that the tests ask for."""
+    lower.print_library()
     for program in sorted(lower.PROGRAMS.glob("*.mlir")):
+        loops = "%iterations" in program.read_text()
         for image in ("bin", "isa"):
             lower.code_objects(program, CHIP, image=image)
             for llvm in (22, 19):
-                for iterations in ITERATIONS:
-                    if iterations is None or "%iterations" in program.read_text():
-                        results.append(
-                            lower.lower(
-                                program, llvm=llvm, chip=CHIP, iterations=iterations, image=image
-                            )
-                        )
-    results.append(lower.lower_to_llvm_dialect(lower.PROGRAMS / "forum.mlir", 22, chip=CHIP))
-    return results
+                for count in ITERATIONS if loops else (None,):
+                    lower.lower(program, llvm=llvm, chip=CHIP, iterations=count, image=image)
+    for image in ("bin", "isa"):
+        lower.code_objects(ROOT / "tests" / "gpu" / "kernels.mlir", CHIP, image=image)
+    for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
+        lower.code_objects(lower.PROGRAMS / f"{name}.mlir")
 
 
 def wheels(python: str) -> None:
@@ -54,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.gpu.pack", description="pack for a GPU machine")
     parser.add_argument("--python", default="3.12", help="the release of Python there")
     options = parser.parse_args()
-    lowered()
+    lower_all()
     wheels(options.python)
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True

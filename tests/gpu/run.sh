@@ -17,4 +17,5 @@ make -s -f tests/hipstub/build.mk hipstub
 make -s -f bench/stock/build.mk stock
 MGPU_RT_TEST_PYTHON="$PWD/.venv/bin/python"
 export MGPU_RT_TEST_PYTHON
-exec .venv/bin/python -m pytest -q -p no:cacheprovider -m gpu "$@"
+exec .venv/bin/python -m pytest -q -p no:cacheprovider -m gpu "$@" \
+	$(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py)

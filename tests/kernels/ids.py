@@ -10,6 +10,8 @@ import numpy as np
 from tests.kernels.program import Launch, Module
 
 MODULE = Module("ids")
+#: Apart, for without optimisation block_dim is the smaller group's own size.
+PARTIAL = Module("partial_groups")
 
 _FIELDS = ["thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
 _COLUMNS = 3 * len(_FIELDS) + 1
@@ -96,6 +98,6 @@ MODULE.add("one_work_item", "", _whole((1,), (1,)), kernel="ids")
 # A group of more than 256 must be announced.
 _LARGE = 'attributes {rocdl.flat_work_group_size = "1,1024"}'
 MODULE.add("largest_group", _kernel("largest_group", _LARGE), _whole((2,), (1024,)))
-MODULE.add("partial_groups_1d", "", _partial((1000,), (192,)), kernel="ids")
-MODULE.add("partial_groups_2d", "", _partial((37, 21), (8, 8)), kernel="ids")
-MODULE.add("partial_groups_3d", "", _partial((7, 5, 9), (4, 2, 4)), kernel="ids")
+PARTIAL.add("partial_groups_1d", _kernel("ids"), _partial((1000,), (192,)), kernel="ids")
+PARTIAL.add("partial_groups_2d", "", _partial((37, 21), (8, 8)), kernel="ids")
+PARTIAL.add("partial_groups_3d", "", _partial((7, 5, 9), (4, 2, 4)), kernel="ids")

@@ -11,8 +11,6 @@ from tests.kernels.program import COUNT, Launch, Module, elements, elementwise
 
 MODULE = Module("integers")
 DIVISION = Module("division")
-# Unoptimised code keeps what optimisers take out: copies, spills, branches around nothing.
-UNOPTIMISED = Module("division_o0", opt_level=0)
 
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -90,10 +88,6 @@ for _kind in INTEGERS:
         DIVISION.add(
             _full, elementwise(_full, [_kind] * 2, _kind, _body), _divided(_kind, _formula)
         )
-        if _name in ("divsi", "remui"):
-            UNOPTIMISED.add(
-                _full, elementwise(_full, [_kind] * 2, _kind, _body), _divided(_kind, _formula)
-            )
     for _name, _formula in {**_SIMPLE, **_SHIFTS}.items():
         _full = f"{_name}_{_kind}"
         _body = f"%r = arith.{_name} %a, %b : {_kind}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -47,6 +48,12 @@ class Program:
     kernel: str
 
 
+# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with, at which
+# HIP 5.2.3 itself ends with a null pointer.
+_UNQUEUED = 'passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]'
+_KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
+
+
 class Module:
     """Programs that are lowered together, for a lowering costs more than a kernel in it."""
 
@@ -74,18 +81,31 @@ class Module:
 
         return decorate
 
+    def at(self, opt_level: int) -> Module:
+        """The same programs at another level of optimisation."""
+        other = Module(
+            f"{self.name}_o{opt_level}",
+            first=self.first,
+            prelude=self.prelude,
+            opt_level=opt_level,
+        )
+        other.programs = self.programs
+        return other
+
     @property
     def text(self) -> str:
         kernels = "\n".join(program.text for program in self.programs.values())
+        if self.opt_level == 0:
+            kernels = _KERNEL.sub(_unqueued, kernels)
         return (
             "module attributes {gpu.container_module} {\n"
             f"gpu.module @kernels {{\n{self.prelude}\n{kernels}\n}}\n}}\n"
         )
 
 
-# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with, at which
-# HIP 5.2.3 itself ends with a null pointer.
-UNQUEUED = 'attributes {passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]}'
+def _unqueued(kernel: re.Match[str]) -> str:
+    own = kernel["attributes"]
+    return f"kernel attributes {{{own + ', ' if own else ''}{_UNQUEUED}}} {{"
 
 
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
@@ -96,8 +116,7 @@ def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:
         f"%{n} = memref.load %m{n}[%i] : memref<?x{t}>" for n, t in zip(names, inputs, strict=True)
     )
     return f"""
-    gpu.func @{name}({", ".join(memrefs)}, %mr: memref<?x{output}>, %count: index)
-        kernel {UNQUEUED} {{
+    gpu.func @{name}({", ".join(memrefs)}, %mr: memref<?x{output}>, %count: index) kernel {{
       %block = gpu.block_id x
       %width = gpu.block_dim x
       %thread = gpu.thread_id x

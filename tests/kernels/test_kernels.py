@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +33,10 @@ MODULES = [
     floats.BF16,
     integers.MODULE,
     integers.DIVISION,
-    integers.UNOPTIMISED,
     casts.MODULE,
     *mathematics.MODULES.values(),
     ids.MODULE,
+    ids.PARTIAL,
     groups.MEMORY,
     groups.SHUFFLES,
     groups.REDUCTIONS,
@@ -51,9 +51,61 @@ MODULES = [
     matrix.MODULE,
     matrix.FIRST,
 ]
+#: Where the older targets differ: no f64 atomics, other conversions, other matrix shapes.
+OLDER = ["gfx906", "gfx908"]
+SAMPLE = [
+    floats.BF16,
+    integers.DIVISION,
+    ids.MODULE,
+    ids.PARTIAL,
+    groups.MEMORY,
+    groups.SHUFFLES,
+    groups.SUBGROUPS,
+    atomics.MODULE,
+    private.MODULE,
+    control.MODULE,
+    vectors.MODULE,
+    algorithms.MODULE,
+    numerics.MODULE,
+    matrix.FIRST,
+]
+
+
+#: Unoptimised code keeps what optimisers take out: calls, copies, scratch, branches around nothing.
+UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
+
+
+def _exists(module: Module, chip: str) -> bool:
+    """Whether a target has the instructions that a module is about."""
+    if module is matrix.MODULE:
+        return chip == "gfx90a"
+    return module is not matrix.FIRST or chip != "gfx906"
+
+
+def _variants() -> Iterator[tuple[Module, str, bool]]:
+    """Modules for targets, and whether each is of those that are run often.
+
+    Everything for gfx90a, and a sample for the older targets and without optimisation; make
+    check-isa has the rest.
+    """
+    for module in MODULES:
+        yield module, "gfx90a", True
+        for chip in OLDER:
+            if _exists(module, chip):
+                yield module, chip, module in SAMPLE
+        for level in (1, 3) if module is ids.PARTIAL else (0, 1, 3):
+            yield module.at(level), "gfx90a", level == 0 and module in UNOPTIMISED
+
+
 CASES = [
-    pytest.param(module, name, "gfx90a", id=f"{module.name}-{name}-gfx90a")
-    for module in MODULES
+    pytest.param(
+        module,
+        name,
+        chip,
+        id=f"{module.name}-{name}-{chip}",
+        marks=[] if often else [pytest.mark.check_isa],
+    )
+    for module, chip, often in _variants()
     for name in module.programs
 ]
 

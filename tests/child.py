@@ -30,6 +30,7 @@ from mgpu_rt import abi, cuda, softgpu
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
+CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
 TIMEOUT = 60  # seconds; a child takes less than one
 
 #: Both policies serve every test of the runtime's behaviour.
@@ -62,6 +63,8 @@ def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
         return {**softgpu.environment(clean), **changes}
     if backend == "cuda":
         return {**cuda.environment(clean), **changes}
+    if backend == "custub":
+        return {**cuda.environment(clean), "MGPU_RT_CUDA": str(CUSTUB), **changes}
     return {**clean, "MGPU_RT_HIP": str(STUB), "HIPSTUB_MODE": "record", **changes}
 
 

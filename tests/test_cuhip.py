@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from mgpu_rt import softgpu
-from tests.child import BUILD, ROOT, TIMEOUT
-from tests.cuhip.driver import LIBRARY, STUB, Driver, Out, exported, functions, same
+from tests.child import BUILD, CUSTUB, ROOT, TIMEOUT
+from tests.cuhip.driver import LIBRARY, Driver, Out, exported, functions, same
 from tests.cuhip.mapping import (
     BLOCK,
     BY_RESULT,
@@ -42,7 +42,7 @@ def clean(request: pytest.FixtureRequest) -> None:
         driver = request.getfixturevalue("driver")
         driver.hip.hipSetDevice(0)
         driver.hip.hipDeviceSynchronize()
-        driver.take()
+        driver.stub.take()
 
 
 def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
@@ -62,9 +62,9 @@ def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
 
 @pytest.mark.parametrize(("function", "arguments", "expected"), MAPPING)
 def test_mapping(driver: Driver, function: str, arguments: tuple, expected: list | int) -> None:
-    driver.stub.custub_pointer(0)
+    driver.stub.lib.custub_pointer(0)
     result, places = _call(driver, function, arguments)
-    lines = [line for line in driver.take() if not line.startswith(" ")]
+    lines = [line for line in driver.stub.take() if not line.startswith(" ")]
     if isinstance(expected, int):
         assert (result, lines) == (expected, [])
         return
@@ -110,7 +110,7 @@ def test_symbol_versions_are_amds() -> None:
 def test_refused(driver: Driver, function: str, arguments: tuple, expected: int) -> None:
     result, _ = _call(driver, function, arguments)
     assert result == expected
-    assert [line for line in driver.take() if not line.startswith("cuDeviceGet ")] == []
+    assert [line for line in driver.stub.take() if not line.startswith("cuDeviceGet ")] == []
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -125,18 +125,18 @@ def test_error_numbers(driver: Driver) -> None:
     """Those that agree stay; of the others the driver's name is said."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
-            driver.fail("cuStreamSynchronize", error)
+            driver.stub.fail("cuStreamSynchronize", error)
             expected = NEAREST.get(error, error)
             assert driver.call("hipStreamSynchronize", STREAM) == expected, error
     finally:
-        driver.fail("cuStreamSynchronize", 0)
+        driver.stub.fail("cuStreamSynchronize", 0)
 
 
 def test_error_that_hip_lacks_is_named_once(driver: Driver, capfd: pytest.CaptureFixture) -> None:
-    driver.fail("cuStreamQuery", 810)
+    driver.stub.fail("cuStreamQuery", 810)
     for _ in range(2):
         assert driver.call("hipStreamQuery", STREAM) == 999
-    driver.fail("cuStreamQuery", 0)
+    driver.stub.fail("cuStreamQuery", 0)
     assert capfd.readouterr().err == (
         "cuhip: the driver answered CUDA_ERROR_OF_STUB (810); HIP's nearest is hipErrorUnknown\n"
     )
@@ -179,10 +179,10 @@ def _in_thread(work) -> None:
 def test_context_is_made_current_once_a_thread(driver: Driver) -> None:
     def work() -> None:
         driver.call("hipStreamQuery", STREAM)
-        names = [line.split()[0] for line in driver.take()]
+        names = [line.split()[0] for line in driver.stub.take()]
         assert names == ["cuCtxGetCurrent", "cuDeviceGet", "cuCtxSetCurrent", "cuStreamQuery"]
         driver.call("hipStreamQuery", STREAM)
-        assert driver.take() == [f"cuStreamQuery {STREAM:x}"]
+        assert driver.stub.take() == [f"cuStreamQuery {STREAM:x}"]
 
     _in_thread(work)
 
@@ -190,23 +190,23 @@ def test_context_is_made_current_once_a_thread(driver: Driver) -> None:
 def test_set_device(driver: Driver) -> None:
     """The context follows at the next call that needs one, and only if the device has changed."""
     assert driver.call("hipSetDevice", 1) == 0
-    assert driver.take() == []
+    assert driver.stub.take() == []
     driver.call("hipStreamQuery", STREAM)
-    names = driver.take()
+    names = driver.stub.take()
     assert "cuCtxSetCurrent c1" in names
     driver.call("hipSetDevice", 1)
     driver.call("hipStreamQuery", STREAM)
-    assert driver.take() == [f"cuStreamQuery {STREAM:x}"]
+    assert driver.stub.take() == [f"cuStreamQuery {STREAM:x}"]
 
 
 def test_context_of_another_library_is_adopted(driver: Driver) -> None:
     device = driver.ffi.new("int *")
 
     def work() -> None:
-        driver.stub.cuCtxSetCurrent(0xC1)
-        driver.take()
+        driver.stub.lib.cuCtxSetCurrent(0xC1)
+        driver.stub.take()
         driver.call("hipStreamQuery", STREAM)
-        assert not any(line.startswith("cuCtxSetCurrent") for line in driver.take())
+        assert not any(line.startswith("cuCtxSetCurrent") for line in driver.stub.take())
         driver.hip.hipGetDevice(device)
         assert device[0] == 1
 
@@ -224,15 +224,15 @@ def test_ptx_is_compiled_at_the_threads_level(driver: Driver) -> None:
     assert driver.call("hipModuleLoadData", driver.ffi.cast("void **", out), text) == 0
     driver.hip.mgpu_cuhip_jit_level(-1)
     assert driver.call("hipModuleLoadData", driver.ffi.cast("void **", out), text) == 0
-    levels = [line for line in driver.take() if line.startswith("  option 7")]
+    levels = [line for line in driver.stub.take() if line.startswith("  option 7")]
     assert levels == ["  option 7 = 3"]
 
 
 def test_log_of_the_compiler(driver: Driver, capfd: pytest.CaptureFixture) -> None:
-    driver.fail("cuModuleLoadDataEx", 218)
+    driver.stub.fail("cuModuleLoadDataEx", 218)
     out = driver.ffi.cast("void **", driver.memory())
     assert driver.call("hipModuleLoadData", out, driver.memory(PTX)) == 218
-    driver.fail("cuModuleLoadDataEx", 0)
+    driver.stub.fail("cuModuleLoadDataEx", 0)
     assert capfd.readouterr().err == "JIT compilation failed with: 'ptxas: nonsense'\n"
 
 
@@ -245,7 +245,7 @@ def _launch(driver: Driver, function: int = FUNCTION, block=BLOCK, grid=GRID, sh
 
 
 def _allowed(driver: Driver) -> list[str]:
-    return [line for line in driver.take() if line.startswith("cuFuncSetAttribute")]
+    return [line for line in driver.stub.take() if line.startswith("cuFuncSetAttribute")]
 
 
 def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
@@ -261,13 +261,13 @@ def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
 
 
 def test_why_a_launch_failed(driver: Driver) -> None:
-    driver.fail("cuLaunchKernel", 1)
+    driver.stub.fail("cuLaunchKernel", 1)
     try:
         assert _launch(driver, block=(1025, 1, 1)) == 9
         assert _launch(driver, grid=(0, 1, 1)) == 1
         assert _launch(driver) == 1
     finally:
-        driver.fail("cuLaunchKernel", 0)
+        driver.stub.fail("cuLaunchKernel", 0)
 
 
 def test_extra_arguments_are_translated(driver: Driver) -> None:
@@ -276,10 +276,10 @@ def test_extra_arguments_are_translated(driver: Driver) -> None:
 
     good = pointers(1, 0x111, 2, 0x222, 3)
     assert _launch(driver, extra=good) == 0
-    assert [line.split()[1] for line in driver.take()[1:]] == ["1", "111", "2", "222", "0"]
+    assert [line.split()[1] for line in driver.stub.take()[1:]] == ["1", "111", "2", "222", "0"]
     for wrong in (pointers(2, 0x222, 1, 0x111, 3), pointers(1, 0x111, 2, 0x222, 0)):
         assert _launch(driver, extra=wrong) == 1
-    assert driver.take() == []
+    assert driver.stub.take() == []
 
 
 def test_clusters(driver: Driver) -> None:
@@ -291,7 +291,7 @@ def test_clusters(driver: Driver) -> None:
     assert call(function, dim3, GRID, BLOCK, 0, 1, stream, null, null) == 0
     plain, cooperative = (
         [line for line in part.splitlines() if line.startswith("  ")]
-        for part in "\n".join(driver.take()).split("cuLaunchKernelEx")[1:]
+        for part in "\n".join(driver.stub.take()).split("cuLaunchKernelEx")[1:]
     )
     assert plain == ["  grid 2 3 4 block 5 6 7 shared 0 stream a10", "  attribute 4 = 2 1 1"]
     assert cooperative[:2] == plain
@@ -314,7 +314,7 @@ def test_device_properties(driver: Driver) -> None:
 
 @pytest.mark.parametrize(("kind", "memory_type", "managed"), [(1, 0, 0), (2, 1, 0), (3, 1, 1)])
 def test_pointer_attributes(driver: Driver, kind: int, memory_type: int, managed: int) -> None:
-    driver.stub.custub_pointer(kind)
+    driver.stub.lib.custub_pointer(kind)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 0
     assert (found.memory_type, found.is_managed, found.device) == (memory_type, managed, 1)
@@ -322,23 +322,23 @@ def test_pointer_attributes(driver: Driver, kind: int, memory_type: int, managed
 
 
 def test_pointer_that_the_driver_does_not_know(driver: Driver) -> None:
-    driver.stub.custub_pointer(0)
+    driver.stub.lib.custub_pointer(0)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 1
 
 
 def test_each_free_takes_either_kind_of_memory(driver: Driver) -> None:
-    driver.stub.custub_pointer(1)
-    driver.fail("cuMemFree_v2", 1)
+    driver.stub.lib.custub_pointer(1)
+    driver.stub.fail("cuMemFree_v2", 1)
     assert driver.call("hipFree", TO) == 0
-    assert driver.take()[-1] == f"cuMemFreeHost {TO:x}"
-    driver.stub.custub_pointer(0)
+    assert driver.stub.take()[-1] == f"cuMemFreeHost {TO:x}"
+    driver.stub.lib.custub_pointer(0)
     assert driver.call("hipFree", TO) == 1
-    driver.fail("cuMemFree_v2", 0)
-    driver.take()
-    driver.stub.custub_pointer(2)
+    driver.stub.fail("cuMemFree_v2", 0)
+    driver.stub.take()
+    driver.stub.lib.custub_pointer(2)
     assert driver.call("hipHostFree", TO) == 0
-    assert driver.take()[-1] == f"cuMemFree_v2 {TO:x}"
+    assert driver.stub.take()[-1] == f"cuMemFree_v2 {TO:x}"
 
 
 # ---- finding the driver --------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def _child(**env: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_driver_is_opened_by_the_first_call_that_needs_it() -> None:
-    done = _child(MGPU_RT_CUDA=str(STUB))
+    done = _child(MGPU_RT_CUDA=str(CUSTUB))
     assert done.stdout.split() == ["False", "hipErrorInsufficientDriver", "False",
                                    "0", "0", "0", "True"]  # fmt: skip
     assert done.stderr == ""
@@ -394,5 +394,5 @@ def test_no_driver() -> None:
 
 
 def test_no_device() -> None:
-    done = _child(MGPU_RT_CUDA=str(STUB), CUSTUB_INIT="100")
+    done = _child(MGPU_RT_CUDA=str(CUSTUB), CUSTUB_INIT="100")
     assert done.stdout.split()[3:6] == ["100", "100", "100"]

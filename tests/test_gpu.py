@@ -240,8 +240,8 @@ def _outcomes(backend: str) -> dict[str, dict]:
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
-#: What is said of the device differs, and what is asked for in blocks: AMD's waves and versions, its
-#: bundles; the driver takes memory from the device 2 MB at a time.
+#: What they say of the device is AMD's own: its waves, its versions, its bundles of images; and the
+#: driver takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
 OF_THE_DEVICE |= {"hipModuleLoadData"}
 

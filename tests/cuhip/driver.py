@@ -9,10 +9,9 @@ from pathlib import Path
 
 from cffi import FFI
 
-from tests.child import BUILD, ROOT
+from tests.child import BUILD, CUSTUB, ROOT
 
 LIBRARY = BUILD / "cuhip" / "libamdhip64.so.5"
-STUB = BUILD / "custub" / "libcuda.so.1"
 TABLE = ROOT / "csrc" / "cuhip" / "api.def"
 
 _TYPES = """
@@ -61,33 +60,40 @@ class Out:
     number: int = 1
 
 
+class CuStub:
+    """The stub of NVIDIA's driver in this process."""
+
+    def __init__(self) -> None:
+        self._ffi = FFI()
+        self._ffi.cdef(_STUB_TYPES)
+        self.lib = self._ffi.dlopen(str(CUSTUB))
+        self._libc = self._ffi.dlopen(None)
+
+    def take(self) -> list[str]:
+        """The record since the last time, in lines."""
+        text = self.lib.custub_take()
+        lines = self._ffi.string(text).decode().splitlines()
+        self._libc.free(text)
+        return lines
+
+    def fail(self, symbol: str, error: int) -> None:
+        """Lets a function of the driver answer an error, until it is to answer 0 again."""
+        self.lib.custub_fail(symbol.encode(), error)
+
+
 @dataclass
 class Driver:
-    """The two libraries."""
+    """HIP's functions over the stub."""
 
     ffi: FFI = field(default_factory=FFI)
     kept: list[object] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        os.environ["MGPU_RT_CUDA"] = str(STUB)  # read at the library's first call
+        os.environ["MGPU_RT_CUDA"] = str(CUSTUB)  # read at the library's first call
         rows = "".join(f"int {name}{params};\n" for name, params in functions().items())
         self.ffi.cdef(_TYPES + rows + _beyond())
         self.hip = self.ffi.dlopen(str(LIBRARY))
-        self.stub_ffi = FFI()
-        self.stub_ffi.cdef(_STUB_TYPES)
-        self.stub = self.stub_ffi.dlopen(str(STUB))
-        self.libc = self.stub_ffi.dlopen(None)
-
-    def take(self) -> list[str]:
-        """The stub's record since the last time."""
-        text = self.stub.custub_take()
-        lines = self.stub_ffi.string(text).decode().splitlines()
-        self.libc.free(text)
-        return lines
-
-    def fail(self, symbol: str, error: int) -> None:
-        """Lets a function of the driver answer an error, until it is to answer 0 again."""
-        self.stub.custub_fail(symbol.encode(), error)
+        self.stub = CuStub()
 
     def memory(self, content: bytes = b"", size: int = 1024):
         """Memory of the host, aligned to 64, that lives as long as this object."""

@@ -132,6 +132,16 @@ static void note_cluster(const uint64_t *a) {
     }
 }
 
+/* Each list in a line; there is one stride less than there are sizes. */
+static void note_tensor(const uint64_t *a) {
+    const unsigned rank = (unsigned)a[2];
+    for (unsigned i = 0; i < rank; i++)
+        note("  dimension %llu stride %llu box %u step %u\n",
+             ((const unsigned long long *)a[4])[i],
+             i + 1 < rank ? ((const unsigned long long *)a[5])[i] : 0, ((const unsigned *)a[6])[i],
+             ((const unsigned *)a[7])[i]);
+}
+
 static void note_extra(const uint64_t *a) {
     void **extra = (void **)a[10];
     for (int i = 0; extra && i < 5; i++)
@@ -154,6 +164,7 @@ static void note_extra(const uint64_t *a) {
 #define COMPILED HANDLE
 #define CLUSTER note_cluster(a)
 #define EXTRA note_extra(a)
+#define TENSOR note_tensor(a)
 
 #define CU(symbol, count, effect)                                                                  \
     int symbol(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,       \

@@ -22,6 +22,10 @@ static struct advice damaged_image = {
 static struct advice refused_image = {
     .text = "HIP refused the image at %p, which is %s. Compile for this GPU (rocminfo or `mgpu-rt "
             "doctor` names it) and for a code object version that this HIP knows (HIP 5: abi=400)"};
+static struct advice refused_by_nvidia = {
+    .text = "NVIDIA's driver refused the image at %p, which is %s. Compile for this GPU and for a "
+            "version of PTX that this driver knows (nvidia-smi or `mgpu-rt doctor --device cuda` "
+            "names both)"};
 static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p, which no mgpuModuleLoad returned or which was unloaded "
             "before"};
@@ -71,7 +75,7 @@ static hipModule_t load_directly(const void *data) {
     const hipError_t error = hip.ModuleLoadData(&module, data);
     if (error != hipSuccess) {
         const struct image image = image_describe(data);
-        report_failure(load_expression, error, &refused_image, data, image_kind_text(&image));
+        report_failure(load_expression, error, refused(), data, image_kind_text(&image));
         return NULL;
     }
     return module;
@@ -120,7 +124,7 @@ static hipModule_t load_new(struct thread *thread, struct module_slot *slot, con
     const hipError_t error = policy_get()->module_load(bytes, image.size, device, &loaded);
     runtime_register_exit();
     if (error != hipSuccess) {
-        report_failure(load_expression, error, &refused_image, data, image_kind_text(&image));
+        report_failure(load_expression, error, refused(), data, image_kind_text(&image));
         free(bytes);
         return NULL;
     }

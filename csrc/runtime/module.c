@@ -33,6 +33,10 @@ static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
             "with gpu-module-to-binary{format=bin}"};
 
+static struct advice *refused(void) {
+    return cuda_present() ? &refused_by_nvidia : &refused_image;
+}
+
 static size_t home_of(const void *image) {
     return slot_home((uintptr_t)image, MODULE_SLOT_BITS);
 }

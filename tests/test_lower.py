@@ -77,6 +77,8 @@ def test_every_option_is_part_of_the_key(program: Path, change: dict) -> None:
     first = lower.lower_to_llvm_dialect(program, **options)
     other = lower.lower_to_llvm_dialect(program, **(options | change))
     assert other != first
+    if "llvm" in change:  # it shows when the dialect is translated: what calls a launch takes
+        first, other = (lower.lower(program, **o) for o in (options, options | change))
     assert other.read_bytes() != first.read_bytes()
 
 
@@ -178,6 +180,7 @@ def test_command_says_what_is_missing(
         raise lower.ToolchainMissing(f"{name}-{llvm}", "some-package")
 
     monkeypatch.setattr(lower, "tool", nothing)
+    monkeypatch.setattr(lower, "OBJECTS", tmp_path)
     out = tmp_path / "forum.o"
     assert lower.main([str(FORUM), "-o", str(out)]) == 1
     assert capsys.readouterr().err.endswith("-22 is missing: apt-get install some-package\n")
@@ -273,3 +276,59 @@ def test_forums_command_needs_a_namespace(
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(lower.ToolchainMissing, match=r"unshare is missing: .* util-linux"):
         lower.lower(program, llvm=15)
+
+
+# ---- for NVIDIA's GPUs ---------------------------------------------------------------------------
+
+
+def test_ptx_for_nvidia() -> None:
+    ptx = lower.code_object(FORUM, "sm_90", image="isa")
+    assert b".target sm_90" in ptx
+    assert b".visible .entry test_func()" in ptx
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_ptx_ends_with_a_0(llvm: int) -> None:
+    """In both, so that nothing that follows in the program is read as PTX."""
+    host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
+    ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
+    assert host[host.index(ptx) + len(ptx)] == 0
+    assert b"mgpuModuleLoadJIT" in host
+
+
+def test_form_of_the_image_follows_the_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, str] = {}
+    monkeypatch.setattr(shutil, "which", found.get)
+    assert lower._image("sm_90", None) == "isa"
+    assert lower._image("gfx90a", None) == "bin"
+    found["ptxas"] = "/usr/bin/ptxas"
+    assert lower._image("sm_90", None) == "bin"
+    del found["ptxas"]
+    with pytest.raises(lower.ToolchainMissing, match="ptxas is missing"):
+        lower._opt_tools(22, "sm_90", "bin")
+
+
+@pytest.mark.parametrize(("llvm", "chip", "image"), [(22, "gfx90a", "isa"), (22, "sm_90", "exe")])
+def test_forms_that_there_are_not(llvm: int, chip: str, image: str) -> None:
+    with pytest.raises(ValueError, match="no recipe for an image"):
+        lower.lower(FORUM, llvm=llvm, chip=chip, image=image)
+
+
+def test_15_is_for_amd() -> None:
+    with pytest.raises(ValueError, match="AMD"):
+        lower.lower(FORUM, llvm=15, chip="sm_90")
+
+
+def test_carried_objects_serve_without_tools(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a machine with MLIR made; but nothing that was not made."""
+    made = lower.lower(program, llvm=22)
+
+    def missing(name: str, llvm: int) -> Path:
+        raise lower.ToolchainMissing(name, f"llvm-{llvm}")
+
+    monkeypatch.setattr(lower, "tool", missing)
+    assert lower.lower(program, llvm=22) == made
+    with pytest.raises(lower.ToolchainMissing):
+        lower.lower(program, llvm=22, iterations=13)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import preload
-from tests.child import BUILD, STUB, environment
+from mgpu_rt import cuda, preload
+from tests.child import BUILD, CUSTUB, STUB, environment
 from tests.command import COMMAND, command, invoke, python
 from tests.compiled import LIB, RUNTIME, compile_c, stream_program
 
@@ -188,15 +188,43 @@ def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:
 
 
 def test_cuda_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "lib").mkdir()
-    monkeypatch.setattr(preload, "library_path", lambda: str(tmp_path / "lib" / RUNTIME))
+    monkeypatch.setattr(preload.cuda, "BUILD", tmp_path)
     result = invoke("run", "--device", "cuda", "true")
     assert result.exit_code == 2
-    assert "no NVIDIA GPUs yet" in result.stderr
+    assert (
+        f"no NVIDIA GPUs: {tmp_path}/cuhip/libamdhip64.so is missing: run `make`" in result.stderr
+    )
     cuhip = tmp_path / "cuhip" / "libamdhip64.so"
     cuhip.parent.mkdir()
     cuhip.touch()
-    assert preload.environment("cuda", {})["MGPU_RT_HIP"] == str(cuhip)
+    assert preload.environment("cuda", {"MGPU_RT_HIP": "/other"})["MGPU_RT_HIP"] == str(cuhip)
+
+
+@pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
+def test_run_on_cuda(name: str, tmp_path: Path) -> None:
+    """A program that was linked with LLVM's CUDA runtime, which is not on this machine."""
+    program = stream_program(tmp_path, name)
+    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
+
+
+def test_cuda_without_a_driver(tmp_path: Path) -> None:
+    program = stream_program(tmp_path, "libmlir_cuda_runtime.so")
+    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA="/nowhere/libcuda.so.1")
+    assert result.stdout == "done\n"
+    assert "cuhip: MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: " in result.stderr
+    assert "failed with 'hipErrorInsufficientDriver'" in result.stderr
+
+
+def test_driver_of_nvidia(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cuda.driver({"MGPU_RT_CUDA": str(CUSTUB)}) == str(CUSTUB)
+    with pytest.raises(cuda.CudaUnavailable, match="MGPU_RT_CUDA=/nowhere"):
+        cuda.driver({"MGPU_RT_CUDA": "/nowhere"})
+    monkeypatch.setattr(cuda, "DRIVERS", (str(tmp_path / "libcuda.so.1"),))
+    with pytest.raises(cuda.CudaUnavailable, match="install the driver"):
+        cuda.driver({})
+    (tmp_path / "libcuda.so.1").symlink_to(CUSTUB)
+    assert cuda.driver({}) == str(tmp_path / "libcuda.so.1")
 
 
 def test_softgpu_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

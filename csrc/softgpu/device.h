@@ -80,4 +80,8 @@ struct softgpu_context {
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault);
 
+/* How many instructions all dispatches of this process ran, each counted once for its wave. For
+ * measuring programs, which find it by name. */
+__attribute__((visibility("default"))) uint64_t softgpu_instructions(void);
+
 #endif

@@ -71,6 +71,12 @@ static uint64_t instruction_budget(void) {
     return known;
 }
 
+static uint64_t total_instructions;
+
+uint64_t softgpu_instructions(void) {
+    return __atomic_load_n(&total_instructions, __ATOMIC_RELAXED);
+}
+
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault) {
     struct dispatch d = {
@@ -96,5 +102,6 @@ bool softgpu_execute(const struct softgpu_context *context,
                       "the workgroup is larger than 1024 work-items");
     softgpu_dispatch_run(&d);
     softgpu_code_release(&d);
+    __atomic_add_fetch(&total_instructions, d.instructions, __ATOMIC_RELAXED);
     return !d.failed;
 }

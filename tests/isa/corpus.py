@@ -97,7 +97,7 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
 
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
     """The code objects of every MLIR program of the tests and of the benchmarks."""
-    for folder in ("tests", "bench/programs"):
+    for folder in ("tests", "bench"):
         for source in sorted((ROOT / folder).rglob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
                 yield f"{source.stem}/{name}", image

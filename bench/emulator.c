@@ -1,0 +1,148 @@
+/* emulator HIP IMAGE LONG DRIVER ROUNDS: times of launches on the software device, as JSON.
+ *
+ * IMAGE holds the kernels of kernels/emulator.mlir; LONG one of many instructions, whose first
+ * launch shows what decoding costs; DRIVER is the library that counts instructions. */
+#include "native.h"
+
+#include <string.h>
+
+enum { SIZE = 65536, STEPS = 400, DIM = 256, TILE = 16, COPIES = 32 };
+
+static struct {
+    int (*ModuleLoadData)(void **module, const void *image);
+    int (*ModuleGetFunction)(void **function, void *module, const char *name);
+    int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
+                              void *stream, void **params, void **extra);
+    int (*StreamCreate)(void **stream);
+    int (*StreamSynchronize)(void *stream);
+    int (*Malloc)(void **memory, size_t size);
+    int (*Memcpy)(void *to, const void *from, size_t size, int kind);
+} hip;
+
+static uint64_t (*instructions)(void);
+static void *stream;
+
+static void check(int code, const char *what) {
+    if (code)
+        fail("HIP refuses", what);
+}
+
+static char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot open", path);
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    char *data = malloc(size);
+    if (!data || fread(data, 1, size, file) != size)
+        fail("cannot read", path);
+    fclose(file);
+    return data;
+}
+
+static void *load(const char *image, const char *name) {
+    void *module, *function;
+    check(hip.ModuleLoadData(&module, image), "an image");
+    check(hip.ModuleGetFunction(&function, module, name), name);
+    return function;
+}
+
+/* A launch of a grid of groups, with its arguments one by one, and what it took. */
+struct launch {
+    void *function;
+    unsigned grid[2], block[2];
+    void **params;
+};
+
+struct took {
+    double ns;
+    uint64_t instructions;
+};
+
+static struct took run(const struct launch *l) {
+    uint64_t counted = instructions(), start = now_ns();
+    check(hip.ModuleLaunchKernel(l->function, l->grid[0], l->grid[1], 1, l->block[0], l->block[1],
+                                 1, 0, stream, l->params, NULL),
+          "a launch");
+    check(hip.StreamSynchronize(stream), "to synchronise");
+    return (struct took){(double)(now_ns() - start), instructions() - counted};
+}
+
+static void print(const char *name, const struct launch *l, long rounds) {
+    run(l);
+    printf("\"%s\": {\"ns\": [", name);
+    struct took took = {0};
+    for (long n = 0; n < rounds; n++) {
+        took = run(l);
+        printf("%s%.0f", n ? ", " : "", took.ns);
+    }
+    printf("], \"instructions\": %llu},\n", (unsigned long long)took.instructions);
+}
+
+/* Each copy of the image lies elsewhere, so that its code is decoded anew. */
+static void print_first_launches(const char *image, void *memory) {
+    void *params[] = {&memory, &memory, &(int64_t){0}, &(int64_t){SIZE}, &(int64_t){1}};
+    printf("\"first\": [");
+    for (int n = 0; n < COPIES; n++) {
+        struct launch l = {load(image, "straight"), {1, 1}, {64, 1}, params};
+        double first = run(&l).ns, later = run(&l).ns;
+        for (int again = 0; again < 5; again++) {
+            double ns = run(&l).ns;
+            later = ns < later ? ns : later;
+        }
+        printf("%s%.0f", n ? ", " : "", first - later);
+    }
+    printf("]");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6)
+        fail("usage", "emulator HIP IMAGE LONG DRIVER ROUNDS");
+    void *library = open_library(argv[1]);
+#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
+    RESOLVE(ModuleLoadData);
+    RESOLVE(ModuleGetFunction);
+    RESOLVE(ModuleLaunchKernel);
+    RESOLVE(StreamCreate);
+    RESOLVE(StreamSynchronize);
+    RESOLVE(Malloc);
+    RESOLVE(Memcpy);
+#undef RESOLVE
+    *(void **)&instructions = symbol(open_library(argv[4]), "softgpu_instructions");
+    long rounds = atol(argv[5]);
+
+    void *memory[3];
+    float *data = malloc(SIZE * sizeof *data);
+    if (!data)
+        fail("no memory", "for the input");
+    for (int i = 0; i < SIZE; i++)
+        data[i] = (float)(i % 251) * 0.125f;
+    for (int n = 0; n < 3; n++) {
+        check(hip.Malloc(&memory[n], SIZE * sizeof *data), "memory");
+        check(hip.Memcpy(memory[n], data, SIZE * sizeof *data, 1), "a copy");
+    }
+    check(hip.StreamCreate(&stream), "a stream");
+
+    char *image = read_file(argv[2]);
+    int64_t zero = 0, one = 1, size = SIZE, dim = DIM;
+    int32_t steps = STEPS;
+    void **m[] = {&memory[0], &memory[1], &memory[2]};
+#define ROW(n) m[n], m[n], &zero, &size, &one
+#define MATRIX(n) m[n], m[n], &zero, &dim, &dim, &dim, &one
+    void *rows[] = {ROW(0), ROW(1), ROW(2)}, *matrices[] = {MATRIX(0), MATRIX(1), MATRIX(2)};
+    void *loop[] = {ROW(2), &steps};
+    struct launch vecadd = {load(image, "vecadd"), {SIZE / 256, 1}, {256, 1}, rows};
+    struct launch matmul = {
+        load(image, "matmul"), {DIM / TILE, DIM / TILE}, {TILE, TILE}, matrices};
+    struct launch arithmetic = {load(image, "arithmetic"), {64, 1}, {256, 1}, loop};
+
+    printf("{");
+    print("vecadd", &vecadd, 8 * rounds);
+    print("matmul", &matmul, rounds);
+    print("arithmetic", &arithmetic, rounds);
+    print_first_launches(read_file(argv[3]), memory[2]);
+    printf("}\n");
+    return 0;
+}

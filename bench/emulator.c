@@ -9,6 +9,7 @@
 enum { SIZE = 65536, STEPS = 400, DIM = 256, TILE = 16, COPIES = 32 };
 
 static struct {
+    int (*SetDeviceFlags)(unsigned flags);
     int (*ModuleLoadData)(void **module, const void *image);
     int (*ModuleGetFunction)(void **function, void *module, const char *name);
     int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -102,6 +103,7 @@ int main(int argc, char **argv) {
         fail("usage", "emulator HIP IMAGE LONG DRIVER ROUNDS");
     void *library = open_library(argv[1]);
 #define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
+    RESOLVE(SetDeviceFlags);
     RESOLVE(ModuleLoadData);
     RESOLVE(ModuleGetFunction);
     RESOLVE(ModuleLaunchKernel);
@@ -113,6 +115,9 @@ int main(int argc, char **argv) {
     *(void **)&instructions = symbol(open_library(argv[4]), "softgpu_instructions");
     long rounds = atol(argv[5]);
 
+    /* By default the waiting thread spins and takes a core from the device's threads. */
+    enum { BLOCKING_SYNC = 4 };
+    check(hip.SetDeviceFlags(BLOCKING_SYNC), "to wait asleep");
     void *memory[3];
     float *data = malloc(SIZE * sizeof *data);
     if (!data)

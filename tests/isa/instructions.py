@@ -230,7 +230,7 @@ v("lshrrev_b64", "b64", "u32 u64", lambda a, b: b >> (a & 63))
 v("lshlrev_b64", "b64", "u32 u64", lambda a, b: b << (a & 63))
 v("ashrrev_i64", "i64", "u32 i64", lambda a, b: b >> (a & 63))
 v("bfe_u32", "u32", "u32 u32 u32", lambda a, b, c: o.field(a, b & 31, c & 31, False))
-v("bfe_i32", "i32", "u32 u32 u32", lambda a, b, c: o.field(a, b & 31, c & 31, True))
+v("bfe_i32", "i32", "i32 u32 u32", lambda a, b, c: o.field(a, b & 31, c & 31, True))
 v("bfi_b32", "b32", "b32 b32 b32", lambda a, b, c: a & b | ~a & c)
 v("bfm_b32", "b32", "u32 u32", lambda a, b: ((1 << (a & 31)) - 1) << (b & 31))
 v("bcnt_u32_b32", "u32", "b32 u32", lambda a, b: a.bit_count() + b)
@@ -385,7 +385,7 @@ for width in (32, 64):
         s(
             f"bfe_{kind}{width}",
             t,
-            f"{t} u32",
+            f"{kind}{width} u32",
             logic(
                 width,
                 lambda a, b, m=m, signed=signed: o.field(

@@ -55,10 +55,10 @@ static uint64_t signed_bits(uint64_t x, unsigned width) {
 }
 
 S_LOGIC(bfe_u32, uint32_t, low_bits(a >> (b & 31), b >> 16 & 0x7f))
-S_LOGIC(bfe_i32, uint32_t,
-        signed_bits((uint32_t)a >> (b & 31), (b >> 16 & 0x7f) > 32 ? 32 : b >> 16 & 0x7f))
+/* Above its highest bit a signed source is its sign. */
+S_LOGIC(bfe_i32, uint32_t, signed_bits((uint64_t)((int32_t)a >> (b & 31)), b >> 16 & 0x7f))
 S_LOGIC(bfe_u64, uint64_t, low_bits(a >> (b & 63), b >> 16 & 0x7f))
-S_LOGIC(bfe_i64, uint64_t, signed_bits(a >> (b & 63), b >> 16 & 0x7f))
+S_LOGIC(bfe_i64, uint64_t, signed_bits((uint64_t)((int64_t)a >> (b & 63)), b >> 16 & 0x7f))
 
 S_LOGIC(absdiff_i32, uint32_t, (int32_t)(a - b) < 0 ? b - a : a - b)
 S_SCC(lshl1_add_u32, uint32_t, (a << 1) + b, (((uint64_t)a << 1) + b) >> 32 != 0)

@@ -151,7 +151,9 @@ static void mad_i64_i32(struct lanes *o) {
     uint32_t *d = o->d;
     for (int l = 0; l < LANES; l++) {
         int64_t c = LOAD_I64(o->c), product = (int64_t)LOAD_I32(o->a) * LOAD_I32(o->b), r;
-        o->out |= (uint64_t)__builtin_add_overflow(product, c, &r) << l;
+        /* The carry is bit 64 of the exact sum: its sign. */
+        bool wrapped = __builtin_add_overflow(product, c, &r);
+        o->out |= (uint64_t)((r < 0) != wrapped) << l;
         STORE_I64(r);
     }
 }

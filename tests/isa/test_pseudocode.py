@@ -1,0 +1,73 @@
+"""Single arithmetic instructions against AMD's pseudocode."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cases import VECTOR, Case, all_cases, differs, expected_scalar, expected_vector, width_of
+from .device import TARGETS
+from .instructions import VECTOR as EXACT
+from .single import LANES, Batch, Loaded, Result, Wave, random_waves
+from .test_instructions import close, seeded
+
+QUICK_WAVES = 3
+
+
+def loaded(target: str, cases: list[Case]) -> Loaded:
+    batch = Batch(target)
+    for case in cases:
+        batch.add(case.name, case.text)
+    return batch.load()
+
+
+def difference(case: Case, wave: Wave, got: Result) -> str:
+    """What is wrong with one wave; empty if nothing is."""
+    vector = case.row.family in VECTOR
+    want = expected_vector(case, wave) if vector else expected_scalar(case, wave)
+    for name in ("exec", "vcc", "scc"):
+        a, b = getattr(got, name), getattr(want, name)
+        if a != b:
+            return f"{case.name}: {name} is {a:#x}, want {b:#x} of {wave}"[:1000]
+    if case.dst not in ("SDST", "MASK") and got.scalar != want.scalar:
+        operands = [hex(s) for s in wave.scalars]
+        return f"{case.name} {operands} scc {wave.scc}: {got.scalar:#x}, want {want.scalar:#x}"
+    if not vector or case.dst in ("SDST", "MASK"):
+        return ""
+    mask = (1 << (16 if case.result == "b16" else width_of(case.dst))) - 1
+    exact = EXACT.get(case.name)
+    for n in range(LANES):
+        if not wave.exec >> n & 1:
+            if got.lanes[n] != wave.lanes[n][3]:
+                return f"{case.name}: lane {n} does not run and has changed"
+        elif not differs(case, wave, n):
+            a, b = got.lanes[n] & mask, want.lanes[n] & mask
+            if not close(case.result, a, b, exact.tolerance if exact else 0):
+                operands = [hex(x) for x in wave.lanes[n]]
+                return f"{case.name} {operands} vcc {wave.vcc >> n & 1}: {a:#x}, want {b:#x}"
+    return ""
+
+
+def check(target: str, seed: str, waves: int) -> None:
+    cases = list(all_cases(target))
+    code = loaded(target, cases)
+    wrong = []
+    for case in cases:
+        inputs = random_waves(seeded(case.name, seed), case.kinds)[:waves]
+        for wave, result in zip(inputs, code.run(case.name, inputs), strict=True):
+            if text := difference(case, wave, result):
+                wrong.append(text)
+                break
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)} differ", *wrong[:20]])
+    print(f"{target}: {len(cases)} cases agree")
+
+
+def test_pseudocode() -> None:
+    check("gfx90a", "quick", QUICK_WAVES)
+
+
+@pytest.mark.check_isa
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", ("first", "second"))
+@pytest.mark.parametrize("target", TARGETS)
+def test_more_pseudocode(target: str, seed: str) -> None:
+    check(target, seed, 8)

@@ -18,6 +18,7 @@ from bench import (
     build,
     calls,
     device,
+    emulator,
     growth,
     latency,
     lower,
@@ -40,6 +41,7 @@ WHERE = {
     "programs": device.NAMES,
     "growth": ("softgpu", "cuda", "hip"),
     "latency": ("cuda",),
+    "emulator": ("softgpu",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
@@ -68,6 +70,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "programs": lambda step: programs.run(on, count, llvm, step),
         "growth": lambda step: growth.run(on, few, llvm, step),
         "latency": lambda step: latency.run(on, few, llvm, step),
+        "emulator": lambda step: emulator.run(on, count, step),
     }[name]
 
 

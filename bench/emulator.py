@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import lower, native
+from bench.device import Device
 from bench.figures import Figure, Result, Step, median
 from mgpu_rt import softgpu
 
-DEVICE = "AMD's HIP 5.2.3 on an emulated gfx90a"
 METHOD = (
     "Launch and synchronise on one stream, the first launch not counted. Processes with one thread "
     "for the device and with two run in turn; figures of one core are of the former. What decoding "
@@ -26,25 +26,20 @@ STRAIGHT = 1000  # instructions, at least, of the kernel that is decoded
 ROUNDS = 12  # launches of the long kernels in a process
 
 
-def run(repetitions: int, step: Step) -> Result:
+def run(device: Device, repetitions: int, step: Step) -> Result:
     """Measures ``repetitions`` processes with one thread and as many with two, in turn."""
-    try:
-        environment = softgpu.environment(native.plain_environment())
-    except softgpu.SoftGpuUnavailable as reason:
-        raise native.Failed(str(reason)) from None
     thread_counts = (1, 2) if len(os.sched_getaffinity(0)) > 1 else (1,)
     taken: dict[int, list[Any]] = {threads: [] for threads in thread_counts}
     for number in range(repetitions):
         for threads in thread_counts:
             step(f"{threads} thread(s), {number + 1} of {repetitions}")
-            taken[threads].append(_process(threads, environment))
-    return Result("emulator", DEVICE, METHOD, _figures(taken))
+            taken[threads].append(_process(threads, device))
+    return Result("emulator", device.words, METHOD, _figures(taken), on=device.name)
 
 
-def _process(threads: int, environment: Mapping[str, str]) -> Any:
-    hip = environment.get("MGPU_RT_HIP") or softgpu.hip()
-    variables = {**environment, "MGPU_RT_SOFTGPU_THREADS": str(threads)}
-    command = [native.program("emulator"), hip, _image(KERNELS), _image(_straight())]
+def _process(threads: int, device: Device) -> Any:
+    variables = {**device.environment, "MGPU_RT_SOFTGPU_THREADS": str(threads)}
+    command = [native.program("emulator"), device.hip, _image(KERNELS), _image(_straight())]
     return native.run_json([*command, softgpu.driver(), ROUNDS], variables)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import lower
+from tests.kernels import images as kernel_images
+from tests.kernels.test_kernels import MODULES
 
 from .device import ROOT
 
@@ -24,6 +26,8 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
+# Matrix instructions that not every target has.
+MATRICES = {"matrix": ("gfx90a",), "matrix_first": ("gfx908", "gfx90a")}
 # AMDGPU has no f64 form of these; LLVM fails on the few functions that only pass them on.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
@@ -96,11 +100,21 @@ def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
 
 
 def programs(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
-    """The code objects of every MLIR program of the tests and of the benchmarks."""
-    for folder in ("tests", "bench"):
-        for source in sorted((ROOT / folder).rglob("*.mlir")):
+    """The code objects of the MLIR programs of the tests and of the benchmarks."""
+    for folder in ("tests/softgpu/programs", "bench/programs", "bench/kernels"):
+        for source in sorted((ROOT / folder).glob("*.mlir")):
             for name, image in lower.code_objects(source, target, opt_level=opt).items():
                 yield f"{source.stem}/{name}", image
+
+
+def kernels(target: str, opt: int) -> Iterator[tuple[str, bytes]]:
+    """The same of the kernels that are checked against NumPy."""
+    for module in MODULES:
+        if module.name in MATRICES and target not in MATRICES[module.name]:
+            continue
+        source = kernel_images.text(module)
+        options = {"opt_level": opt, "first": module.first}
+        yield module.name, lower.code_objects(source, target, **options)["kernels"]
 
 
 def kept_library(name: str, target: str, opt: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable
 
@@ -35,6 +36,11 @@ def test_programs(target: str, request: pytest.FixtureRequest) -> None:
     agree(compared(target, corpus.programs(target, 2)), request)
 
 
+def test_kernels(request: pytest.FixtureRequest) -> None:
+    """For the target that the tests of whole kernels have lowered them for already."""
+    agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ("ocml", "ockl"))
 def test_device_library(name: str, target: str, request: pytest.FixtureRequest) -> None:
@@ -56,7 +62,8 @@ def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) ->
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("opt", LEVELS)
 def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> None:
-    agree(compared(target, corpus.programs(target, opt)), request)
+    images = itertools.chain(corpus.programs(target, opt), corpus.kernels(target, opt))
+    agree(compared(target, images), request)
 
 
 @pytest.mark.check_isa

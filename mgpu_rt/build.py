@@ -21,6 +21,9 @@ CALLBACKS = {
     "function_get": "int {}(void *module, const char *name, void **function)",
     "stream_create": "int {}(int device, void **stream)",
     "stream_destroy": "int {}(void *stream)",
+    "memory_alloc": "int {}(int device, size_t bytes, void **ptr)",
+    "memory_free": "int {}(void *ptr)",
+    "memory_trim": "void {}(int device, size_t excess)",
     "shutdown": "void {}(void)",
 }
 

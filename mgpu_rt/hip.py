@@ -30,6 +30,8 @@ FUNCTIONS = {
     "hipModuleGetFunction": 3,
     "hipStreamCreate": 1,
     "hipStreamDestroy": 1,
+    "hipMalloc": 2,
+    "hipFree": 1,
 }
 
 NOT_INITIALIZED = 3  # hipErrorNotInitialized, which hip-python answers if it has no library
@@ -138,3 +140,11 @@ class Hip:
     def stream_destroy(self, stream) -> int:
         """Destroys a stream."""
         return self._call("hipStreamDestroy", stream)
+
+    def malloc(self, bytes_: int, ptr) -> int:
+        """Allocates device memory on the current device; the address goes to *ptr."""
+        return self._call("hipMalloc", ptr, ffi.cast("void *", bytes_))
+
+    def free(self, ptr) -> int:
+        """Gives device memory back; waits for all work on its device."""
+        return self._call("hipFree", ptr)

@@ -12,6 +12,7 @@ import sys
 
 from mgpu_rt._host import ffi, lib
 from mgpu_rt.hip import Hip
+from mgpu_rt.memory import BlockCache
 from mgpu_rt.modules import ModuleCache
 from mgpu_rt.streams import StreamPool
 
@@ -44,6 +45,12 @@ class Runtime:
     def module_retire(self, handle: int) -> bool:
         return bool(self._host.module_retire(_pointer(handle)))
 
+    def memory_uses(self, address: int) -> int:
+        return self._host.memory_uses(_pointer(address))
+
+    def memory_retire(self, address: int) -> bool:
+        return bool(self._host.memory_retire(_pointer(address)))
+
     def count(self, function: str, nanoseconds: int) -> None:
         self._host.count(function.encode(), nanoseconds)
 
@@ -69,6 +76,9 @@ class Policy:
         )
         self.streams = StreamPool(
             self.hip.stream_create, lambda handle: self.hip.stream_destroy(_pointer(handle))
+        )
+        self.memory = BlockCache(
+            runtime, self.hip.malloc, lambda address: self.hip.free(_pointer(address))
         )
 
 
@@ -109,6 +119,24 @@ def mgpu_stream_create(device, stream):
 @ffi.def_extern(error=UNKNOWN, onerror=_failed)
 def mgpu_stream_destroy(stream):
     return policy.streams.destroy(_address(stream))
+
+
+@ffi.def_extern(error=UNKNOWN, onerror=_failed)
+def mgpu_memory_alloc(device, size, ptr):
+    error = policy.memory.alloc(size, ptr)
+    if error == 0:
+        policy.memory.add(_address(ptr[0]), size, device)
+    return error
+
+
+@ffi.def_extern(error=UNKNOWN, onerror=_failed)
+def mgpu_memory_free(ptr):
+    return policy.memory.free(_address(ptr))
+
+
+@ffi.def_extern(onerror=_failed)
+def mgpu_memory_trim(device, excess):
+    policy.memory.trim(device, excess)
 
 
 @ffi.def_extern(onerror=_failed)

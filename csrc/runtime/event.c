@@ -13,10 +13,12 @@ struct event {
     struct handle handle;
     struct event *next_spare; /* chain of the common pool */
     int device;
-    bool live;     /* held by the program */
-    bool gone;     /* HIP has destroyed it */
-    bool reused;   /* had an owner before this one */
-    bool recorded; /* by this owner */
+    bool live;             /* held by the program */
+    bool gone;             /* HIP has destroyed it */
+    bool reused;           /* had an owner before this one */
+    bool recorded;         /* by this owner */
+    struct stream *stream; /* where it was recorded last, if that is a stream of the table's */
+    uint64_t mark;         /* of that stream, when it was recorded */
 };
 
 static struct handle_map event_map;
@@ -149,12 +151,23 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
         put_spare(event);
 }
 
+static void wait_for(hipEvent_t handle) {
+    const struct event *event = find(handle);
+    struct stream *stream = event ? event->stream : NULL;
+    const uint64_t mark = stream ? event->mark : 0; /* before: it may be recorded anew meanwhile */
+    const hipError_t error = hip.EventSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure("hipEventSynchronize(event)", error, NULL);
+    else if (stream)
+        stream_pass(stream, mark);
+}
+
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     struct thread *thread = thread_get();
     if (UNLIKELY(is_stream(handle)))
         stream_synchronize(thread, (hipStream_t)handle, "hipEventSynchronize(event)");
     else if (event_usable(handle, "hipEventSynchronize(event)") && event_recorded(handle))
-        REPORT("hipEventSynchronize(event)", hip.EventSynchronize(handle), NULL);
+        wait_for(handle);
 }
 
 void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
@@ -163,12 +176,16 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     if (!stream_usable(thread_get(), stream_handle, &stream, expression) ||
         !event_usable(handle, expression))
         return;
+    const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
     struct event *event = find(handle);
-    if (UNLIKELY(error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess)) {
         report_failure(expression, error, NULL);
-    else if (event)
+    } else if (event) {
         event->recorded = true;
+        event->stream = stream;
+        event->mark = mark;
+    }
     stream_submitted(stream);
 }
 

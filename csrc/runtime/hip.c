@@ -41,6 +41,8 @@ static const char *error_name(hipError_t error) {
     switch (error) {
     case hipErrorInvalidImage:
         return "hipErrorInvalidImage";
+    case hipErrorInvalidValue:
+        return "hipErrorInvalidValue";
     case hipErrorSharedObjectInitFailed:
         return "hipErrorSharedObjectInitFailed";
     case hipErrorInvalidHandle:

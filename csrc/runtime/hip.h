@@ -25,7 +25,22 @@ enum {
     hipErrorNotSupported = 801,
 };
 
-enum { hipMemcpyDefault = 4, hipEventDisableTiming = 2 };
+enum {
+    hipMemcpyDefault = 4,
+    hipEventDisableTiming = 2,
+    hipMemAttachGlobal = 1,
+    hipHostMallocDefault = 0,
+    hipDeviceAttributePageableMemoryAccess = 65,
+};
+
+/* hipPointerAttribute_t of HIP 5 to 7; what the numbers of `type` mean has changed with 6. */
+struct hip_pointer {
+    int type, device;
+    void *device_pointer, *host_pointer;
+    int is_managed;
+    unsigned flags;
+    uint64_t reserved[8]; /* room for what a later HIP may add */
+};
 
 struct hip_dim3 {
     uint32_t x, y, z;

@@ -1,4 +1,5 @@
 /* What the runtime answers to a policy. */
+#include "block.h"
 #include "mapped.h"
 #include "python.h"
 #include "registry.h"
@@ -49,6 +50,19 @@ static int stream_retire_handle(void *handle) {
     return retired;
 }
 
+static uint64_t memory_uses(void *ptr) {
+    const struct block *block = block_find(ptr);
+    return block && block->state != BLOCK_GONE ? block->uses : 0;
+}
+
+static int memory_retire(void *ptr) {
+    struct block *block = block_find(ptr);
+    const bool retired = block && block_retire(block);
+    if (retired)
+        stats_eviction(CACHE_MEMORY);
+    return retired;
+}
+
 static void count(const char *function, uint64_t nanoseconds) {
 #define HIP_FN(need, name, params, args)                                                           \
     if (strcmp(function, "hip" #name) == 0)                                                        \
@@ -67,6 +81,8 @@ struct mgpu_host host_functions = {
     .module_retire = module_retire,
     .stream_retire = stream_retire_handle,
     .streams_idle = stream_count_idle,
+    .memory_uses = memory_uses,
+    .memory_retire = memory_retire,
     .count = count,
     .say = say,
     .detach = policy_detach,

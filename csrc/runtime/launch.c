@@ -48,7 +48,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     const hipError_t error = hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
-    stream_submitted(known);
+    stream_launched(known);
     if (UNLIKELY(error != hipSuccess))
         report_failure(launch_expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
                        (long)blockX, (long)blockY, (long)blockZ, smem);
@@ -101,7 +101,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     const hipError_t error = hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
-    stream_submitted(known);
+    stream_launched(known);
     if (error != hipSuccess)
         report_failure(cooperative_expression, error, &bad_launch, (long)gridX, (long)gridY,
                        (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
@@ -139,7 +139,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
-    stream_submitted(known);
+    stream_launched(known);
     if (error != hipSuccess)
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
                        (long)gridZ);

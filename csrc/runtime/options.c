@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct options options = {
-    .cache_on = true, .device_number = -1, .module_limit_count = 256, .stream_limit_count = 32};
+struct options options = {.cache_on = true,
+                          .device_number = -1,
+                          .module_limit_count = 256,
+                          .stream_limit_count = 32,
+                          .memory_limit_fraction = 0.9,
+                          .exclusive_asked = -1};
 
 /* An option that makes no sense: says so, with what is done instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
@@ -32,6 +36,50 @@ static long number(const char *variable, const char *text, long fallback, const 
 static const char default_limit[] = "is not a number from 0 on: the default is used";
 static const char default_device[] = "is not a number from 0 on: HIP's default device is used";
 
+static double unit(char letter) {
+    switch (letter) {
+    case 'K':
+    case 'k':
+        return 1 << 10;
+    case 'M':
+    case 'm':
+        return 1 << 20;
+    case 'G':
+    case 'g':
+        return 1 << 30;
+    default:
+        return 0;
+    }
+}
+
+/* "0.5": a fraction; "512M", "1000000": bytes. */
+static void read_memory_limit(struct options *out) {
+    char *end;
+    const double value = strtod(out->memory_limit, &end);
+    const double factor = unit(*end);
+    out->memory_limit_bytes = 0;
+    out->memory_limit_fraction = 0.9;
+    if (end == out->memory_limit || !(value >= 0 && value < 1e18) ||
+        (*end && (factor == 0 || end[1])))
+        complain(
+            "MGPU_RT_MEMORY_LIMIT", out->memory_limit,
+            "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.9 is used");
+    else if (*end || value > 1)
+        out->memory_limit_bytes = (size_t)(value * (*end ? factor : 1)) | 1;
+    else
+        out->memory_limit_fraction = value;
+}
+
+/* The place of a value among `count` known ones; the first, with a message, for any other. */
+static int choice(const char *variable, const char *value, const char *const *known, int count,
+                  const char *problem) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(value, known[i]) == 0)
+            return i;
+    complain(variable, value, problem);
+    return 0;
+}
+
 /* Open MPI, Intel MPI and MPICH, MVAPICH, Slurm. */
 static int local_rank(void) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
@@ -52,15 +100,21 @@ void options_read(struct options *out) {
     out->field = or_default(variable, default_value);
 #include "options.def"
 #undef OPTION
-    out->cache_on = strcmp(out->cache, "off") != 0;
-    if (out->cache_on && strcmp(out->cache, "on") != 0)
-        complain("MGPU_RT_CACHE", out->cache, "is neither on nor off: on is used");
-    if (strcmp(out->hip_symbols, "auto") != 0 && strcmp(out->hip_symbols, "own") != 0 &&
-        strcmp(out->hip_symbols, "shared") != 0) {
-        complain("MGPU_RT_HIP_SYMBOLS", out->hip_symbols,
-                 "is none of auto, own and shared: auto is used");
-        out->hip_symbols = "auto";
-    }
+    static const char *const on_off[] = {"on", "off"};
+    static const char *const sync_modes[] = {"strict", "lazy"};
+    static const char *const exclusive_modes[] = {"auto", "off", "on"};
+    out->cache_on =
+        choice("MGPU_RT_CACHE", out->cache, on_off, 2, "is neither on nor off: on is used") == 0;
+    out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
+                            "is neither strict nor lazy: strict is used") == 1;
+    out->exclusive_asked = choice("MGPU_RT_EXCLUSIVE", out->exclusive, exclusive_modes, 3,
+                                  "is none of on, off and auto: auto is used") -
+                           1;
+    static const char *const symbol_modes[] = {"auto", "own", "shared"};
+    out->hip_symbols =
+        symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
+                            "is none of auto, own and shared: auto is used")];
+    read_memory_limit(out);
     out->verbose_on = strcmp(out->verbose, "0") != 0;
     out->module_limit_count = number("MGPU_RT_MODULE_LIMIT", out->module_limit, 256, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);

@@ -1,5 +1,6 @@
 /* The built-in policy: what serves where no Python can be had. */
 #include "hip.h"
+#include "memory.h"
 #include "python.h"
 
 static int module_load(const void *image, size_t size, int device, void **module) {
@@ -25,6 +26,15 @@ static int stream_destroy(void *stream) {
     return hip.StreamDestroy(stream);
 }
 
+static int memory_alloc(int device, size_t bytes, void **ptr) {
+    (void)device;
+    return hip.Malloc(ptr, bytes);
+}
+
+static int memory_free(void *ptr) {
+    return hip.Free(ptr);
+}
+
 static void shutdown(void) {}
 
 const struct mgpu_policy policy_builtin = {
@@ -33,5 +43,8 @@ const struct mgpu_policy policy_builtin = {
     .function_get = function_get,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
+    .memory_alloc = memory_alloc,
+    .memory_free = memory_free,
+    .memory_trim = memory_give_back_some,
     .shutdown = shutdown,
 };

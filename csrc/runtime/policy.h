@@ -22,6 +22,15 @@ struct mgpu_policy {
      * null stream, as stock's does. */
     int (*stream_create)(int device, void **stream);
     int (*stream_destroy)(void *stream);
+    /* Device memory from HIP, on the current device; bytes is a multiple of 256. Called when
+     * nothing cached will do; hipErrorOutOfMemory makes the runtime give back all that is cached
+     * and ask again. */
+    int (*memory_alloc)(int device, size_t bytes, void **ptr);
+    /* Gives a block back to HIP that the runtime has taken out of its table. */
+    int (*memory_free)(void *ptr);
+    /* More is held on the device than MGPU_RT_MEMORY_LIMIT allows, by `excess` bytes: cached blocks
+     * are to go (memory_retire), if there are any. */
+    void (*memory_trim)(int device, size_t excess);
     /* The process is about to end; what nobody held was unloaded and destroyed. The last call. */
     void (*shutdown)(void);
 };
@@ -41,6 +50,10 @@ struct mgpu_host {
     int (*stream_retire)(void *stream);
     /* Streams of the runtime that are idle and kept for reuse. */
     size_t (*streams_idle)(void);
+    /* How often a block was handed out so far; 0 if it is not in the table. */
+    uint64_t (*memory_uses)(void *ptr);
+    /* Takes a block out of the table if it is cached; 1 if it did: then the policy frees it. */
+    int (*memory_retire)(void *ptr);
     /* For the statistics: a call of HIP's function of this name (with its "hip") was made without
      * going through the runtime's own table, and took so long. */
     void (*count)(const char *function, uint64_t nanoseconds);

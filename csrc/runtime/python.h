@@ -18,6 +18,12 @@ void policy_detach(void);
 /* policy.c: keeps everything, evicts nothing, needs no interpreter. */
 extern const struct mgpu_policy policy_builtin;
 
+/* The policy that serves, without starting anything. */
+static inline const struct mgpu_policy *policy_serving(void) {
+    const struct mgpu_policy *policy = policy_peek();
+    return policy ? policy : &policy_builtin;
+}
+
 /* host.c: what a policy may ask. */
 extern struct mgpu_host host_functions;
 void host_start(void);

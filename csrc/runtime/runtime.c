@@ -2,6 +2,8 @@
 #include "runtime.h"
 #include "cuda.h"
 #include "event.h"
+#include "exclusive.h"
+#include "memory.h"
 #include "mgpu_rt.h"
 #include "python.h"
 #include "registry.h"
@@ -36,20 +38,18 @@ static int unload_unheld(const struct mgpu_policy *policy) {
     return count;
 }
 
-static int destroy_idle(const struct mgpu_policy *policy) {
+static int destroy_idle(void) {
     int count = 0;
     for (struct stream *stream = handle_first(&stream_map); stream;
          stream = (struct stream *)stream->handle.next)
-        if (stream_retire((hipStream_t)stream->handle.key) &&
-            policy->stream_destroy((void *)stream->handle.key) == hipSuccess)
+        if (stream_retire((hipStream_t)stream->handle.key) && stream_finish(stream) == hipSuccess)
             count++;
     return count;
 }
 
 static int give_back(void) {
-    const struct mgpu_policy *serving = policy_peek();
-    const struct mgpu_policy *policy = serving ? serving : &policy_builtin;
-    return unload_unheld(policy) + destroy_idle(policy) + event_trim(thread_get());
+    return unload_unheld(policy_serving()) + memory_give_back(-1) + destroy_idle() +
+           event_trim(thread_get());
 }
 
 int mgpu_rt_empty_cache(void) {
@@ -74,6 +74,16 @@ static void in_child(void) {
 
 /* ---- exit ---- */
 
+/* What the program has not freed when the exit handlers run: the driver takes it back with the
+ * process, as with stock. */
+static void report_held(void) {
+    size_t bytes;
+    const size_t count = memory_held(&bytes);
+    if (count)
+        report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
+                       count, bytes);
+}
+
 /* Runs before the destructors of HIP's statics, as those were registered earlier, and before the
  * program's global destructors, where LLVM 21 and later unload their modules: what the program
  * still holds stays loaded, since an exit handler that runs later may launch. */
@@ -86,6 +96,7 @@ static void run_exit(void) {
         const struct mgpu_policy *policy = policy_peek();
         if (options.cache_on && hip_path()[0])
             (void)give_back();
+        report_held();
         if (policy)
             policy->shutdown();
     }
@@ -136,6 +147,7 @@ void runtime_start(void) {
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
+    exclusive_start();
     const bool found = hip_open(&library, options.hip);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);

@@ -32,6 +32,11 @@ static inline bool runtime_exiting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
 }
 
+/* True while MGPU_RT_STATS counts every call. */
+static inline bool runtime_counting(void) {
+    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_TIMED) != 0;
+}
+
 /* True in a child of fork. HIP does not survive a fork, and an interpreter that we started may have
  * been busy in a thread that the child does not have. */
 extern bool runtime_forked;
@@ -44,7 +49,11 @@ struct options {
 #undef OPTION
     bool cache_on, verbose_on;
     long module_limit_count, stream_limit_count;
-    int device_number; /* -1: none asked for */
+    int device_number;            /* -1: none asked for */
+    size_t memory_limit_bytes;    /* 0: the fraction counts */
+    double memory_limit_fraction; /* of the device's memory */
+    int exclusive_asked;          /* 1 on, 0 off, -1 auto */
+    bool sync_lazy;
 };
 extern struct options options;
 
@@ -81,7 +90,14 @@ void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-enum cache { CACHE_MODULES, CACHE_FUNCTIONS, CACHE_STREAMS, CACHE_EVENTS, CACHE_COUNT };
+enum cache {
+    CACHE_MODULES,
+    CACHE_FUNCTIONS,
+    CACHE_STREAMS,
+    CACHE_EVENTS,
+    CACHE_MEMORY,
+    CACHE_COUNT
+};
 
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
 void stats_abi_call(enum abi_index function, uint64_t begin);

@@ -1,5 +1,6 @@
 /* Counts and times of the program's calls and of the driver's, and how they are shown. */
 #include "stats.h"
+#include "block.h"
 #include "mgpu_rt.h"
 #include "runtime.h"
 
@@ -138,6 +139,24 @@ static void print_cache(FILE *out, const char *name, enum cache cache, enum abi_
             caches[cache].evictions, separator);
 }
 
+/* A device that no block was ever asked of is left out. */
+static void print_memory(FILE *out) {
+    const char *separator = "";
+    fputs("\"memory\": {", out);
+    for (int device = 0; device < BLOCK_DEVICES; device++) {
+        const struct block_account account = block_account(device);
+        if (!account.peak_reserved)
+            continue;
+        fprintf(out,
+                "%s\"%d\": {\"allocated\": %zu, \"peak_allocated\": %zu, \"reserved\": %zu, "
+                "\"peak_reserved\": %zu, \"blocks\": %zu, \"cached_blocks\": %zu}",
+                separator, device, account.allocated, account.peak_allocated, account.reserved,
+                account.peak_reserved, account.blocks, account.cached_blocks);
+        separator = ", ";
+    }
+    fputs("}", out);
+}
+
 static void print_json(FILE *out) {
     fputs("{", out);
     print_counters(out, "abi", abi_counters, abi_names, ABI_COUNT);
@@ -147,8 +166,11 @@ static void print_json(FILE *out) {
     print_cache(out, "modules", CACHE_MODULES, ABI_mgpuModuleLoad, ", ");
     print_cache(out, "functions", CACHE_FUNCTIONS, ABI_mgpuModuleGetFunction, ", ");
     print_cache(out, "streams", CACHE_STREAMS, ABI_mgpuStreamCreate, ", ");
-    print_cache(out, "events", CACHE_EVENTS, ABI_mgpuEventCreate, "");
-    fputs("}}", out);
+    print_cache(out, "events", CACHE_EVENTS, ABI_mgpuEventCreate, ", ");
+    print_cache(out, "memory", CACHE_MEMORY, ABI_mgpuMemAlloc, "");
+    fputs("}, ", out);
+    print_memory(out);
+    fputs("}", out);
 }
 
 char *mgpu_rt_stats_json(void) {

@@ -4,23 +4,26 @@
  * same; neither asks HIP. */
 #include "stream.h"
 #include "event.h"
+#include "exclusive.h"
 #include "mgpu_rt.h"
 #include "policy.h"
 #include "python.h"
 #include "registry.h"
+#include "staging.h"
 
 #include <stdlib.h>
 
 enum { QUERIES_PER_CREATE = 8 };
 
 struct handle_map stream_map;
+bool stream_others_busy;
 
 static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; its handle may already serve somebody else"};
 static struct advice used_after_destroy = {.text = "stream %p is used after its mgpuStreamDestroy"};
 static struct advice null_destroyed = {.text =
                                            "the null stream is HIP's own and is never destroyed"};
-static struct advice kernel_fault = {
+struct advice stream_fault = {
     .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
             "before it"};
 
@@ -29,21 +32,32 @@ static bool change(struct stream *stream, int from, int to) {
                                        __ATOMIC_RELAXED);
 }
 
-/* True if all work of a stream is done. Leaves the thread's last error as it was: a query of a busy
- * stream sets it to hipErrorNotReady, which a program may read; HIP has no way to set it back to an
- * earlier error, so with one pending the answer is a cautious no. */
-static bool is_done(struct stream *stream) {
+/* Leaves the thread's last error as it was: a query of a busy stream sets it to hipErrorNotReady,
+ * which a program may read; HIP has no way to set it back to an earlier error, so with one pending
+ * the answer is a cautious no. */
+bool stream_query(struct stream *stream) {
     if (hip.PeekAtLastError() != hipSuccess)
         return false;
+    const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.StreamQuery((hipStream_t)stream->handle.key);
-    if (error != hipSuccess)
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
         (void)hip.GetLastError();
     return error == hipSuccess;
 }
 
+bool stream_query_unheld(struct stream *stream) {
+    int state = __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
+    if ((state != STREAM_FREE && state != STREAM_RETIRED) || !change(stream, state, STREAM_LIVE))
+        return false;
+    const bool done = stream_query(stream);
+    change(stream, STREAM_LIVE, state);
+    return done;
+}
+
 static struct stream *take_free(int device) {
-    for (struct stream *stream = handle_first(&stream_map); stream;
-         stream = (struct stream *)stream->handle.next)
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
             return stream;
     return NULL;
@@ -52,13 +66,13 @@ static struct stream *take_free(int device) {
 /* A stream that was given back with work pending, whose work is done by now. */
 static struct stream *take_retired(int device) {
     int queries = 0;
-    for (struct stream *stream = handle_first(&stream_map); stream && queries < QUERIES_PER_CREATE;
-         stream = (struct stream *)stream->handle.next) {
+    for (struct stream *stream = stream_first(); stream && queries < QUERIES_PER_CREATE;
+         stream = stream_next(stream)) {
         if (stream->device != device || !change(stream, STREAM_RETIRED, STREAM_LIVE))
             continue;
         queries++;
-        if (is_done(stream)) {
-            __atomic_store_n(&stream->busy, 0, __ATOMIC_RELEASE);
+        if (stream_query(stream)) {
+            __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
             return stream;
         }
         change(stream, STREAM_LIVE, STREAM_RETIRED);
@@ -76,7 +90,7 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     }
     if (stream) {
         stream->device = device;
-        stream->busy = 0;
+        stream->busy = STREAM_IDLE;
         __atomic_store_n(&stream->state, state, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&registry_lock);
@@ -129,6 +143,14 @@ hipStream_t impl_mgpuStreamCreate(void) {
     return create_slow(thread, device);
 }
 
+hipError_t stream_finish(struct stream *stream) {
+    const uint64_t mark = stream_set_mark(stream);
+    if (mark && hip.StreamSynchronize((hipStream_t)stream->handle.key) == hipSuccess)
+        stream_pass(stream, mark);
+    staging_free(stream);
+    return policy_serving()->stream_destroy((void *)stream->handle.key);
+}
+
 /* More idle streams than the limit: HIP gets one back. */
 static void trim(struct stream *stream) {
     if (stream_count_idle() <= (size_t)options.stream_limit_count)
@@ -136,8 +158,7 @@ static void trim(struct stream *stream) {
     if (!stream_retire((hipStream_t)stream->handle.key))
         return;
     stats_eviction(CACHE_STREAMS);
-    REPORT("hipStreamDestroy(stream)", policy_get()->stream_destroy((void *)stream->handle.key),
-           NULL);
+    REPORT("hipStreamDestroy(stream)", stream_finish(stream), NULL);
 }
 
 void impl_mgpuStreamDestroy(hipStream_t handle) {
@@ -165,20 +186,40 @@ bool stream_report_dead(hipStream_t handle, const char *expression) {
     return false;
 }
 
+/* The stream is idle afterwards unless another thread has submitted to it or has begun to
+ * synchronise it meanwhile: then its busy is not this thread's any more. */
+hipError_t stream_wait(struct thread *thread, struct stream *stream) {
+    uintptr_t token = (uintptr_t)thread;
+    const uint64_t mark = stream_set_mark(stream);
+    __atomic_store_n(&stream->busy, token, __ATOMIC_RELEASE);
+    const hipError_t error = hip.StreamSynchronize((hipStream_t)stream->handle.key);
+    if (UNLIKELY(error != hipSuccess)) {
+        stream_launched(stream);
+        return error;
+    }
+    stream_pass(stream, mark);
+    __atomic_compare_exchange_n(&stream->busy, &token, STREAM_IDLE, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+    return hipSuccess;
+}
+
+/* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
+static bool is_known_idle(const struct stream *stream) {
+    return __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
+           stream->state == STREAM_LIVE && exclusive_hip();
+}
+
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
     (void)stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(stream && stream->state == STREAM_GONE))
+    if (UNLIKELY(stream && (stream->state == STREAM_GONE || is_known_idle(stream))))
         return;
-    if (LIKELY(stream)) /* before the wait: what another thread submits meanwhile marks it again */
-        __atomic_store_n(&stream->busy, 0, __ATOMIC_RELEASE);
-    const hipError_t error = hip.StreamSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess)) {
-        stream_submitted(stream);
-        report_failure(expression, error, &kernel_fault);
-    }
+    const hipError_t error =
+        LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, &stream_fault);
 }
 
 void impl_mgpuStreamSynchronize(hipStream_t stream) {
@@ -192,12 +233,11 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
         !event_usable(event, expression) || !event_recorded(event))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event, 0), NULL);
-    stream_submitted(stream);
+    stream_launched(stream); /* it now depends on kernels, perhaps */
 }
 
 bool stream_any_busy(void) {
-    for (const struct stream *stream = handle_first(&stream_map); stream;
-         stream = (const struct stream *)stream->handle.next)
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (stream->state != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
             return true;
     return false;
@@ -205,8 +245,7 @@ bool stream_any_busy(void) {
 
 size_t stream_count_idle(void) {
     size_t count = 0;
-    for (const struct stream *stream = handle_first(&stream_map); stream;
-         stream = (const struct stream *)stream->handle.next)
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         count += stream->state == STREAM_FREE;
     return count;
 }

@@ -17,11 +17,22 @@ enum stream_state {
 };
 
 /* A cache line of its own: two threads on two streams share nothing. */
+/* struct stream's busy, when it is not the address of the thread that synchronises just now. */
+enum { STREAM_IDLE = 0, STREAM_SUBMITTED = 1, STREAM_LAUNCHED = 3 };
+
+struct block_pool;
+struct staging;
+
 struct stream {
     struct handle handle;
     int device;
-    int state; /* enum stream_state; changed by compare-and-swap */
-    int busy;  /* something was submitted since the last synchronise */
+    int state;      /* enum stream_state; changed by compare-and-swap */
+    uintptr_t busy; /* STREAM_IDLE: all that was submitted is known to be done. LAUNCHED: there may
+                       be kernels in it */
+    bool awaited;   /* somebody waits for a mark to be passed */
+    uint64_t marks, passed;
+    struct block_pool *pool; /* memory that was given back on it (block.h); NULL: none yet */
+    struct staging *staging; /* pinned memory for its copies (staging.h); NULL: none yet */
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
@@ -47,15 +58,87 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
            stream_report_dead(handle, expression);
 }
 
-/* To be called after each submission. After, not before: a synchronise of another thread that comes
- * in between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
+/* Work was submitted to the null stream or to streams of the program's own since the device was
+ * last synchronised. */
+extern bool stream_others_busy;
+
+/* To be called after each launch. After, not before: a synchronise of another thread that comes in
+ * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
+static inline void stream_launched(struct stream *stream) {
+    if (LIKELY(stream))
+        __atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE);
+    else if (!stream_others_busy)
+        stream_others_busy = true;
+}
+
+/* To be called after each other submission; does not hide that there are kernels too. */
 static inline void stream_submitted(struct stream *stream) {
-    if (stream)
-        __atomic_store_n(&stream->busy, 1, __ATOMIC_RELEASE);
+    uintptr_t idle = STREAM_IDLE;
+    if (!stream || (!__atomic_compare_exchange_n(&stream->busy, &idle, STREAM_SUBMITTED, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+                    idle != STREAM_SUBMITTED))
+        stream_launched(stream);
+}
+
+/* ---- marks: what of a stream's past is done ----
+ *
+ * A mark stands for all that was submitted before it was set. Freed memory waits for the stream's
+ * next mark; each synchronise, event and query sets one, if anything waits, and once it is done the
+ * mark is passed. Marks are passed in order. */
+
+/* The mark that whatever is submitted by now will have been done at. */
+static inline uint64_t stream_next_mark(struct stream *stream) {
+    if (!stream->awaited)
+        __atomic_store_n(&stream->awaited, true, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST) + 1;
+}
+
+/* To be called before HIP is asked to wait. 0 if nothing waits for a mark. */
+static inline uint64_t stream_set_mark(struct stream *stream) {
+    return stream && __atomic_load_n(&stream->awaited, __ATOMIC_ACQUIRE)
+               ? __atomic_add_fetch(&stream->marks, 1, __ATOMIC_SEQ_CST)
+               : 0;
+}
+
+/* To be called once all before the mark is done. */
+static inline void stream_pass(struct stream *stream, uint64_t mark) {
+    uint64_t passed = mark ? __atomic_load_n(&stream->passed, __ATOMIC_RELAXED) : 0;
+    while (passed < mark && !__atomic_compare_exchange_n(&stream->passed, &passed, mark, true,
+                                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        continue;
+}
+
+static inline bool stream_has_passed(const struct stream *stream, uint64_t mark) {
+    return __atomic_load_n(&stream->passed, __ATOMIC_ACQUIRE) >= mark;
 }
 
 /* Waits as mgpuStreamSynchronize does; the expression is the one to report. */
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression);
+
+/* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
+hipError_t stream_wait(struct thread *thread, struct stream *stream);
+
+/* True if all work of a stream is done, as far as HIP can be asked without touching the thread's
+ * last error. Passes a mark if so. The stream is the caller's, so that nobody destroys it. */
+bool stream_query(struct stream *stream);
+
+/* The same for any stream; false if the program holds it. */
+bool stream_query_unheld(struct stream *stream);
+
+/* Destroys a stream that stream_retire has taken out, and what belongs to it. The memory that was
+ * given back on it stays in its pool, free for every stream. Returns HIP's answer. */
+hipError_t stream_finish(struct stream *stream);
+
+/* The advice for an error of earlier work that a wait has brought to light. */
+extern struct advice stream_fault;
+
+/* All streams ever, newest first. */
+static inline struct stream *stream_first(void) {
+    return handle_first(&stream_map);
+}
+static inline struct stream *stream_next(const struct stream *stream) {
+    return (struct stream *)stream->handle.next;
+}
 
 /* True if a handle is a stream that the runtime handed out. */
 static inline struct stream *stream_known(hipStream_t handle) {

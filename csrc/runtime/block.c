@@ -1,0 +1,297 @@
+#include "block.h"
+#include "ranges.h"
+#include "registry.h"
+
+#include <stdlib.h>
+
+enum { BUCKETS = 4096, QUERIES_PER_SEARCH = 8 };
+
+/* Of their own, not a handle_map's: a program may hold 100,000 blocks. */
+static struct handle *buckets[BUCKETS];
+static struct handle *all;
+
+static struct block_pool device_pools[BLOCK_DEVICES];
+
+/* Change on calls of HIP only, under registry_lock; in_use only while statistics are on. */
+static struct {
+    size_t reserved, peak_reserved, in_use, peak_in_use;
+} accounts[BLOCK_DEVICES];
+
+static size_t bucket_of(const void *address) {
+    return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 52;
+}
+
+struct block *block_find(const void *address) {
+    struct handle *entry = __atomic_load_n(&buckets[bucket_of(address)], __ATOMIC_ACQUIRE);
+    while (entry && entry->key != address)
+        entry = entry->next_in_bucket;
+    return (struct block *)entry;
+}
+
+struct block_pool *block_device_pool(int device) {
+    return &device_pools[device];
+}
+
+/* ---- pools ---- */
+
+/* The stream's pool, made at its first free. NULL without memory. */
+static struct block_pool *pool_of(struct stream *stream) {
+    struct block_pool *pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
+    if (LIKELY(pool))
+        return pool;
+    struct block_pool *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return NULL;
+    if (__atomic_compare_exchange_n(&stream->pool, &pool, fresh, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return fresh;
+    free(fresh);
+    return pool;
+}
+
+static void spill(struct block_pool *pool, struct block *block) {
+    struct block **chain = &pool->spilled[block_set(block->size)];
+    pthread_mutex_lock(&registry_lock);
+    block->next_spilled = *chain;
+    *chain = block;
+    pthread_mutex_unlock(&registry_lock);
+}
+
+void block_put(struct block *block, struct stream *stream) {
+    struct block_pool *pool = stream ? pool_of(stream) : &device_pools[block->device];
+    if (UNLIKELY(!pool)) { /* no memory for a table: stays CACHED in none, given back at exit */
+        block->stream = NULL;
+        return;
+    }
+    block->stream = stream;
+    block->mark = stream ? stream_next_mark(stream) : 0;
+    struct block **ways = pool->ways[block_set(block->size)];
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *empty = NULL;
+        if (!__atomic_load_n(&ways[way], __ATOMIC_RELAXED) &&
+            __atomic_compare_exchange_n(&ways[way], &empty, block, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    spill(pool, block);
+}
+
+static bool is_idle(const struct block *block, const struct stream *owner) {
+    return !owner || stream_has_passed(owner, block->mark);
+}
+
+/* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
+static struct block *take_spilled(struct block_pool *pool, size_t size, struct stream *owner,
+                                  bool idle) {
+    struct block **link = &pool->spilled[block_set(size)];
+    if (!__atomic_load_n(link, __ATOMIC_RELAXED))
+        return NULL;
+    pthread_mutex_lock(&registry_lock);
+    while (*link && ((*link)->size != size || (idle && !is_idle(*link, owner))))
+        link = &(*link)->next_spilled;
+    struct block *block = *link;
+    if (block)
+        *link = block->next_spilled;
+    pthread_mutex_unlock(&registry_lock);
+    return block;
+}
+
+/* An idle block of another stream's. Its mark is read before it is owned, and again after: in
+ * between it may have been taken and given back anew. */
+static struct block *take_idle(struct block_pool *pool, size_t size, struct stream *owner) {
+    struct block **ways = pool->ways[block_set(size)];
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
+        if (!block || block->size != size || !is_idle(block, owner) ||
+            !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        if (LIKELY(is_idle(block, owner)))
+            return block;
+        block_put(block, owner); /* a later mark than it needs: still safe */
+    }
+    return take_spilled(pool, size, owner, true);
+}
+
+static struct block *hand_out(struct block *block) {
+    block->uses++;
+    __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+    return block;
+}
+
+static bool holds_size(const struct block_pool *pool, size_t size) {
+    for (int way = 0; way < POOL_WAYS; way++) {
+        const struct block *block =
+            __atomic_load_n(&pool->ways[block_set(size)][way], __ATOMIC_ACQUIRE);
+        if (block && block->size == size)
+            return true;
+    }
+    return __atomic_load_n(&pool->spilled[block_set(size)], __ATOMIC_RELAXED) != NULL;
+}
+
+static struct block *search_streams(int device, size_t size, const struct stream *self) {
+    int queries = 0;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        struct block_pool *pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
+        if (!pool || stream == self || stream->device != device || !holds_size(pool, size))
+            continue;
+        struct block *block = take_idle(pool, size, stream);
+        if (!block && queries < QUERIES_PER_SEARCH) {
+            queries++;
+            block = stream_query_unheld(stream) ? take_idle(pool, size, stream) : NULL;
+        }
+        if (block)
+            return block;
+    }
+    return NULL;
+}
+
+struct block *block_search(int device, size_t size, struct stream *stream) {
+    struct block_pool *pool = stream ? __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE) : NULL;
+    struct block *block = pool ? take_spilled(pool, size, stream, false) : NULL;
+    if (!block)
+        block = take_idle(&device_pools[device], size, NULL);
+    if (!block)
+        block = search_streams(device, size, stream);
+    return block ? hand_out(block) : NULL;
+}
+
+/* ---- entering and leaving ---- */
+
+static void add_reserved(int device, size_t bytes) {
+    accounts[device].reserved += bytes;
+    if (accounts[device].reserved > accounts[device].peak_reserved)
+        accounts[device].peak_reserved = accounts[device].reserved;
+}
+
+static bool unlink_way(struct block_pool *pool, struct block *block) {
+    struct block **ways = pool->ways[block_set(block->size)];
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *expected = block;
+        if (__atomic_compare_exchange_n(&ways[way], &expected, NULL, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+/* Under registry_lock. */
+static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
+    struct block **link = &pool->spilled[block_set(block->size)];
+    while (*link && *link != block)
+        link = &(*link)->next_spilled;
+    if (!*link)
+        return false;
+    *link = block->next_spilled;
+    return true;
+}
+
+/* Under registry_lock. */
+static void leave(struct block *block) {
+    if (block->state == BLOCK_GONE)
+        return;
+    accounts[block->device].reserved -= block->size;
+    ranges_remove((uintptr_t)block->handle.key);
+    __atomic_store_n(&block->state, BLOCK_GONE, __ATOMIC_RELEASE);
+}
+
+static bool unlink_cached(struct block *block, struct stream *stream) {
+    struct block_pool *pool = stream ? stream->pool : &device_pools[block->device];
+    return unlink_way(pool, block) || unlink_spilled(pool, block);
+}
+
+/* HIP would not hand out the address of a block that it did not get back: the program has freed it
+ * by a call of its own. */
+static void forget_past(struct block *block) {
+    if (block->state == BLOCK_CACHED)
+        (void)unlink_cached(block, block->stream);
+    leave(block);
+}
+
+bool block_enter(void *address, size_t size, int device) {
+    pthread_mutex_lock(&registry_lock);
+    struct block *block = block_find(address);
+    if (!block && (block = calloc(1, sizeof *block))) {
+        struct handle **bucket = &buckets[bucket_of(address)];
+        block->handle = (struct handle){address, *bucket, all};
+        block->state = BLOCK_GONE;
+        __atomic_store_n(bucket, &block->handle, __ATOMIC_RELEASE);
+        __atomic_store_n(&all, &block->handle, __ATOMIC_RELEASE);
+    }
+    if (block) {
+        forget_past(block);
+        block->size = size;
+        block->device = device;
+        block->uses++;
+        block->stream = NULL;
+        add_reserved(device, size);
+        ranges_add((uintptr_t)address, size, RANGE_DEVICE);
+        __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&registry_lock);
+    return block != NULL;
+}
+
+bool block_retire(struct block *block) {
+    if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED)
+        return false;
+    pthread_mutex_lock(&registry_lock);
+    const bool owned = unlink_cached(block, block->stream);
+    if (owned)
+        leave(block);
+    pthread_mutex_unlock(&registry_lock);
+    return owned;
+}
+
+void block_forget(struct block *block) {
+    pthread_mutex_lock(&registry_lock);
+    leave(block);
+    pthread_mutex_unlock(&registry_lock);
+}
+
+struct block *block_first(void) {
+    return __atomic_load_n((struct block **)&all, __ATOMIC_ACQUIRE);
+}
+
+struct block *block_around(const void *address) {
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
+        const uintptr_t begin = (uintptr_t)block->handle.key;
+        if ((uintptr_t)address - begin < block->size && block->state != BLOCK_GONE)
+            return block;
+    }
+    return NULL;
+}
+
+/* ---- accounts ---- */
+
+void block_count(int device, ptrdiff_t bytes) {
+    const size_t now =
+        __atomic_add_fetch(&accounts[device].in_use, (size_t)bytes, __ATOMIC_RELAXED);
+    size_t peak = __atomic_load_n(&accounts[device].peak_in_use, __ATOMIC_RELAXED);
+    while (bytes > 0 && now > peak &&
+           !__atomic_compare_exchange_n(&accounts[device].peak_in_use, &peak, now, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+
+size_t block_reserved(int device) {
+    return __atomic_load_n(&accounts[device].reserved, __ATOMIC_RELAXED);
+}
+
+struct block_account block_account(int device) {
+    struct block_account account = {.reserved = block_reserved(device),
+                                    .peak_reserved = accounts[device].peak_reserved,
+                                    .peak_allocated = accounts[device].peak_in_use};
+    if (!account.peak_reserved)
+        return account;
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        const int state = __atomic_load_n(&block->state, __ATOMIC_ACQUIRE);
+        if (block->device != device || state == BLOCK_GONE)
+            continue;
+        account.blocks++;
+        account.cached_blocks += state == BLOCK_CACHED;
+        account.allocated += state == BLOCK_LIVE ? block->size : 0;
+    }
+    return account;
+}

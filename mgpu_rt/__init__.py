@@ -5,7 +5,8 @@
     mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
     runtime = mgpu_rt.load()           # the library in this process
     runtime.stats()["cache"]           # hits, misses and evictions so far
-    runtime.empty_cache()              # give back to the driver what nobody holds
+    mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
+    mgpu_rt.empty_cache()              # give back to the driver what nobody holds
 
 The C library imports this package at a program's first launch, so importing it imports nothing.
 """
@@ -14,7 +15,7 @@ TYPE_CHECKING = False  # typing's own costs 3 ms of the first launch
 if TYPE_CHECKING:
     from mgpu_rt.library import Library
 
-__all__ = ["__version__", "library_path", "load"]
+__all__ = ["__version__", "empty_cache", "library_path", "load", "memory_summary"]
 
 __version__ = "0.1.0"
 
@@ -37,3 +38,16 @@ def load() -> "Library":
     from mgpu_rt import library
 
     return library.load()
+
+
+def empty_cache() -> int:
+    """Gives back to the driver what is cached and not in use: device memory, modules, streams.
+
+    Returns the number of objects given back. Loads the library if need be, as `load` does.
+    """
+    return load().empty_cache()
+
+
+def memory_summary() -> str:
+    """A table of the device memory that this process holds. Loads the library as `load` does."""
+    return load().memory_summary()

@@ -24,6 +24,7 @@ typedef struct ihipEvent_t *hipEvent_t;
 struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_and_strides[]; };
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
+struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
 #: What the library exports beyond the ABI (csrc/include/mgpu_rt.h).
@@ -31,6 +32,9 @@ EXTENSIONS = """
 int mgpu_rt_use_stream(hipStream_t stream);
 int mgpu_rt_empty_cache(void);
 char *mgpu_rt_stats_json(void);
+void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
+void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
+void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 const char *mgpu_rt_version(void);
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cffi import FFI
 
-from mgpu_rt import abi
+from mgpu_rt import abi, report
 
 NAME = "libmlir_rocm_runtime.so"
 
@@ -65,6 +65,22 @@ class Library:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
         return self._lib.mgpu_rt_empty_cache()
 
+    def memory_stats(self) -> dict[int, dict[str, int]]:
+        """Device memory by device, in bytes: allocated (in the program's hands), reserved (held
+        from HIP), the peaks of both, and the numbers of blocks and of cached ones.
+
+        `peak_allocated` is 0 unless MGPU_RT_STATS was set at the first call.
+        """
+        return {int(device): values for device, values in self.stats()["memory"].items()}
+
+    def memory_summary(self) -> str:
+        """The same and the cache's hits as a table for people."""
+        return report.memory_summary(self.stats())
+
+    def scratch(self, stream: int = 0) -> Scratch:
+        """A buffer of device memory that is kept from use to use, in the order of `stream`."""
+        return Scratch(self, stream)
+
     def use_stream(self, stream: int) -> None:
         """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t; 0 ends that.
 
@@ -76,6 +92,67 @@ class Library:
     def version(self) -> str:
         """The version of the library, "major.minor.patch"."""
         return self.ffi.string(self._lib.mgpu_rt_version()).decode()
+
+
+class Scratch:
+    """Device memory for a moment, again and again: allocated at its first use, grown on demand.
+
+        with library.scratch(stream) as scratch:
+            address = scratch.reserve(bytes)
+
+    It goes back in the order of its stream, which must live longer. One thread at a time may use
+    it. It is moved, never copied.
+    """
+
+    def __init__(self, library: Library, stream: int = 0) -> None:
+        self._library = library
+        self._owner = library.ffi.new("struct mgpu_rt_scratch *")
+        self._owner.stream = library.ffi.cast("hipStream_t", stream)
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.release()
+
+    def __copy__(self) -> Scratch:
+        raise TypeError("a scratch buffer has one owner: use move()")
+
+    def __deepcopy__(self, _memo: object) -> Scratch:
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        return f"<Scratch of {self.capacity} bytes at {self.address:#x}>"
+
+    @property
+    def address(self) -> int:
+        """Of the buffer, in device memory; 0 if there is none."""
+        return int(self._library.ffi.cast("uintptr_t", self._owner.data))
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that it holds."""
+        return self._owner.capacity
+
+    def reserve(self, size: int) -> int:
+        """The address of at least `size` bytes; what they hold is undefined after it has grown.
+
+        Raises MemoryError if there is no device memory; the buffer is unchanged then.
+        """
+        address = self._library.mgpu_rt_scratch_reserve(self._owner, size)
+        if not address and size:
+            raise MemoryError(f"no device memory for {size} bytes; {self!r} is unchanged")
+        return int(self._library.ffi.cast("uintptr_t", address))
+
+    def release(self) -> None:
+        """Gives the buffer back in the order of its stream; it can be used again."""
+        self._library.mgpu_rt_scratch_release(self._owner)
+
+    def move(self) -> Scratch:
+        """A new owner of the buffer; this one is left empty."""
+        moved = Scratch(self._library)
+        self._library.mgpu_rt_scratch_move(moved._owner, self._owner)
+        return moved
 
 
 @functools.cache

@@ -168,6 +168,7 @@ void hipstub_set_kernel(const char *name, void (*body)(void **params), const siz
                         unsigned count);
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
+int hipMalloc(void **ptr, size_t bytes);
 int hipSetDevice(int device);
 int hipStreamCreate(void **stream);
 int hipStreamDestroy(void *stream);

@@ -187,20 +187,116 @@ def test_04_several_streams_at_once_are_several(mgpu: Mgpu) -> None:
     assert len(set(streams)) == 8
 
 
-# ---- 5, 6, 14: memory goes straight to HIP -------------------------------------------------------
+# ---- 5, 6, 14: memory ----------------------------------------------------------------------------
+
+SLOW = "100000"  # microseconds that each operation of a stream is late
+
+
+def busy_free(mgpu: Mgpu, stream):
+    """A block that was given back while its stream still fills it."""
+    block = mgpu.MemAlloc(4096, stream, False)
+    mgpu.Memset32(block, 7, 1024, stream)
+    mgpu.MemFree(block, stream)
+    return block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    assert mgpu.MemAlloc(4096, mgpu.null, False) != block
+    assert mgpu.MemAlloc(4096, first, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    busy_free(mgpu, first)
+    mgpu.StreamSynchronize(first)
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    mgpu.StreamSynchronize(first)
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_event_after_the_free_counts(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    busy_free(mgpu, first)
+    early, late = mgpu.EventCreate(), mgpu.EventCreate()
+    mgpu.EventRecord(early, first)
+    block = busy_free(mgpu, first)
+    mgpu.EventSynchronize(early)
+    other = mgpu.MemAlloc(4096, second, False)
+    assert other != block
+    mgpu.EventRecord(late, first)
+    mgpu.EventSynchronize(late)
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """All streams may still use the block."""
+    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    assert mgpu.pending(busy) == 1
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.MemAlloc(4096, other, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
+    busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, gone, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.StreamDestroy(gone)
+    mgpu.MemFree(block, gone)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """HIP never sees the handle: it may be dead, and stock does not look at it either."""
+    busy = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, busy, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.MemFree(block, mgpu.ffi.cast("hipStream_t", 0x1230))
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC=SLOW, MGPU_RT_EXCLUSIVE="on")
+def test_06_null_stream_work_is_waited_for(mgpu: Mgpu) -> None:
+    block, victim = mgpu.MemAlloc(4096, mgpu.null, False), mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, mgpu.null)
+    mgpu.MemFree(victim, mgpu.null)
+    assert mgpu.pending(mgpu.null) == 0
 
 
 @in_child()
-def test_05_06_14_memory_is_hipMalloc_and_hipFree(mgpu: Mgpu) -> None:
-    """No pool below, so no block is reused early: with a stream, without one, after its end."""
+def test_08_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
+    """The handle's next owner works on the same stream of HIP, so its memory is safe to take."""
     stream = mgpu.StreamCreate()
-    with_stream, without = mgpu.MemAlloc(100, stream, True), mgpu.MemAlloc(100, mgpu.null, False)
+    block = busy_free(mgpu, stream)
+    mgpu.StreamSynchronize(stream)
     mgpu.StreamDestroy(stream)
-    mgpu.MemFree(with_stream, stream)
-    mgpu.MemFree(without, mgpu.null)
+    assert mgpu.StreamCreate() == stream
+    assert mgpu.MemAlloc(4096, stream, False) == block
+
+
+@in_child()
+def test_14_the_pool_is_over_hipMalloc(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(10):
+        mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
+        mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
     assert mgpu.counts("hipMalloc", "hipFree", "hipMallocAsync", "hipFreeAsync") == {
         "hipMalloc": 2,
-        "hipFree": 2,
+        "hipFree": 0,
         "hipMallocAsync": 0,
         "hipFreeAsync": 0,
     }

@@ -14,6 +14,8 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
+#include <stddef.h>
+
 struct ihipStream_t; /* hipStream_t is a pointer to it */
 
 /* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
@@ -23,13 +25,46 @@ struct ihipStream_t; /* hipStream_t is a pointer to it */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* Gives back to the driver what is cached and not in use: modules that nobody holds, idle streams,
- * spare events. What the program holds stays. Returns the number of driver objects given back. */
+ * spare events, device memory. What the program holds stays. Returns the number of driver objects
+ * given back. */
 int mgpu_rt_empty_cache(void);
 
 /* Statistics so far as JSON, in the form that README.md describes; the caller frees it with free().
  * Calls and times are 0 unless MGPU_RT_STATS is set; the counts of the caches are always kept where
  * they cost nothing: on misses. NULL if memory ran out. */
 char *mgpu_rt_stats_json(void);
+
+/* ---- scratch buffers ----
+ *
+ * Device memory that a program needs again and again for a moment, such as the arguments or the
+ * results of a launch: one buffer for each owner, allocated at its first use, kept from then on,
+ * grown on demand, given back in the order of its stream. Owners are moved, never copied.
+ *
+ *     struct mgpu_rt_scratch scratch = {.stream = stream};
+ *     void *room = mgpu_rt_scratch_reserve(&scratch, bytes);
+ *     ...
+ *     mgpu_rt_scratch_release(&scratch);
+ *
+ * One thread at a time may use an owner; different owners need no care. */
+struct mgpu_rt_scratch {
+    struct ihipStream_t *stream; /* in whose order the buffer is used and given back; lives longer
+                                    than the owner. NULL: the null stream */
+    void *data;                  /* device memory, or NULL */
+    size_t capacity;             /* bytes at data */
+};
+
+/* Device memory of at least `bytes` bytes, whose content is undefined after it has grown; then
+ * earlier pointers into it are not to be used for new work (work in flight keeps what it has). NULL
+ * if there is no memory: then what the owner had is still there, unchanged. 0 bytes: what there is.
+ */
+void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
+
+/* Gives the buffer back in its stream's order. The owner is empty then and can be used again. */
+void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
+
+/* Gives `to` what `from` owns, its stream included; what `to` had is given back first, and `from`
+ * is left empty on its stream. Moving to itself does nothing. */
+void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
 /* "major.minor.patch"; static. */
 const char *mgpu_rt_version(void);

@@ -3,7 +3,7 @@
  * What a copy means is as with stock: in the stream's order, the source of a copy from pageable
  * memory free when the call returns, the end of one to pageable memory filled. Between pageable
  * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's. */
-#include "block.h"
+#include "device.h"
 #include "exclusive.h"
 #include "ranges.h"
 #include "staging.h"
@@ -45,30 +45,10 @@ static enum place place_of(const void *address, size_t bytes) {
     }
 }
 
-/* The device reaches pageable memory by itself (XNACK, HMM): then a kernel may be writing the
- * source of a copy. Asked once a device; a device that does not say may. */
-static bool reaches_pageable(int device) {
-    enum { UNKNOWN, NO, YES };
-    static char answers[BLOCK_DEVICES];
-    char *answer = &answers[device];
-    if (LIKELY(__atomic_load_n(answer, __ATOMIC_RELAXED) != UNKNOWN))
-        return *answer == YES;
-    int value = 1;
-    if (hip.PeekAtLastError() != hipSuccess)
-        return true;
-    if (hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device) !=
-        hipSuccess) {
-        (void)hip.GetLastError();
-        value = 1;
-    }
-    __atomic_store_n(answer, value ? YES : NO, __ATOMIC_RELAXED);
-    return value != 0;
-}
-
 /* True if the source has its last value already: nothing before the copy in the stream's order can
- * write it. */
+ * write it. On a device that reaches pageable memory a kernel could. */
 static bool is_settled(const struct stream *stream) {
-    if (stream->device < BLOCK_DEVICES && !reaches_pageable(stream->device))
+    if (!device_reaches_pageable(stream->device))
         return true;
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
     return (busy == STREAM_IDLE || busy == STREAM_SUBMITTED) && stream->state == STREAM_LIVE &&

@@ -1,5 +1,10 @@
-/* mgpuMemHostRegister and its kin: host memory that a kernel can reach. */
-#include "thread.h"
+/* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
+ *
+ * Never cached: pages that stay pinned after their unregister would be another memory's once the
+ * program has unmapped them, and nothing tells this library of that. */
+#include "lazy.h"
+#include "ranges.h"
+#include "registry.h"
 
 static struct advice not_registered = {
     .text = "host memory at %p (%llu bytes) could not be registered: is it mapped, writable, and "
@@ -15,13 +20,29 @@ static struct advice no_device_pointer = {
 
 void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
     (void)thread_get();
-    REPORT("hipHostRegister(ptr, sizeBytes, 0)", hip.HostRegister(ptr, sizeBytes, 0),
-           &not_registered, ptr, (unsigned long long)sizeBytes);
+    const hipError_t error = hip.HostRegister(ptr, sizeBytes, 0);
+    if (error != hipSuccess) {
+        report_failure("hipHostRegister(ptr, sizeBytes, 0)", error, &not_registered, ptr,
+                       (unsigned long long)sizeBytes);
+        return;
+    }
+    pthread_mutex_lock(&registry_lock);
+    ranges_add((uintptr_t)ptr, sizeBytes, RANGE_REGISTERED);
+    pthread_mutex_unlock(&registry_lock);
+    lazy_visible(1);
 }
 
 void impl_mgpuMemHostUnregister(void *ptr) {
     (void)thread_get();
-    REPORT("hipHostUnregister(ptr)", hip.HostUnregister(ptr), &not_unregistered, ptr);
+    const hipError_t error = hip.HostUnregister(ptr);
+    if (error != hipSuccess) {
+        report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);
+        return;
+    }
+    pthread_mutex_lock(&registry_lock);
+    ranges_remove((uintptr_t)ptr);
+    pthread_mutex_unlock(&registry_lock);
+    lazy_visible(-1);
 }
 
 static char *first_element(const struct mgpu_memref *memref, int64_t element_bytes) {

@@ -1,6 +1,6 @@
 /* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
 #include "cuda.h"
-#include "stream.h"
+#include "lazy.h"
 
 static struct advice null_function = {
     .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before"};
@@ -138,6 +138,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     }
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
+    lazy_note_unknown();
     const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_launched(known);
     if (error != hipSuccess)

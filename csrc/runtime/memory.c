@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "block.h"
 #include "exclusive.h"
+#include "lazy.h"
 #include "python.h"
 #include "ranges.h"
 #include "registry.h"
@@ -146,6 +147,7 @@ static void *allocate_shared(uint64_t bytes) {
     pthread_mutex_lock(&registry_lock);
     ranges_add((uintptr_t)address, bytes, RANGE_MANAGED);
     pthread_mutex_unlock(&registry_lock);
+    lazy_visible(1);
     return address;
 }
 
@@ -214,6 +216,7 @@ static void free_foreign(void *address) {
         report_failure(free_expression, hipErrorInvalidValue, &freed_twice, address);
         return;
     }
+    const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
     const hipError_t error = hip.Free(address);
     if (error != hipSuccess) {
         report_failure(free_expression, error, &foreign_free, address);
@@ -224,6 +227,8 @@ static void free_foreign(void *address) {
     pthread_mutex_lock(&registry_lock);
     ranges_remove((uintptr_t)address);
     pthread_mutex_unlock(&registry_lock);
+    if (managed)
+        lazy_visible(-1);
 }
 
 /* Waits for all work on the block's device, unless it is known that there is none. */

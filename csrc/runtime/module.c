@@ -5,6 +5,7 @@
  * 0.1 µs for 5 KB, 0.2 with cold caches) unless the loader's tables proved, when the slot was
  * filled, that they cannot have changed since: those of a lowered program are its constants. */
 #include "cuda.h"
+#include "lazy.h"
 #include "mapped.h"
 #include "policy.h"
 #include "python.h"
@@ -76,6 +77,7 @@ static void bind(struct thread *thread, struct module_slot *slot, const void *im
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     stats_bypass(CACHE_MODULES);
+    lazy_note_unknown();
     const hipError_t error = hip.ModuleLoadData(&module, data);
     if (error != hipSuccess) {
         const struct image image = image_describe(data);
@@ -125,6 +127,7 @@ static hipModule_t load_new(struct thread *thread, struct module_slot *slot, con
     if (!bytes)
         return load_directly(data);
     void *loaded = NULL;
+    lazy_note_image(image.bytes, image.size);
     const hipError_t error = policy_get()->module_load(bytes, image.size, device, &loaded);
     runtime_register_exit();
     if (error != hipSuccess) {

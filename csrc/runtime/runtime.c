@@ -3,6 +3,7 @@
 #include "cuda.h"
 #include "event.h"
 #include "exclusive.h"
+#include "lazy.h"
 #include "memory.h"
 #include "mgpu_rt.h"
 #include "python.h"
@@ -54,6 +55,7 @@ static int give_back(void) {
 
 int mgpu_rt_empty_cache(void) {
     runtime_start();
+    lazy_settle(NULL);
     return give_back();
 }
 
@@ -94,6 +96,7 @@ static void run_exit(void) {
     ran = true;
     if (!runtime_forked) {
         const struct mgpu_policy *policy = policy_peek();
+        lazy_settle(NULL);
         if (options.cache_on && hip_path()[0])
             (void)give_back();
         report_held();

@@ -5,6 +5,7 @@
 #include "stream.h"
 #include "event.h"
 #include "exclusive.h"
+#include "lazy.h"
 #include "mgpu_rt.h"
 #include "policy.h"
 #include "python.h"
@@ -144,6 +145,7 @@ hipStream_t impl_mgpuStreamCreate(void) {
 }
 
 hipError_t stream_finish(struct stream *stream) {
+    lazy_settle(NULL);
     const uint64_t mark = stream_set_mark(stream);
     if (mark && hip.StreamSynchronize((hipStream_t)stream->handle.key) == hipSuccess)
         stream_pass(stream, mark);
@@ -171,8 +173,9 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
     }
     if (UNLIKELY(stream->state == STREAM_BORROWED))
         return;
-    const bool busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    if (UNLIKELY(!change(stream, STREAM_LIVE, busy ? STREAM_RETIRED : STREAM_FREE))) {
+    const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
+    const bool idle = LIKELY(busy == STREAM_IDLE) || busy == STREAM_PUT_OFF;
+    if (UNLIKELY(!change(stream, STREAM_LIVE, idle ? STREAM_FREE : STREAM_RETIRED))) {
         report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
                        (void *)handle);
         return;
@@ -215,6 +218,8 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
      * waited for its work. */
     (void)stream_usable(thread, handle, &stream, expression);
     if (UNLIKELY(stream && (stream->state == STREAM_GONE || is_known_idle(stream))))
+        return;
+    if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
         return;
     const hipError_t error =
         LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);

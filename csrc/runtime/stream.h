@@ -18,7 +18,12 @@ enum stream_state {
 
 /* A cache line of its own: two threads on two streams share nothing. */
 /* struct stream's busy, when it is not the address of the thread that synchronises just now. */
-enum { STREAM_IDLE = 0, STREAM_SUBMITTED = 1, STREAM_LAUNCHED = 3 };
+enum {
+    STREAM_IDLE,      /* all that was submitted is known to be done */
+    STREAM_SUBMITTED, /* copies to the device, events: nothing that writes host memory */
+    STREAM_LAUNCHED,  /* anything */
+    STREAM_PUT_OFF,   /* the same; the program has synchronised since, but that was put off */
+};
 
 struct block_pool;
 struct staging;
@@ -27,8 +32,7 @@ struct stream {
     struct handle handle;
     int device;
     int state;      /* enum stream_state; changed by compare-and-swap */
-    uintptr_t busy; /* STREAM_IDLE: all that was submitted is known to be done. LAUNCHED: there may
-                       be kernels in it */
+    uintptr_t busy; /* STREAM_IDLE ... STREAM_PUT_OFF */
     bool awaited;   /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
     struct block_pool *pool; /* memory that was given back on it (block.h); NULL: none yet */
@@ -44,6 +48,10 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
 }
 
+/* A synchronise was put off (lazy.h): before anything on another stream, it is made up for. */
+extern bool stream_put_off;
+void lazy_settle(const struct stream *same);
+
 /* Says that a stream was given back before; always false. */
 bool stream_report_dead(hipStream_t handle, const char *expression);
 
@@ -53,6 +61,8 @@ bool stream_report_dead(hipStream_t handle, const char *expression);
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = handle ? stream_find(thread, handle) : NULL;
+    if (UNLIKELY(__atomic_load_n(&stream_put_off, __ATOMIC_ACQUIRE)))
+        lazy_settle(*stream);
     return LIKELY(!*stream || (*stream)->state == STREAM_LIVE ||
                   (*stream)->state == STREAM_BORROWED) ||
            stream_report_dead(handle, expression);

@@ -63,6 +63,9 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
         *value = 65536;
         return hipSuccess;
+    case hipDeviceAttributePageableMemoryAccess:
+        *value = stub_pageable;
+        return hipSuccess;
     case hipDeviceAttributeWarpSize:
         *value = 64;
         return hipSuccess;

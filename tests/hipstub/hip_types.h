@@ -33,6 +33,7 @@ enum {
     hipDeviceAttributeMaxGridDimX = 29,
     hipDeviceAttributeMaxThreadsPerBlock = 56,
     hipDeviceAttributeMultiprocessorCount = 63,
+    hipDeviceAttributePageableMemoryAccess = 65,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
     hipDeviceAttributeWarpSize = 87,
 };

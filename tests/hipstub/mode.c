@@ -12,6 +12,7 @@
 
 bool stub_fast = true;
 int stub_devices = 1;
+int stub_pageable;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -67,6 +68,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *async = getenv("HIPSTUB_ASYNC");
     const char *devices = getenv("HIPSTUB_DEVICES");
     const char *memory = getenv("HIPSTUB_MEMORY");
+    const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
@@ -84,6 +86,7 @@ __attribute__((constructor)) static void read_environment(void) {
     read_delays(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;

@@ -37,6 +37,9 @@ class Guard:
 
 TRAPS = "tests.test_traps"
 CONSTANTS = "tests.test_constants"
+MEMORY = "tests.test_memory"
+COPIES = "tests.test_copies"
+SYNC = "tests.test_sync"
 GUARDS = [
     Guard(
         "module.c",
@@ -83,13 +86,13 @@ GUARDS = [
     ),
     Guard(
         "stream.c",
-        "busy ? STREAM_RETIRED : STREAM_FREE",
-        "busy ? STREAM_FREE : STREAM_FREE",
+        "idle ? STREAM_FREE : STREAM_RETIRED",
+        "STREAM_FREE",
         f"{TRAPS}:test_04_busy_stream_is_not_handed_out",
     ),
     Guard(
         "stream.h",
-        "__atomic_store_n(&stream->busy, 1, __ATOMIC_RELEASE)",
+        "__atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE)",
         "(void)0",
         f"{TRAPS}:test_04_two_kernels_that_wait_for_each_other",
     ),
@@ -177,10 +180,167 @@ GUARDS = [
         "true",
         f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
     ),
+    Guard(
+        "block.c",
+        "return !owner || stream_has_passed(owner, block->mark);",
+        "return true;",
+        f"{TRAPS}:test_05_freed_block_waits_for_its_stream",
+    ),
+    Guard(
+        "stream.h",
+        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST) + 1",
+        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST)",
+        f"{TRAPS}:test_05_synchronise_before_the_free_does_not_count",
+    ),
+    Guard(
+        "event.c",
+        "        event->mark = mark;",
+        "        event->mark = mark + 1;",
+        f"{TRAPS}:test_05_event_after_the_free_counts",
+    ),
+    Guard(
+        "memory.c",
+        "    REPORT(free_expression, wait_for_device(block->device), NULL);",
+        "    (void)wait_for_device;",
+        f"{TRAPS}:test_06_free_without_a_stream_waits_for_all",
+    ),
+    Guard(
+        "memory.c",
+        "stream && (stream->state == STREAM_LIVE || stream->state == STREAM_BORROWED) &&",
+        "stream &&",
+        f"{TRAPS}:test_06_free_on_a_destroyed_stream_waits_for_all",
+    ),
+    Guard(
+        "stream.h",
+        "        stream_others_busy = true;",
+        "        stream_others_busy = false;",
+        f"{TRAPS}:test_06_null_stream_work_is_waited_for",
+    ),
+    Guard(
+        "memory.c",
+        "__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,",
+        "(block->state = BLOCK_CACHED, live == live || true ||",
+        f"{MEMORY}:test_freed_twice",
+        also=("__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {", "false))) {"),
+    ),
+    Guard(
+        "memory.c",
+        "if (around && around->state == BLOCK_CACHED) {",
+        "if (false) {",
+        f"{MEMORY}:test_address_inside_a_cached_block",
+    ),
+    Guard(
+        "block.c",
+        "|| stream->device != device ||",
+        "||",
+        f"{MEMORY}:test_devices_have_pools_of_their_own",
+    ),
+    Guard(
+        "memory.c",
+        "late_host_shared && !stream",
+        "late_host_shared",
+        f"{MEMORY}:test_shared_flag_counts_without_a_stream_only",
+        also=("if (LIKELY(stream && stream->device == device))\n        pool", "if (false)\n pool"),
+    ),
+    Guard(
+        "memory.c",
+        "error == hipErrorOutOfMemory && memory_give_back(device)",
+        "false",
+        f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
+    ),
+    Guard(
+        "staging.c",
+        "if (bytes <= STAGING_UP - staging->used)",
+        "if (staging->used + bytes > STAGING_UP)\n        staging->used = 0;\n    if (true)",
+        f"{COPIES}:test_ring_is_not_overrun",
+    ),
+    Guard(
+        "copy.c",
+        "        wait_for_copy(thread, stream, handle);",
+        "        (void)wait_for_copy;",
+        f"{COPIES}:test_what_came_back_may_go_out_at_once",
+    ),
+    Guard(
+        "copy.c",
+        "if (!device_reaches_pageable(stream->device))",
+        "if (true)",
+        f"{COPIES}:test_source_that_a_kernel_may_write_is_not_read_early",
+    ),
+    Guard(
+        "copy.c",
+        "return exclusive_hip() ? PLACE_PAGEABLE : ask(address);",
+        "return (void)ask, PLACE_PAGEABLE;",
+        f"{COPIES}:test_where_others_call_hip_it_is_asked",
+    ),
+    Guard(
+        "staging.c",
+        "        error = stream_wait(thread, pieces->stream);",
+        "        (void)thread;",
+        f"{COPIES}:test_copy_waits_for_what_is_before_it",
+    ),
+    Guard(
+        "stream.c",
+        "stream->state == STREAM_LIVE && exclusive_hip();",
+        "stream->state == STREAM_LIVE;",
+        f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
+    ),
+    Guard(
+        "stream.c",
+        "           stream->state == STREAM_LIVE && exclusive_hip();",
+        "           exclusive_hip();",
+        f"{SYNC}:test_a_stream_of_the_programs_own_is_always_asked",
+    ),
+    Guard(
+        "stream.h",
+        "        lazy_settle(*stream);",
+        "        (void)0;",
+        f"{SYNC}:test_another_streams_work_waits_first",
+    ),
+    Guard(
+        "lazy.c",
+        "__atomic_load_n(&visible, __ATOMIC_RELAXED) ||",
+        "",
+        f"{SYNC}:test_registered_memory_is_observable",
+    ),
+    Guard(
+        "lazy.c",
+        "        silent = !memmem(bytes, size, words[i], strlen(words[i]));",
+        "        (void)words;",
+        f"{SYNC}:test_kernels_that_print_are_observable",
+    ),
+    Guard(
+        "lazy.c",
+        "           device_reaches_pageable(stream->device);",
+        "           false;",
+        f"{SYNC}:test_lazy_needs_that_kernels_cannot_reach_the_host",
+    ),
 ]
 
 
-def _build(guard: Guard, number: int) -> Path:
+COMPILE = (
+    ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
+    + [f'-DMGPU_RT_{name}=""' for name in ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON")]
+    + ['-DMGPU_RT_DEFAULT_PACKAGES=""']
+)
+
+
+def _compile(csrc: Path, names: list[str], objects: Path) -> None:
+    objects.mkdir(parents=True, exist_ok=True)
+    sources = [str(csrc / "runtime" / name) for name in names]
+    subprocess.run(
+        [*COMPILE, f"-I{csrc / 'include'}", *sources], cwd=objects, check=True, timeout=60
+    )
+
+
+@pytest.fixture(scope="module")
+def unchanged() -> Path:
+    """The objects of the library as it is: a mutant of one .c file needs only that one anew."""
+    objects = BUILD / "mutants"
+    _compile(ROOT / "csrc", sorted(path.name for path in RUNTIME.glob("*.c")), objects)
+    return objects
+
+
+def _build(guard: Guard, number: int, unchanged: Path) -> Path:
     """The library without a guard. In a directory beside build/lib, so that it finds mgpu_rt."""
     out = BUILD / f"mutant-{number}"
     sources = out / "csrc"
@@ -191,25 +351,24 @@ def _build(guard: Guard, number: int) -> Path:
     assert text.count(guard.guard) == 1, f"{guard.file} holds the guard once: {guard.guard}"
     assert guard.also[0] in text
     mutated.write_text(text.replace(guard.guard, guard.without).replace(*guard.also, 1))
+    names = sorted(path.name for path in (sources / "runtime").glob("*.c"))
+    if guard.file.endswith(".c"):
+        shutil.copytree(unchanged, out / "objects")
+        names = [guard.file]
+    _compile(sources, names, out / "objects")
     exports = out / "exports.map"
     exports.write_text(abi.export_map())
     library = out / "libmlir_rocm_runtime.so"
-    subprocess.run(
-        ["cc", "-shared", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
-        + [f'-DMGPU_RT_{name}=""' for name in ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON")]
-        + ['-DMGPU_RT_DEFAULT_PACKAGES=""', f"-I{sources / 'include'}"]
-        + [str(path) for path in sorted((sources / "runtime").glob("*.c"))]
-        + [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]
-        + ["-o", str(library)],
-        check=True,
-    )
+    objects = [str(path) for path in (out / "objects").glob("*.o")]
+    flags = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]
+    subprocess.run(["cc", "-shared", *objects, *flags, "-o", str(library)], check=True)
     return library
 
 
 @pytest.mark.parametrize("number", range(len(GUARDS)), ids=lambda i: GUARDS[i].name)
-def test_trap_is_noticed_without_its_guard(number: int) -> None:
+def test_trap_is_noticed_without_its_guard(number: int, unchanged: Path) -> None:
     guard = GUARDS[number]
-    library = _build(guard, number)
+    library = _build(guard, number, unchanged)
     module, _, name = guard.test.partition(":")
     test = getattr(importlib.import_module(module), name)
     env = environment(**test.env, MGPU_RT_TEST_LIBRARY=str(library), MGPU_RT_PYTHON="off")

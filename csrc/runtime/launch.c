@@ -72,7 +72,7 @@ static void launch_cluster(hipFunction_t function, struct hip_dim3 cluster, stru
         return;
     const hipError_t error = cuda.launch_cluster(function, cluster, grid, block, (unsigned)smem,
                                                  cooperative, stream, params, extra);
-    stream_submitted(known);
+    stream_launched(known);
     if (error != hipSuccess)
         report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster.x,
                        (unsigned)cluster.y, (unsigned)cluster.z, (unsigned)grid.x, (unsigned)grid.y,

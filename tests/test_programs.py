@@ -30,6 +30,7 @@ ROUNDS = 7
 #: What each program prints after ROUNDS rounds; vecadd and events have no rounds.
 PRINTED = {
     "forum": "",
+    "spin": "",
     "many": "",
     "loopargs": "",
     "events": "",

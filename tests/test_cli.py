@@ -13,7 +13,7 @@ import pytest
 import mgpu_rt
 from mgpu_rt import abi, options, preload
 from mgpu_rt import doctor as doctor_module
-from tests.child import ROOT, STUB, environment
+from tests.child import CUSTUB, ROOT, STUB, environment
 from tests.command import command, invoke
 from tests.compiled import LIB, RUNTIME, compile_c
 
@@ -174,6 +174,20 @@ def test_doctor_on_softgpu() -> None:
     status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
     assert status == 0, report
     assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
+
+
+def test_doctor_on_cuda() -> None:
+    status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA=str(CUSTUB))
+    assert status == 0, report
+    assert report["devices"] == ["stub", "stub"]
+    assert line(report, "NVIDIA GPU").startswith(str(CUSTUB))
+
+
+def test_doctor_on_cuda_without_a_driver() -> None:
+    status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA="/nowhere")
+    assert status == 1
+    assert "MGPU_RT_CUDA=/nowhere" in line(report, "NVIDIA GPU")
+    assert "nvidia-smi" in line(report, "devices")
 
 
 def test_doctor_without_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

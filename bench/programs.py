@@ -7,6 +7,7 @@ disturbs the machine meets all sides alike.
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +82,14 @@ class Runner:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._command = command
+        # Not a pipe: nobody reads it while the process runs.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             text=True,
         )
 
@@ -100,18 +103,28 @@ class Runner:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            _, said = self._process.communicate(timeout=60)
-            raise native.Failed(f"{' '.join(self._command)} ended: {said.strip()[-2000:]}")
+            self.kill()
+            raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
         return int(answer)
 
     def close(self) -> None:
-        """Ends the process; what it says at its end is of no interest."""
-        if self._process.poll() is None:
-            try:
-                self._process.communicate(timeout=60)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.communicate()
+        """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
+        self.kill(wait=60)
+        if "failed with" in (words := self._words()):
+            raise native.Failed(f"{' '.join(self._command)}: {words}")
+
+    def kill(self, wait: float = 0) -> None:
+        """Ends the process, the hard way if it does not by itself."""
+        try:
+            self._process.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def _words(self) -> str:
+        """The beginning of what it said on stderr."""
+        self._said.seek(0)
+        return self._said.read(2000).strip()
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
@@ -172,9 +185,11 @@ def _measure(
                 name = names[(number + turn) % len(names)]
                 taken = runners[name].round(calls[name]) / calls[name] / iterations / 1e3
                 samples.setdefault(name, []).append(taken)
-    finally:
         for runner in runners.values():
             runner.close()
+    finally:
+        for runner in runners.values():
+            runner.kill()
     return {name: samples[name] for name in names}
 
 

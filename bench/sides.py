@@ -54,7 +54,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     """The sides that this device has, stock's first."""
     base = {**device.environment, "BENCH_WAIT": f"{device.hip},hipDeviceSynchronize"}
     sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
-    if llvm_runtime is not None:
+    if llvm_runtime is not None and device.real:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
     if not device.real and native.STOCK.exists():
         sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))

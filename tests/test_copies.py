@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.child import Mgpu, in_child
+from tests.child import BACKENDS_WITH_GPU, Mgpu, in_child
 from tests.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -26,7 +26,7 @@ def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
     return mgpu.ffi.buffer(out)[:]
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_there_and_back(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for size in [*UP, *DOWN]:
@@ -102,7 +102,7 @@ def test_null_stream_copies_too(mgpu: Mgpu) -> None:
     assert read(mgpu, block, KIB, mgpu.null) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
 
 
-@in_child(HIPSTUB_ASYNC=SLOW, backends=["stub", "softgpu"])
+@in_child(HIPSTUB_ASYNC=SLOW, backends=BACKENDS_WITH_GPU)
 def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
     """And does not block: the device reads it when the stream gets there, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
@@ -156,12 +156,14 @@ def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipPeekAtLastError() == 0
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_copy_beyond_a_block_is_hips_to_refuse(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.Memcpy(pattern(mgpu, 1 << 16), block, 1 << 16, stream)
-    assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in mgpu.stderr()
+    if not mgpu.on_cuda:  # NVIDIA's driver knows the 2 MB that it cuts such blocks from
+        mgpu.Memcpy(pattern(mgpu, 1 << 16), block, 1 << 16, stream)
+        said = mgpu.stderr()
+        assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in said
     mgpu.Memcpy(mgpu.null, block, KIB, stream)
     assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in mgpu.stderr()
 

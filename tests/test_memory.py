@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mgpu_rt.memory import BlockCache
-from tests.child import Mgpu, environment, in_child, run_child
+from tests.child import BACKENDS_WITH_GPU, Mgpu, environment, in_child, run_child
 
 KIB, MIB = 1 << 10, 1 << 20
 KERNEL = "scale"
@@ -118,7 +118,7 @@ def test_off_is_stocks_behaviour(mgpu: Mgpu) -> None:
 # ---- shared with the host ------------------------------------------------------------------------
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
     shared = mgpu.MemAlloc(100, mgpu.null, True)
     view = mgpu.ffi.cast("uint32_t *", shared)
@@ -144,7 +144,7 @@ def test_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
 # ---- bad input -----------------------------------------------------------------------------------
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_freed_twice(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
@@ -157,7 +157,7 @@ def test_freed_twice(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, stream) != block
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
     """HIP 5.2.3 would free the block, which the cache is about to hand out."""
     stream = mgpu.StreamCreate()
@@ -181,7 +181,7 @@ def test_memory_of_the_programs_own_goes_to_hip(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(backends=["stub", "softgpu"])
+@in_child(backends=BACKENDS_WITH_GPU)
 def test_address_of_nothing(mgpu: Mgpu) -> None:
     free(mgpu, mgpu.ffi.new("char[64]"))
     text = mgpu.stderr()

@@ -3,6 +3,7 @@
 # tests/gpu/pack.py was unpacked. What is given is passed on to pytest.
 #
 # PYTHON names an interpreter that has pytest; what else is needed comes with the archive.
+# SANITIZE=1 runs the tests of memory, copies and kernels once more, under compute-sanitizer.
 set -e
 cd "$(dirname "$0")/../.."
 : "${PYTHON:=python3}"
@@ -17,5 +18,22 @@ make -s -f tests/hipstub/build.mk hipstub
 make -s -f bench/stock/build.mk stock
 MGPU_RT_TEST_PYTHON="$PWD/.venv/bin/python"
 export MGPU_RT_TEST_PYTHON
-exec .venv/bin/python -m pytest -q -p no:cacheprovider -m gpu "$@" \
-	$(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py)
+tests=".venv/bin/python -m pytest -q -p no:cacheprovider -m gpu"
+
+status=0
+$tests "$@" $(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py) || status=$?
+
+if [ "${SANITIZE:-}" = 1 ]; then
+	# Calls that fail are for the tests to judge: some make them on purpose.
+	logs=build/gpu/sanitizer
+	rm -rf "$logs" && mkdir -p "$logs"
+	compute-sanitizer --tool=memcheck --target-processes=all --report-api-errors=no \
+		--log-file="$logs/%p" $tests "$@" -k 'not sanitizer and not out_of_bounds' \
+		tests/test_gpu.py tests/test_memory.py tests/test_copies.py || status=$?
+	echo "compute-sanitizer: $(cat "$logs"/* | grep -c 'ERROR SUMMARY: 0 errors') processes clean"
+	if cat "$logs"/* | grep 'ERROR SUMMARY' | grep -v ' 0 errors'; then
+		grep -l 'ERROR SUMMARY: [1-9]' "$logs"/* | head -3 | xargs cat
+		status=1
+	fi
+fi
+exit "$status"

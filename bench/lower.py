@@ -39,12 +39,12 @@ FORUM_CHIP = "gfx906"
 LLVM_RELEASES = (22, 19, 15)
 
 # Raised whenever the command lines below change, so that old results are not served for new ones.
-RECIPE = 1
+RECIPE = 2
 
 # The device part. Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
 _DEVICE_PASSES = (
     "{first}expand-strided-metadata,rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
-    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
     "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
 )
 _NVIDIA_PASSES = (

@@ -1,7 +1,8 @@
 /* Events of the driver: what a thread sleeps on after it has polled a signal for long enough.
  *
  * Raising an event that nobody sleeps on takes no lock: it happens after every kernel. */
-#include "thunk.h"
+#include "isa/exec.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +20,9 @@ struct slot {
 };
 
 static struct slot slots[MAX_EVENTS];
-static uint64_t mailboxes[MAX_EVENTS]; /* signals point here; the value written is of no use */
+/* Signals point here: a kernel that sets one writes the event's id, then sends an interrupt that
+ * carries the id's low byte only. 0: nothing was written since. */
+static _Alignas(SOFTGPU_PAGE) _Atomic uint64_t mailboxes[MAX_EVENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t raised;
 
@@ -31,6 +34,18 @@ __attribute__((constructor)) static void use_monotonic_clock(void) {
     pthread_condattr_destroy(&attributes);
 }
 
+/* Kernels reach the mailboxes as they do all memory: through a mapping, made with the first event.
+ */
+static void map_mailboxes(void) {
+    static struct softgpu_mapping mapping = {.size = sizeof mailboxes};
+    mapping.va = (uintptr_t)mailboxes;
+    mapping.host = (char *)mailboxes;
+    softgpu_address_space_lock(true);
+    if (!softgpu_mapping_add(&mapping))
+        softgpu_say("no memory for the bookkeeping of events: kernels cannot set signals");
+    softgpu_address_space_unlock();
+}
+
 static HsaEvent *make_event(uint32_t id, const HsaEventDescriptor *descriptor) {
     HsaEvent *event = calloc(1, sizeof *event);
     if (!event)
@@ -40,6 +55,7 @@ static HsaEvent *make_event(uint32_t id, const HsaEventDescriptor *descriptor) {
     event->EventData.EventData.SyncVar = descriptor->SyncVar;
     event->EventData.HWData1 = id;
     event->EventData.HWData2 = (uintptr_t)&mailboxes[id];
+    atomic_store(&mailboxes[id], 0);
     event->EventData.HWData3 = id;
     return event;
 }
@@ -57,7 +73,9 @@ static uint32_t find_free_slot(void) {
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateEvent(HsaEventDescriptor *descriptor, bool manual_reset,
                                                bool signaled, HsaEvent **result) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     SOFTGPU_REFUSE_AFTER_FORK();
+    pthread_once(&once, map_mailboxes);
     pthread_mutex_lock(&lock);
     uint32_t id = find_free_slot();
     HsaEvent *event = id ? make_event(id, descriptor) : NULL;
@@ -84,10 +102,6 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-bool softgpu_is_mailbox(uint64_t va) {
-    return va - (uintptr_t)mailboxes < sizeof mailboxes;
-}
-
 void softgpu_raise_event(uint32_t id) {
     if (id == 0 || id >= MAX_EVENTS)
         return;
@@ -99,6 +113,13 @@ void softgpu_raise_event(uint32_t id) {
     pthread_mutex_lock(&lock);
     pthread_cond_broadcast(&raised);
     pthread_mutex_unlock(&lock);
+}
+
+void softgpu_interrupt(uint32_t event) {
+    enum { CARRIED = 256 };
+    for (uint32_t id = event % CARRIED; id < MAX_EVENTS; id += CARRIED)
+        if (atomic_exchange(&mailboxes[id], 0))
+            softgpu_raise_event(id);
 }
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetEvent(HsaEvent *event) {

@@ -6,6 +6,7 @@
 #include "hsa_signal.h"
 #include "thunk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +20,17 @@ static const int64_t error_bits[] = {
 
 enum { SECONDS_FOR_ROCR = 5 };
 
+/* What kernels have printed is in HIP's stdout, and abort() would drop it: often it says why the
+ * kernel gave up. Whoever holds the stream's lock may never let go of it. */
+static void flush_output(void) {
+    if (ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault) {
+    flush_output();
     softgpu_say("%s", fault->text);
     bool told =
         fault->kind == SOFTGPU_FAULT_MEMORY && softgpu_raise_memory_fault(node, fault->address);

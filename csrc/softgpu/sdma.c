@@ -159,11 +159,7 @@ static bool poll(struct softgpu_queue *queue, const uint32_t *words, struct soft
 }
 
 static bool fence(const uint32_t *words, struct softgpu_fault *fault) {
-    uint64_t va = address(words + 1);
-    /* Mailboxes of events are the driver's own, unmapped on the device, and nobody reads them. */
-    if (softgpu_is_mailbox(va))
-        return true;
-    _Atomic uint32_t *word = word_at(va, fault);
+    _Atomic uint32_t *word = word_at(address(words + 1), fault);
     if (word)
         atomic_store(word, words[3]);
     return word != NULL;

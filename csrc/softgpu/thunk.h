@@ -51,10 +51,8 @@ uint64_t softgpu_now(void);
 
 /* --- event.c ------------------------------------------------------------------------------- */
 
-/* What the device does after writing an event's id to its mailbox: wakes who waits. */
+/* What the device does after setting a signal that has an event: wakes who waits. */
 void softgpu_raise_event(uint32_t event_id);
-/* Whether an address is that of a mailbox, which the device writes but nobody reads. */
-bool softgpu_is_mailbox(uint64_t va);
 /* Reports an access outside mapped memory to whoever listens for such events (ROCr does, and
  * aborts the process with its own line). False if nobody does. */
 bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);

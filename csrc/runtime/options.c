@@ -111,9 +111,8 @@ void options_read(struct options *out) {
                                   "is none of on, off and auto: auto is used") -
                            1;
     static const char *const symbol_modes[] = {"auto", "own", "shared"};
-    out->hip_symbols =
-        symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
-                            "is none of auto, own and shared: auto is used")];
+    out->hip_symbols = symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
+                                           "is none of auto, own and shared: auto is used")];
     read_memory_limit(out);
     out->verbose_on = strcmp(out->verbose, "0") != 0;
     out->module_limit_count = number("MGPU_RT_MODULE_LIMIT", out->module_limit, 256, default_limit);

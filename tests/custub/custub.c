@@ -136,8 +136,7 @@ static void note_cluster(const uint64_t *a) {
 static void note_tensor(const uint64_t *a) {
     const unsigned rank = (unsigned)a[2];
     for (unsigned i = 0; i < rank; i++)
-        note("  dimension %llu stride %llu box %u step %u\n",
-             ((const unsigned long long *)a[4])[i],
+        note("  dimension %llu stride %llu box %u step %u\n", ((const unsigned long long *)a[4])[i],
              i + 1 < rank ? ((const unsigned long long *)a[5])[i] : 0, ((const unsigned *)a[6])[i],
              ((const unsigned *)a[7])[i]);
 }

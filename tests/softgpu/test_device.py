@@ -57,6 +57,10 @@ def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
     assert chip in succeed(run, "process", "names", chip=chip)
 
 
+def test_a_kernel_wakes_who_sleeps_on_an_event(run: Run) -> None:
+    succeed(run, "interrupt", "wake")
+
+
 @pytest.mark.parametrize("case", MEMORY)
 def test_memory(run: Run, case: str) -> None:
     succeed(run, "memory", case)

@@ -9,6 +9,18 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // What the device libraries do after setting a signal that has an event.
+    gpu.func @ring(%mailbox: i64, %event: i64) kernel {
+      %pointer = llvm.inttoptr %mailbox : i64 to !llvm.ptr<1>
+      llvm.store %event, %pointer : i64, !llvm.ptr<1>
+      %low_byte = arith.constant 255 : i64
+      %carried = arith.andi %event, %low_byte : i64
+      %data = arith.trunci %carried : i64 to i32
+      %interrupt = arith.constant 1 : i32
+      llvm.call_intrinsic "llvm.amdgcn.s.sendmsg"(%interrupt, %data) : (i32, i32) -> ()
+      gpu.return
+    }
+
     // out[i] = value + i
     gpu.func @store(%out: memref<?xi32>, %value: i32) kernel {
       %i = gpu.thread_id x

@@ -16,6 +16,7 @@ holds nothing whose result MLIR leaves open, or lets differ:
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 INTEGERS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
@@ -53,7 +54,7 @@ class RandomProgram:
 def generate(seed: int, operations: int) -> RandomProgram:
     writer = _Writer(seed)
     writer.start()
-    while writer.budget(operations):
+    while writer.operations < operations:
         writer.statement(depth=0)
     writer.finish()
     return RandomProgram(seed, "\n".join(writer.lines))
@@ -66,9 +67,6 @@ class _Writer:
         self.scopes: list[dict[str, list[str]]] = [{}]
         self.count = 0
         self.operations = 0
-
-    def budget(self, operations: int) -> bool:
-        return self.operations < operations
 
     # ---- values ----------------------------------------------------------------------------------
 
@@ -279,7 +277,7 @@ class _Writer:
 
     # ---- control ---------------------------------------------------------------------------------
 
-    def body(self, depth: int, kinds: list[str], seen: list[tuple[str, str]] = ()) -> None:  # type: ignore[assignment]
+    def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
         """The lines of a region, which ends in a yield of values of these types."""
         self.scopes.append({})
         for kind, name in seen:

@@ -20,6 +20,7 @@ from tests.kernels import (
     integers,
     mathematics,
     matrix,
+    modes,
     numerics,
     private,
     vectors,
@@ -50,6 +51,7 @@ MODULES = [
     numerics.MODULE,
     matrix.MODULE,
     matrix.FIRST,
+    modes.MODULE,
 ]
 #: Where the older targets differ: no f64 atomics, other conversions, other matrix shapes.
 OLDER = ["gfx906", "gfx908"]

@@ -5,12 +5,15 @@
  *     PROGRAM BEGIN N...       JSON: ns since BEGIN (CLOCK_MONOTONIC) after each number of calls
  *
  * What is still under way on the device at the end of a round counts: BENCH_WAIT names a library
- * and a function in it that waits for everything, separated by a comma. */
+ * and a function in it that waits for everything, separated by a comma. BENCH_CPU, if it is set, is
+ * the processor that this thread stays on after the first round, but none of the driver's threads
+ * that were begun in it. */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
 #include "native.h"
 
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,9 +29,22 @@ static inline void wait_for_device(void) {
     wait_for_all();
 }
 
+static inline void pin(void) {
+    const char *cpu = getenv("BENCH_CPU");
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (!cpu)
+        return;
+    CPU_SET((size_t)atol(cpu), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        perror("sched_setaffinity");
+}
+
 static inline void answer_rounds(FILE *answers, void (*program)(void)) {
     long calls;
-    while (scanf("%ld", &calls) == 1) {
+    for (long round = 0; scanf("%ld", &calls) == 1; round++) {
+        if (round == 1)
+            pin();
         const uint64_t begin = now_ns();
         for (long i = 0; i < calls; i++)
             program();

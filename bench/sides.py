@@ -40,7 +40,7 @@ class Side:
 
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """The process that runs a program's rounds; None if this side has no such program."""
-        iterations = device.iterations.get(program)
+        iterations = device.iterations.get(program.removesuffix("-serial"))
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
@@ -53,6 +53,8 @@ class Side:
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     """The sides that this device has, stock's first."""
     base = {**device.environment, "BENCH_WAIT": f"{device.hip},hipDeviceSynchronize"}
+    if device.real:
+        base["BENCH_CPU"] = str(max(os.sched_getaffinity(0)))
     sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
     if llvm_runtime is not None and device.real:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))

@@ -160,6 +160,45 @@ def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
     )
 
 
+# ---- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("llvm", "backend", "way", "policy"), [run for run in FORUM_RUNS if run[0] in releases("churn")]
+)
+def test_churn_asks_the_driver_for_memory_once(
+    llvm: int, backend: str, way: str, policy: str
+) -> None:
+    """Allocate, copy in, launch, copy out, free: no memory and one wait each time after the first.
+
+    Both copies go through pinned memory, which is asked for once; none to the device blocks.
+    """
+    # The library of the stub's kernels is linked with it, so it looks like a user of HIP.
+    exclusive = {"MGPU_RT_EXCLUSIVE": "on"} if backend == "stub" else {}
+    outcome = run(
+        "churn",
+        llvm,
+        ways()[way],
+        backend=backend,
+        policy=policy,
+        iterations=LAUNCHES,
+        stats=True,
+        **exclusive,
+    )
+    good(outcome)
+    assert outcome.hip("hipModuleLaunchKernel") == LAUNCHES
+    assert outcome.hip("hipMemcpyAsync") == 2 * LAUNCHES
+    assert outcome.hip("hipMalloc") == outcome.hip("hipFree") == 1
+    assert outcome.hip("hipHostMalloc") == outcome.hip("hipHostFree") == 2
+    assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before it is destroyed
+    assert outcome.hip("hipPointerGetAttributes") == 0
+    assert outcome.stats["cache"]["memory"] == {
+        "hits": LAUNCHES - 1,
+        "misses": 1,
+        "evictions": 1,
+    }
+
+
 # ---- MGPU_RT_CACHE=off ---------------------------------------------------------------------------
 
 

@@ -54,6 +54,10 @@ LANES_DIFFER = {
         "where VCC asks for scaling, the factor is that of v_div_scale; whole divisions check it",
     ),
     "v_div_scale_f32": "whether 1/b is denormal the pseudocode asks in f64, where it never is",
+    **dict.fromkeys(
+        ("v_dot2_f32_f16", "v_dot2c_f32_f16"),
+        "gfx90a takes denormals for zero, as AMD says of its V_DOT2; whole kernels check it",
+    ),
     **dict.fromkeys(("v_min_f64", "v_max_f64"), "of two zeros the pseudocode takes the second"),
 }
 OUTSIDE = (  # of single instructions: they need a place in the code or registers by number
@@ -230,6 +234,10 @@ def differs(case: Case, wave: Wave, lane: int) -> bool:
         return bool(wave.vcc >> lane & 1)
     if case.row.name == "v_div_scale_f32":
         return (wave.lanes[lane][1] >> 23 & 0xFF) >= 253
+    if case.row.name.startswith("v_dot2"):
+        a, b, c = wave.lanes[lane][:3]
+        halves = (a & 0xFFFF, a >> 16 & 0xFFFF, b & 0xFFFF, b >> 16 & 0xFFFF)
+        return not c & 0x7F800000 or not all(half & 0x7C00 for half in halves)
     kind = case.dst.lower()
     numbers = [decode(kind, operand) for operand in wave.lanes[lane][:2]]
     if case.row.name.startswith("v_div_fixup"):

@@ -175,6 +175,57 @@ for _module, _shapes in ((FIRST, _SHAPES_FIRST), (MODULE, _SHAPES)):
         _module.add(_shape.name, _kernel(_shape), _multiplied(_shape))
 
 
+# ---- denormals -----------------------------------------------------------------------------------
+
+
+def _flushed(values: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(values) < np.finfo(values.dtype).tiny, 0, values)
+
+
+def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
+    """gfx90a takes f16 denormals for zero here, as AMD's documentation of MIOpen says."""
+
+    def data(rng: np.random.Generator) -> Launch:
+        size = (shape.blocks, shape.rows, shape.depth)
+        tiny = float(np.finfo(np.float16).tiny)
+        powers = 2.0 ** rng.integers(-2, 3, size)
+        a = (tiny * powers * rng.choice([-1, 1], size)).astype(np.float16)
+        b = rng.integers(-4, 5, size).astype(np.float16)
+        c = np.zeros((shape.blocks, shape.rows, shape.rows), np.float32)
+        d = np.einsum("bik,bjk->bij", _flushed(a).astype(np.float32), b.astype(np.float32))
+        operand, result = shape.operand_at(), shape.result_at()
+        out = np.zeros((LANES, shape.results), np.float32)
+        return Launch([a[operand], b[operand], c[result], out], {3: d[result] + np.float32(0)})
+
+    return data
+
+
+for _shape in (Shape("f16", 16, 16, 1, 4), Shape("f16", 4, 4, 16, 4)):
+    MODULE.add(_shape.name, _kernel(_shape), _with_denormals(_shape))
+
+
+@MODULE.program("""
+    gpu.func @dot2(%ma: memref<?x?xf16>, %mb: memref<?x?xf16>, %mc: memref<?xf32>) kernel {
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %wrap = arith.constant false
+      %a = vector.load %ma[%t, %zero] : memref<?x?xf16>, vector<2xf16>
+      %b = vector.load %mb[%t, %zero] : memref<?x?xf16>, vector<2xf16>
+      %c = memref.load %mc[%t] : memref<?xf32>
+      %r = llvm.call_intrinsic "llvm.amdgcn.fdot2"(%a, %b, %c, %wrap)
+           : (vector<2xf16>, vector<2xf16>, f32, i1) -> f32
+      memref.store %r, %mc[%t] : memref<?xf32>
+      gpu.return
+    }""")
+def dot2(rng: np.random.Generator) -> Launch:
+    tiny = float(np.finfo(np.float16).tiny)
+    a = (tiny * 2.0 ** rng.integers(-3, 3, (LANES, 2))).astype(np.float16)
+    b = rng.integers(-4, 5, (LANES, 2)).astype(np.float16)
+    c = (rng.integers(-4, 5, LANES) * tiny).astype(np.float32)
+    products = _flushed(a).astype(np.float32) * b.astype(np.float32)
+    return Launch([a, b, c], {2: c + products.sum(axis=1)})
+
+
 # ---- products of whole matrices, a wave for each tile --------------------------------------------
 
 

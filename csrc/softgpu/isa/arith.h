@@ -90,6 +90,13 @@ static inline float dot2_f32(uint32_t a, uint32_t b, float c) {
     return hi + (lo + c);
 }
 
+/* gfx90a's, which takes denormals for zero and makes none, whatever MODE says. */
+static inline float flushed_dot2_f32(uint32_t a, uint32_t b, float c) {
+    uint32_t x = flushed_f16(a & 0xffff) | flushed_f16(a >> 16) << 16;
+    uint32_t y = flushed_f16(b & 0xffff) | flushed_f16(b >> 16) << 16;
+    return f32_of(flushed_f32(bits_of_f32(dot2_f32(x, y, f32_of(flushed_f32(bits_of_f32(c)))))));
+}
+
 static inline int64_t dot2_i16(uint32_t a, uint32_t b) {
     return (int64_t)(int16_t)a * (int16_t)b + (int64_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
 }

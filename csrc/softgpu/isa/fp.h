@@ -66,6 +66,15 @@ static inline uint16_t bits_of_f16(float x) {
     return (uint16_t)(h | sign >> 16);
 }
 
+/* A denormal number as the zero of its sign. */
+static inline uint32_t flushed_f16(uint32_t u) {
+    return u & 0x7c00 ? u : u & 0x8000;
+}
+
+static inline uint32_t flushed_f32(uint32_t u) {
+    return u & 0x7f800000 ? u : u & 0x80000000;
+}
+
 static inline bool is_snan32(uint32_t u) {
     return (u & 0x7fffffff) > 0x7f800000 && !(u & 0x00400000);
 }

@@ -3,6 +3,7 @@
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
  * consecutive k of one row of A (or column of B); lanes M apart continue with the next k, or with
  * the next block where K is used up. */
+#include "exec.h"
 #include "families.h"
 #include "lanes.h"
 #include "operand.h"
@@ -23,16 +24,22 @@ static struct shape shape_of(const struct row *row) {
                           .blocks = row->info >> 20};
 }
 
+/* gfx90a takes denormals for zero in its f16 and bf16 shapes and makes none, whatever MODE says. */
+static bool flushes(const struct wave *w, const struct shape *s) {
+    return w->code->target == GFX90A && (s->kind == MF_F16 || s->kind == MF_BF16);
+}
+
 /* One element of A or B: element e of a lane. */
-static float element(const struct wave *w, unsigned reg, enum kind kind, int lane, unsigned e) {
+static float element(const struct wave *w, unsigned reg, const struct shape *s, int lane,
+                     unsigned e) {
     uint32_t u;
-    switch (kind) {
+    switch (s->kind) {
     case MF_F16:
         u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
-        return f16_of((uint16_t)u);
+        return f16_of((uint16_t)(flushes(w, s) ? flushed_f16(u) : u));
     case MF_BF16:
         u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
-        return f32_of(u << 16);
+        return f32_of(flushes(w, s) ? flushed_f32(u << 16) : u << 16);
     default:
         return f32_of(w->v[reg + e][lane]);
     }
@@ -90,21 +97,25 @@ VECTORISED static void accumulate(float *sum, const float *a, const float *b, un
 static void run_float(struct wave *w, const struct inst *i, const struct shape *s) {
     float a[MOST], b[MOST], sum[32 * 32];
     uint32_t d[32][LANES];
+    bool flush = flushes(w, s);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < per_lane(s); e++) {
-            a[place(s, lane, e)] = element(w, i->src[0].reg, s->kind, (int)lane, e);
-            b[place(s, lane, e)] = element(w, i->src[1].reg, s->kind, (int)lane, e);
+            a[place(s, lane, e)] = element(w, i->src[0].reg, s, (int)lane, e);
+            b[place(s, lane, e)] = element(w, i->src[1].reg, s, (int)lane, e);
         }
     for (unsigned block = 0; block < s->blocks; block++) {
         for (unsigned row = 0; row < s->m; row++)
-            for (unsigned column = 0; column < s->m; column++)
-                sum[row * s->m + column] = f32_of(initial(w, i, cell_of(s, block, row, column)));
+            for (unsigned column = 0; column < s->m; column++) {
+                uint32_t c = initial(w, i, cell_of(s, block, row, column));
+                sum[row * s->m + column] = f32_of(flush ? flushed_f32(c) : c);
+            }
         unsigned size = s->k * s->m;
         accumulate(sum, a + source_block(i, block) * size, b + block * size, s->m, s->k);
         for (unsigned row = 0; row < s->m; row++)
             for (unsigned column = 0; column < s->m; column++) {
                 struct cell at = cell_of(s, block, row, column);
-                d[at.reg][at.lane] = bits_of_f32(sum[row * s->m + column]);
+                uint32_t u = bits_of_f32(sum[row * s->m + column]);
+                d[at.reg][at.lane] = flush ? flushed_f32(u) : u;
             }
     }
     memcpy(w->v[i->dst.reg], d, softgpu_type_dwords(i->row->dst) * sizeof d[0]);

@@ -87,6 +87,7 @@ CARRY(subb_co_u32, a - b - c)
 CARRY(subbrev_co_u32, b - a - c)
 
 OP3(dot2c_f32_f16, F32, B32, B32, F32, dot2_f32(a, b, c))
+OP3(flushed_dot2c_f32_f16, F32, B32, B32, F32, flushed_dot2_f32(a, b, c))
 OP3(dot2c_i32_i16, U32, B32, B32, U32, (uint32_t)dot2_i16(a, b) + c)
 OP3(dot4c_i32_i8, U32, B32, B32, U32, (uint32_t)dot4_i8(a, b) + c)
 OP3(dot8c_i32_i4, U32, B32, B32, U32, (uint32_t)dot8_i4(a, b) + c)

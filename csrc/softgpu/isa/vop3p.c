@@ -53,6 +53,7 @@ OP3(fma_mixlo_f16, F16, F32, F32, F32, fmaf(a, b, c))
 OP3(fma_mixhi_f16, F16, F32, F32, F32, fmaf(a, b, c))
 
 OP3(dot2_f32_f16, F32, B32, B32, F32, dot2_f32(a, b, c))
+OP3(flushed_dot2_f32_f16, F32, B32, B32, F32, flushed_dot2_f32(a, b, c))
 SATURATING3(dot2_i32_i16, U32, B32, B32, U32, (uint32_t)dot2_i16(a, b) + c,
             saturate_i32(dot2_i16(a, b) + (int32_t)c))
 SATURATING3(dot2_u32_u16, U32, B32, B32, U32, (uint32_t)dot2_u16(a, b) + c,

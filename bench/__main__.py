@@ -24,6 +24,7 @@ from bench import (
     lower,
     native,
     programs,
+    replay,
     report,
     startup,
     table,
@@ -41,6 +42,7 @@ WHERE = {
     "programs": device.NAMES,
     "growth": ("softgpu", "cuda", "hip"),
     "latency": ("cuda",),
+    "replay": device.NAMES,
     "emulator": ("softgpu",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
@@ -70,6 +72,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "programs": lambda step: programs.run(on, count, llvm, step),
         "growth": lambda step: growth.run(on, few, llvm, step),
         "latency": lambda step: latency.run(on, few, llvm, step),
+        "replay": lambda step: replay.run(on, 20 * count, step),
         "emulator": lambda step: emulator.run(on, count, step),
     }[name]
 

@@ -35,6 +35,7 @@ PRINTED = {
     "loopargs": "",
     "events": "",
     "churn": f"{ROUNDS}\n",
+    "layers": f"{3 * ROUNDS}\n",
     "overlap": f"{2 * ROUNDS}\n{3 * ROUNDS}\n",
     "samename": "12\n",
     "vecadd": " ".join(["3.75"] * 1000) + "\n",

@@ -28,6 +28,14 @@ static void vecadd(void **params) {
         c[i] = a[i] + b[i];
 }
 
+/* layer(from, to, count) */
+static void layer(void **params) {
+    const float *from = floats(params, 0);
+    float *to = floats(params, MEMREF);
+    for (int64_t i = 0; i < *(int64_t *)params[2 * MEMREF]; ++i)
+        to[i] = from[i] + 1.0f;
+}
+
 /* add(data, amount), one block */
 static void add(void **params) {
     unsigned size[6];
@@ -54,6 +62,7 @@ void hipstub_kernels(void) {
     for (unsigned i = 0; i < 3 * MEMREF + 1; ++i)
         words[i] = sizeof(int64_t);
     hipstub_set_kernel("increment", increment, words, MEMREF + 1);
+    hipstub_set_kernel("layer", layer, words, 2 * MEMREF + 1);
     hipstub_set_kernel("vecadd", vecadd, words, 3 * MEMREF + 1);
     hipstub_set_kernel("count", count, words, MEMREF);
     hipstub_set_kernel("mark", mark, words, MEMREF);

@@ -137,7 +137,7 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
     with_loop.remove(lower.PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
     for path in with_loop:
         assert lower.with_iterations(path.read_text(), 7) != path.read_text()
-    assert len(with_loop) == 8
+    assert len(with_loop) == 9
 
 
 # ---- tools ---------------------------------------------------------------------------------------

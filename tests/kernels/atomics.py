@@ -12,6 +12,8 @@ MODULE = Module("atomics")
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+#: Narrow ones are loops around a whole word.
+NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}
 CELLS = 8
 ITEMS = 512
 
@@ -87,9 +89,10 @@ def _workgroup(name: str, operation: str, kind: str) -> str:
 
 
 def _values(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
-    dtype = TYPES[kind]
+    dtype = {**TYPES, **NARROW}[kind]
     if kind[0] == "f":
-        return rng.integers(-1000, 1000, count).astype(dtype)
+        largest = 8 if kind == "f16" else 1000
+        return rng.integers(-largest, largest, count).astype(dtype)
     return rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
 
 
@@ -104,7 +107,7 @@ def _combined(formula: Callable, kind: str, block: int, grid: int) -> Callable:
     return data
 
 
-for _kind in TYPES:
+for _kind in [*TYPES, *NARROW]:
     for _operation, _formula in (_INTEGER if _kind[0] == "i" else _FLOAT).items():
         _name = f"global_{_operation}_{_kind}"
         MODULE.add(_name, _global(_name, _operation, _kind), _combined(_formula, _kind, 128, 4))

@@ -173,3 +173,73 @@ def transferred(rng: np.random.Generator) -> Launch:
     padded = np.append(x, [-1, -1, -1]).astype(np.float32)
     expected = 2 * np.lib.stride_tricks.sliding_window_view(padded, 4).ravel()
     return Launch([x, np.zeros(256, np.float32)], {1: expected})
+
+
+@MODULE.program("""
+    gpu.func @large_vector(%in: memref<?xi32>, %places: memref<?xi32>, %out: memref<?xi32>) kernel {
+      %i = gpu.global_id x
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %three = arith.constant 3 : index
+      %size = arith.constant 32 : index
+      %at = arith.muli %i, %size : index
+      %x = vector.load %in[%at] : memref<?xi32>, vector<32xi32>
+      %p = memref.load %places[%i] : memref<?xi32>
+      %place = arith.index_cast %p : i32 to index
+      %y = scf.for %k = %zero to %three step %one iter_args(%v = %x) -> (vector<32xi32>) {
+        %n = arith.addi %place, %k : index
+        %m = arith.remui %n, %size : index
+        %e = vector.extract %v[%m] : i32 from vector<32xi32>
+        %f = arith.muli %e, %p : i32
+        %g = arith.addi %f, %p : i32
+        %next = arith.addi %m, %one : index
+        %o = arith.remui %next, %size : index
+        %u = vector.insert %g, %v [%o] : i32 into vector<32xi32>
+        scf.yield %u : vector<32xi32>
+      }
+      vector.store %y, %out[%at] : memref<?xi32>, vector<32xi32>
+      gpu.return
+    }""")
+def large_vector(rng: np.random.Generator) -> Launch:
+    """More registers than comparisons choose from: they are numbered by a lane's own value."""
+    x = rng.integers(-1000, 1000, (64, 32), np.int32)
+    places = rng.integers(1, 32, 64, np.int32)
+    expected = x.copy()
+    rows = np.arange(64)
+    for k in range(3):
+        at = (places + k) % 32
+        expected[rows, (at + 1) % 32] = expected[rows, at] * places + places
+    return Launch([x.ravel(), places, np.zeros(64 * 32, np.int32)], {2: expected.ravel()})
+
+
+@MODULE.program("""
+    gpu.func @in_workgroup(%in: memref<?xf32>, %shift: memref<?xi32>, %out: memref<?xf32>)
+        workgroup(%s: memref<300xf32, #gpu.address_space<workgroup>>) kernel {
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %four = arith.constant 4 : index
+      %at = arith.muli %t, %four : index
+      %x = vector.load %in[%at] : memref<?xf32>, vector<4xf32>
+      vector.store %x, %s[%at]
+          : memref<300xf32, #gpu.address_space<workgroup>>, vector<4xf32>
+      gpu.barrier
+      %n = memref.load %shift[%t] : memref<?xi32>
+      %from = arith.index_cast %n : i32 to index
+      %y = vector.load %s[%from]
+           : memref<300xf32, #gpu.address_space<workgroup>>, vector<4xf32>
+      %z = vector.load %s[%at] : memref<300xf32, #gpu.address_space<workgroup>>, vector<3xf32>
+      %y3 = vector.extract_strided_slice %y {offsets = [1], sizes = [3], strides = [1]}
+            : vector<4xf32> to vector<3xf32>
+      %sum = arith.addf %y3, %z : vector<3xf32>
+      %whole = vector.insert_strided_slice %sum, %y {offsets = [1], strides = [1]}
+               : vector<3xf32> into vector<4xf32>
+      vector.store %whole, %out[%at] : memref<?xf32>, vector<4xf32>
+      gpu.return
+    }""")
+def in_workgroup(rng: np.random.Generator) -> Launch:
+    """Vectors in workgroup memory, also where they are not aligned to their size."""
+    x = rng.normal(size=256).astype(np.float32)
+    shift = rng.integers(0, 252, 64, np.int32)
+    y = x[shift[:, None] + np.arange(4)]
+    y[:, 1:] += x.reshape(64, 4)[:, :3]
+    return Launch([x, shift, np.zeros_like(x)], {2: y.ravel()})

@@ -7,6 +7,7 @@
 #include "cuda.h"
 #include "lazy.h"
 #include "mapped.h"
+#include "metadata.h"
 #include "policy.h"
 #include "python.h"
 #include "registry.h"
@@ -88,12 +89,21 @@ static hipModule_t load_directly(const void *data) {
 }
 
 /* The module keeps its own copy of the image: HIP reads it as long as the module lives, which is
- * longer than a JIT keeps its own. Page-aligned, as the loader of a file would have it. */
-static unsigned char *copy_image(const struct image *image) {
-    const size_t page = 4096;
-    unsigned char *bytes = aligned_alloc(page, (image->size + page - 1) / page * page);
-    if (bytes)
-        memcpy(bytes, image->bytes, image->size);
+ * longer than a JIT keeps its own. Page-aligned, as the loader of a file would have it. Where HIP
+ * needs another one than the program's, that follows in the same block. */
+static unsigned char *copy_image(const struct image *image, const unsigned char **for_hip) {
+    const size_t page = 4096, room = (image->size + page - 1) / page * page;
+    const bool changed = metadata_wants_queue(image);
+    unsigned char *bytes = aligned_alloc(page, changed ? 2 * room : room);
+    if (!bytes)
+        return NULL;
+    memcpy(bytes, image->bytes, image->size);
+    *for_hip = bytes;
+    if (changed) {
+        memcpy(bytes + room, image->bytes, image->size);
+        metadata_drop_queue(bytes + room, image->size);
+        *for_hip = bytes + room;
+    }
     return bytes;
 }
 
@@ -123,12 +133,13 @@ static hipModule_t enter(struct thread *thread, struct module_slot *slot, const 
 static hipModule_t load_new(struct thread *thread, struct module_slot *slot, const void *data,
                             struct image image, uint64_t hash, int device) {
     stats_miss(CACHE_MODULES);
-    unsigned char *bytes = copy_image(&image);
+    const unsigned char *for_hip;
+    unsigned char *bytes = copy_image(&image, &for_hip);
     if (!bytes)
         return load_directly(data);
     void *loaded = NULL;
     lazy_note_image(image.bytes, image.size);
-    const hipError_t error = policy_get()->module_load(bytes, image.size, device, &loaded);
+    const hipError_t error = policy_get()->module_load(for_hip, image.size, device, &loaded);
     runtime_register_exit();
     if (error != hipSuccess) {
         report_failure(load_expression, error, refused(), data, image_kind_text(&image));

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from pathlib import Path
 
 import pytest
 
 from bench import lower
-from tests.child import environment, library
+from tests.child import POLICIES, Mgpu, environment, in_child, library
 from tests.programs import Outcome, execute
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+PRINTF = PROGRAMS / "printf.mlir"
+VECADD = lower.PROGRAMS / "vecadd.mlir"
 BLOCKS, THREADS = 3, 70
 WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 10 + " the end"]
 
@@ -24,12 +27,14 @@ def lanes() -> list[str]:
     ]
 
 
-def run(program: Path, directory: Path, llvm: int = 22, **changes: str) -> Outcome:
+def run(
+    program: Path, directory: Path, llvm: int = 22, opt_level: int = 2, **changes: str
+) -> Outcome:
     """Lowers a program ahead of time and runs it on the emulated device."""
     chip = changes.get("MGPU_RT_SOFTGPU", lower.DEFAULT_CHIP)
     helper = lower.print_library()
     executable = lower.link(
-        [lower.lower(program, llvm=llvm, chip=chip)],
+        [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],
         out=directory / program.stem,
@@ -50,12 +55,12 @@ def good(outcome: Outcome) -> None:
 )
 def test_printf(llvm: int, chip: str, tmp_path: Path) -> None:
     """From all lanes of several waves and workgroups."""
-    good(run(PROGRAMS / "printf.mlir", tmp_path, llvm, MGPU_RT_SOFTGPU=chip))
+    good(run(PRINTF, tmp_path, llvm, MGPU_RT_SOFTGPU=chip))
 
 
 def test_printf_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
     """A wave that waits for the host lets the others run."""
-    good(run(PROGRAMS / "printf.mlir", tmp_path, MGPU_RT_SOFTGPU_THREADS="1"))
+    good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU_THREADS="1"))
 
 
 def edited(name: str, directory: Path, old: str, new: str) -> Path:
@@ -82,12 +87,38 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
     assert "called trap" in outcome.stderr
 
 
-def test_hip_crashes_without_the_attributes(tmp_path: Path) -> None:
-    """HIP 5.2.3 takes a kernel that may want the device's default queue for one that enqueues
-    kernels by itself, and reads a queue that is not there."""
-    attributes = 'passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]'
-    plain = edited("printf.mlir", tmp_path, attributes, "")
-    assert run(plain, tmp_path).signal == signal.SIGSEGV
+@pytest.mark.parametrize("policy", POLICIES)
+def test_without_optimisation(policy: str, tmp_path: Path) -> None:
+    """Kernels that are said to want a queue of OpenCL's: csrc/runtime/metadata.h."""
+    assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
+    python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
+    outcome = run(VECADD, tmp_path, opt_level=0, **python)
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    assert outcome.stdout.split() == ["3.75"] * 1000
+
+
+@pytest.mark.parametrize(("program", "opt_level"), [(VECADD, 0), (PRINTF, 2)])
+def test_hip_crashes_where_it_is_given_what_the_program_has(
+    program: Path, opt_level: int, tmp_path: Path
+) -> None:
+    """As stock gives it."""
+    outcome = run(program, tmp_path, opt_level=opt_level, MGPU_RT_CACHE="off")
+    assert outcome.signal == signal.SIGSEGV
+
+
+@in_child(backends=("stub",))
+def test_damaged_notes_are_left_to_hip(mgpu: Mgpu) -> None:
+    """What they say of lengths may be anything."""
+    image = lower.code_object(VECADD, opt_level=0)
+    begin = image.index(b"AMDGPU\0") - 12
+    bytes_of = random.Random(4)
+    for _ in range(300):
+        damaged = bytearray(image)
+        for _ in range(bytes_of.randint(1, 4)):
+            place = bytes_of.choice([bytes_of.randint(0, 63), begin + bytes_of.randint(0, 900)])
+            damaged[place] = bytes_of.choice([0, 1, 0x7F, 0xFF, bytes_of.randrange(256)])
+        mgpu.load(mgpu.image(bytes(damaged)))
+    assert mgpu.load(mgpu.image(image))
 
 
 def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:

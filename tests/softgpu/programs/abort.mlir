@@ -1,8 +1,7 @@
 // A kernel that checks what it was given: what cf.assert would mean, were it lowered.
 module attributes {gpu.container_module} {
   gpu.module @kernels {
-    gpu.func @check(%limit: i32) kernel attributes {
-        passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]} {
+    gpu.func @check(%limit: i32) kernel {
       %thread = gpu.thread_id x
       %i = arith.index_cast %thread : index to i32
       %bad = arith.cmpi eq, %i, %limit : i32

@@ -1,10 +1,8 @@
-// Kernels that print through HIP's hostcall service. Without the two attributes HIP 5.2.3 crashes:
-// see csrc/softgpu/README.md.
+// Kernels that print through HIP's hostcall service.
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     // One line a lane, with numbers that differ by lane; then on with the work.
-    gpu.func @lanes(%scale: i32, %out: memref<210xi32>) kernel attributes {
-        passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]} {
+    gpu.func @lanes(%scale: i32, %out: memref<210xi32>) kernel {
       %block = gpu.block_id x
       %width = gpu.block_dim x
       %thread = gpu.thread_id x
@@ -22,8 +20,7 @@ module attributes {gpu.container_module} {
     }
 
     // More arguments than one packet carries, wide ones, and text longer than a packet.
-    gpu.func @wide(%big: i64) kernel attributes {
-        passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]} {
+    gpu.func @wide(%big: i64) kernel {
       %thread = gpu.thread_id x
       %zero = arith.constant 0 : index
       %chosen = arith.cmpi eq, %thread, %zero : index

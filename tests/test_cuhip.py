@@ -368,6 +368,28 @@ def test_driver_is_opened_by_the_first_call_that_needs_it() -> None:
     assert done.stderr == ""
 
 
+_START_AT_ONCE = """
+import ctypes, sys, threading
+hip = ctypes.CDLL(sys.argv[1])
+barrier, results = threading.Barrier(16), []
+def start():
+    barrier.wait()
+    results.append(hip.hipFree(1))
+threads = [threading.Thread(target=start) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(results)
+"""
+
+
+def test_threads_start_the_driver_at_once() -> None:
+    command = [sys.executable, "-c", _START_AT_ONCE, str(LIBRARY)]
+    env = {"MGPU_RT_CUDA": str(CUSTUB)}
+    for _ in range(5):
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
+
+
 def test_driver_that_is_not_where_it_was_said_to_be() -> None:
     done = _child(MGPU_RT_CUDA="/nowhere/libcuda.so.1")
     assert done.stdout.split()[3:] == ["35", "35", "35", "False"]

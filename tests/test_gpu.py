@@ -278,3 +278,18 @@ def test_sanitizer_is_content(program: str, llvm: int, image: str, tmp_path: Pat
     )
     assert done.stdout == printed(program, llvm)
     assert "ERROR SUMMARY: 0 errors" in log.read_text(), log.read_text()
+
+
+def test_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
+    """The frame can fail: a wrong access in a child of what it runs is found."""
+    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    log = tmp_path / "log"
+    subprocess.run(
+        [sanitizer, "--target-processes=all", f"--log-file={log}", sys.executable, "-m",
+         "tests.child", __name__, "out_of_bounds"],
+        cwd=ROOT,
+        env=environment("cuda", MGPU_RT_TEST_SAID=str(tmp_path / "said")),
+        capture_output=True,
+        timeout=100,
+    )  # fmt: skip
+    assert "Invalid __global__ write of size 4 bytes" in log.read_text()

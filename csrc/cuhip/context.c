@@ -1,15 +1,13 @@
 /* Contexts: HIP has a device for each thread, the driver a current context. */
 #include "cuhip.h"
 
-#include <pthread.h>
-
 enum { MOST_DEVICES = 64 };
 
 __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Never released: calling the driver from an exit handler may be after the driver's own. */
-static CUcontext contexts[MOST_DEVICES];
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Never released: calling the driver from an exit handler may be after the driver's own. Without a
+ * lock, as in driver.c: two threads at once retain it twice, and it is the same. */
+static _Atomic(CUcontext) contexts[MOST_DEVICES];
 
 hipError_t context_of(int ordinal, CUcontext *context) {
     CUdevice device;
@@ -18,11 +16,12 @@ hipError_t context_of(int ordinal, CUcontext *context) {
     hipError_t error = device_handle(ordinal, &device);
     if (error != hipSuccess)
         return error;
-    pthread_mutex_lock(&context_lock);
-    if (!contexts[ordinal])
-        error = from_cuda(cuda.DevicePrimaryCtxRetain(&contexts[ordinal], device));
     *context = contexts[ordinal];
-    pthread_mutex_unlock(&context_lock);
+    if (*context)
+        return hipSuccess;
+    error = from_cuda(cuda.DevicePrimaryCtxRetain(context, device));
+    if (error == hipSuccess)
+        contexts[ordinal] = *context;
     return error;
 }
 

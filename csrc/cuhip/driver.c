@@ -9,6 +9,9 @@
 struct cuda_functions cuda;
 int cuda_device_count;
 
+/* Held for stretches of this file's own code only, never while the loader or the driver is called:
+ * a thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
+ * block each other for ever. So several threads may open the driver at once; that is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool started;
 static hipError_t outcome;
@@ -28,13 +31,13 @@ enum need { REQUIRED, OPTIONAL };
 #pragma GCC diagnostic pop
 
 /* NULL, or the symbol of a required function that the library lacks. */
-static const char *resolve(void *library) {
+static const char *resolve(struct cuda_functions *functions, void *library) {
 #define CU_FN(need, name, symbol, params)                                                          \
-    *(void **)&cuda.name = dlsym(library, symbol);                                                 \
-    if (!cuda.name && need == REQUIRED)                                                            \
+    *(void **)&functions->name = dlsym(library, symbol);                                           \
+    if (!functions->name && need == REQUIRED)                                                      \
         return symbol;                                                                             \
-    if (!cuda.name)                                                                                \
-        cuda.name = missing_##name;
+    if (!functions->name)                                                                          \
+        functions->name = missing_##name;
 #include "cuda.def"
 #undef CU_FN
     return NULL;
@@ -45,20 +48,20 @@ static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/li
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };
 
-static bool open_one(const char *path) {
+static bool open_one(struct cuda_functions *functions, const char *path) {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         return false;
-    const char *lacking = resolve(library);
+    const char *lacking = resolve(functions, library);
     if (lacking)
         cuhip_say("%s has no %s: it is too old, or no libcuda", path, lacking);
     return !lacking;
 }
 
-static bool open_driver(void) {
+static bool open_driver(struct cuda_functions *functions) {
     const char *named = getenv("MGPU_RT_CUDA");
     if (named && named[0]) {
-        if (open_one(named))
+        if (open_one(functions, named))
             return true;
         const char *reason = dlerror();
         cuhip_say("MGPU_RT_CUDA=%s cannot be used%s%s", named, reason ? ": " : "",
@@ -66,7 +69,7 @@ static bool open_driver(void) {
         return false;
     }
     for (size_t i = 0; i < PLACES; i++)
-        if (open_one(places[i]))
+        if (open_one(functions, places[i]))
             return true;
     cuhip_say("NVIDIA's driver was not found: neither the loader's libcuda.so.1 nor %s nor %s. "
               "Install the driver (in a container: run it with --gpus all), or set MGPU_RT_CUDA to "
@@ -75,24 +78,35 @@ static bool open_driver(void) {
     return false;
 }
 
-static hipError_t start(void) {
-    if (!open_driver())
-        return hipErrorInsufficientDriver;
+static hipError_t initialise(int *devices) {
     CUresult result = cuda.Init(0);
     if (result == CUDA_SUCCESS)
-        result = cuda.DeviceGetCount(&cuda_device_count);
+        result = cuda.DeviceGetCount(devices);
     if (result != CUDA_SUCCESS)
         return from_cuda(result);
-    return cuda_device_count > 0 ? hipSuccess : hipErrorNoDevice;
+    return *devices > 0 ? hipSuccess : hipErrorNoDevice;
 }
 
-hipError_t driver_start(void) {
-    if (LIKELY(__atomic_load_n(&started, __ATOMIC_ACQUIRE)))
-        return outcome;
+static __attribute__((noinline)) hipError_t start(void) {
+    struct cuda_functions functions;
+    hipError_t error = hipErrorInsufficientDriver;
+    int devices = 0;
+    if (open_driver(&functions)) {
+        pthread_mutex_lock(&start_lock);
+        cuda = functions;
+        pthread_mutex_unlock(&start_lock);
+        error = initialise(&devices);
+    }
     pthread_mutex_lock(&start_lock);
-    if (!started)
-        outcome = start();
+    if (!started) {
+        cuda_device_count = devices;
+        outcome = error;
+    }
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&start_lock);
     return outcome;
+}
+
+hipError_t driver_start(void) {
+    return LIKELY(__atomic_load_n(&started, __ATOMIC_ACQUIRE)) ? outcome : start();
 }

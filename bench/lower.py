@@ -155,13 +155,15 @@ def lower(
     iterations: int | None = None,
     opt_level: int = 2,
     image: str | None = None,
+    first: str = "",
 ) -> Path:
     """Lowers a program to a position-independent host object file and returns its path.
 
     ``chip`` is gfx90a where it is not given, gfx906 for 15 as in the forum's report. ``image`` is
-    the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips. ``out`` is where a
-    copy is put; without it the path returned is the kept one, which must not be changed. Raises
-    ToolchainMissing, LoweringFailed, ValueError.
+    the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips. ``first`` are
+    passes that go before the recipe's own (not for 15), for operations that it does not take.
+    ``out`` is where a copy is put; without it the path returned is the kept one, which must not be
+    changed. Raises ToolchainMissing, LoweringFailed, ValueError.
     """
     text = with_iterations(program.read_text(), iterations)
     chip = _chip(llvm, chip)
@@ -170,7 +172,7 @@ def lower(
     def make(result: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             ll = Path(scratch, "program.ll")
-            dialect = _llvm_dialect(text, llvm, chip, opt_level, image)
+            dialect = _llvm_dialect(text, llvm, chip, opt_level, image, first)
             ll.write_bytes(_run([tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect))
             _run([tool("llc", llvm), "-O2", "-filetype=obj", "-relocation-model=pic", ll,
                   "-o", result])  # fmt: skip
@@ -178,7 +180,14 @@ def lower(
     def tools() -> list[Path]:
         return [tool("mlir-translate", llvm), tool("llc", llvm), *_opt_tools(llvm, chip, image)]
 
-    kept = _kept(program.stem, ".o", text, ("o", llvm, chip, opt_level, image), tools, make)
+    kept = _kept(
+        program.stem,
+        ".o",
+        text,
+        ("o", llvm, chip, opt_level, image, *([first] if first else [])),
+        tools,
+        make,
+    )
     if out is None:
         return kept
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -313,10 +322,12 @@ def _opt_tools(llvm: int, chip: str, image: str) -> list[Path]:
     return tools
 
 
-def _llvm_dialect(text: str, llvm: int, chip: str, opt_level: int, image: str) -> bytes:
+def _llvm_dialect(
+    text: str, llvm: int, chip: str, opt_level: int, image: str, first: str = ""
+) -> bytes:
     if llvm == 15:
         return _forum_command(text, chip)
-    with_images = _device_part(text, chip, opt_level, image=image)
+    with_images = _device_part(text, chip, opt_level, first, image)
     if llvm < 22:
         # 22 ends PTX with a 0 when it translates the module, 19 does not: what follows in the
         # program would be read as PTX.

@@ -17,19 +17,19 @@ import pytest
 from cffi import FFI
 
 from bench import lower
-from tests.child import BUILD, ROOT, TIMEOUT, Mgpu, environment, in_child, run_child
-from tests.programs import STOCK, build, run_environment, ways
+from tests.child import BUILD, ROOT, TIMEOUT, Mgpu, environment, in_child, library, run_child
+from tests.gpu import CHIP, KERNELS, tensormap
+from tests.programs import STOCK, build, execute, run_environment, ways
 from tests.test_programs import GPU_PROGRAMS, printed, rounds
 
 pytestmark = pytest.mark.gpu
 
-KERNELS = ROOT / "tests" / "gpu" / "kernels.mlir"
 IMAGES = ("bin", "isa")
 KILOBYTES_100 = 25_600 * 4
 
 
 def _kernel(mgpu: Mgpu, name: str, image: str = "bin"):
-    code = lower.code_object(KERNELS, "sm_90", image=image)
+    code = lower.code_object(KERNELS, CHIP, image=image)
     if image == "isa":
         module = mgpu.lib.mgpuModuleLoadJIT(mgpu.image(code + b"\0"), 2, 0)
     else:
@@ -178,6 +178,22 @@ def test_tensor_map(mgpu: Mgpu) -> None:
         2, ffi.cast("struct mgpu_memref *", descriptor), float32, 0, 0, 0, 0, box
     )
     assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_tile_by_the_tensor_memory_accelerator(image: str, tmp_path: Path) -> None:
+    """Real MLIR's tensor map, on the GPU: the box at row 32, column 8 of a matrix of 64 by 32."""
+    helper = lower.print_library()
+    program = lower.link(
+        [tensormap(image)],
+        libraries=[library(), helper],
+        rpath=[library().parent, helper.parent],
+        out=tmp_path / "program",
+    )
+    outcome = execute([str(program)], run_environment(ways()["linked"], "cuda", 22, "builtin"))
+    tile = [f"{(32 + row) * 32 + 8 + column}" for row in range(16) for column in range(8)]
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    assert outcome.stdout.split() == tile
 
 
 @in_child(backends=("cuda",))

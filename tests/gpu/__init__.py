@@ -1,0 +1,20 @@
+"""Programs of the tests on NVIDIA's GPU, and how they get there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import lower
+
+CHIP = "sm_90"
+KERNELS = Path(__file__).resolve().parent / "kernels.mlir"
+TENSORMAP = KERNELS.with_name("tensormap.mlir")
+
+_TENSORMAP_PASSES = (
+    "convert-nvgpu-to-nvvm,gpu-kernel-outlining,convert-scf-to-cf,convert-nvvm-to-llvm"
+)
+
+
+def tensormap(image: str) -> Path:
+    """The program of the tensor memory accelerator, lowered."""
+    return lower.lower(TENSORMAP, llvm=22, chip=CHIP, image=image, first=_TENSORMAP_PASSES)

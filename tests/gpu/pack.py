@@ -16,10 +16,10 @@ import tarfile
 from pathlib import Path
 
 from bench import lower
+from tests.gpu import CHIP, KERNELS, tensormap
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
-CHIP = "sm_90"
 ITERATIONS = (None, 7, 1000)
 PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33")
 
@@ -35,7 +35,8 @@ def lower_all() -> None:
                 for count in ITERATIONS if loops else (None,):
                     lower.lower(program, llvm=llvm, chip=CHIP, iterations=count, image=image)
     for image in ("bin", "isa"):
-        lower.code_objects(ROOT / "tests" / "gpu" / "kernels.mlir", CHIP, image=image)
+        lower.code_objects(KERNELS, CHIP, image=image)
+        tensormap(image)
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(lower.PROGRAMS / f"{name}.mlir")
 

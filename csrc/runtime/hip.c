@@ -15,7 +15,7 @@ int hip_device_count = 1;
 static struct advice not_found = {
     .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
             "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
-            "run --device softgpu -- PROGRAM`"};
+            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda"};
 static struct advice lacks_function = {.text =
                                            "%s has no %s: calls of it answer hipErrorNotSupported"};
 

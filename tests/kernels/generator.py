@@ -131,7 +131,7 @@ class _Writer:
             *[self.comparison] * 2, self.choice, *[self.conversion] * 3, self.fused, self.rounding,
             *[self.on_vectors] * 2, self.gather, self.own_memory, self.wide_product,
         ]  # fmt: skip
-        nested = [self.branch, self.loop, self.switch] if depth < 2 else []
+        nested = [self.branch, self.loop, self.search, self.switch] if depth < 2 else []
         if nested and self.random.random() < 0.1:
             self.random.choice(nested)(depth + 1)
         else:
@@ -279,14 +279,18 @@ class _Writer:
 
     def body(self, depth: int, kinds: list[str], seen: Sequence[tuple[str, str]] = ()) -> None:
         """The lines of a region, which ends in a yield of values of these types."""
+        self.region(depth, seen)
+        values = ", ".join(self.pick(kind) for kind in kinds)
+        self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
+        self.scopes.pop()
+
+    def region(self, depth: int, seen: Sequence[tuple[str, str]]) -> None:
+        """Statements in a scope of their own, which is still open afterwards."""
         self.scopes.append({})
         for kind, name in seen:
             self.see(kind, name)
         for _ in range(self.random.randint(2, 6)):
             self.statement(depth)
-        values = ", ".join(self.pick(kind) for kind in kinds)
-        self.lines.append(f"scf.yield {values} : {', '.join(kinds)}")
-        self.scopes.pop()
 
     def kinds(self) -> list[str]:
         return [self.random.choice([*SCALARS, *VECTORS]) for _ in range(self.random.randint(1, 3))]
@@ -324,6 +328,37 @@ class _Writer:
         )
         self.body(depth, kinds, carried)
         self.lines.append("}")
+        self.see_results(name, kinds)
+
+    def search(self, depth: int) -> None:
+        """A loop that each item leaves when a condition fails, after seven rounds at the latest."""
+        kinds = ["i32", *self.kinds()]
+        mask = self.number("i32", 7)
+        rounds = self.emit("i32", f"arith.andi {self.pick('i32')}, {mask} : i32")
+        start = [rounds, *(self.pick(kind) for kind in kinds[1:])]
+        name, types = self.name(), ", ".join(kinds)
+        before = [(kind, self.name()) for kind in kinds]
+        pairs = zip(before, start, strict=True)
+        arguments = ", ".join(f"{own} = {first}" for (_, own), first in pairs)
+        self.lines.append(
+            f"{name}:{len(kinds)} = scf.while ({arguments}) : ({types}) -> ({types}) {{"
+        )
+        self.region(depth, before)
+        left, zero = before[0][1], self.number("i32", 0)
+        some = self.emit("i1", f"arith.cmpi sgt, {left}, {zero} : i32")
+        more = self.emit("i1", f"arith.andi {some}, {self.pick('i1')} : i1")
+        values = ", ".join([left, *(self.pick(kind) for kind in kinds[1:])])
+        self.lines.append(f"scf.condition({more}) {values} : {types}")
+        self.scopes.pop()
+        after = [(kind, self.name()) for kind in kinds]
+        arguments = ", ".join(f"{own}: {kind}" for kind, own in after)
+        self.lines += ["} do {", f"^bb0({arguments}):"]
+        self.region(depth, after)
+        one = self.number("i32", 1)
+        less = self.emit("i32", f"arith.subi {after[0][1]}, {one} : i32")
+        values = ", ".join([less, *(self.pick(kind) for kind in kinds[1:])])
+        self.lines += [f"scf.yield {values} : {types}", "}"]
+        self.scopes.pop()
         self.see_results(name, kinds)
 
     def switch(self, depth: int) -> None:

@@ -298,6 +298,12 @@ GUARDS = [
     ),
     Guard(
         "lazy.c",
+        "(stream == same && is_alone(stream))",
+        "stream == same",
+        f"{SYNC}:test_two_streams_at_once_stay_at_once",
+    ),
+    Guard(
+        "lazy.c",
         "__atomic_load_n(&visible, __ATOMIC_RELAXED) ||",
         "",
         f"{SYNC}:test_registered_memory_is_observable",

@@ -184,6 +184,19 @@ def test_another_streams_work_waits_first(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
+    """What is put off is made up for before more comes on its stream, not after."""
+    function = kernel(mgpu)
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    for _ in range(3):
+        mgpu.launch(function, second)
+        mgpu.launch(function, first)
+        assert mgpu.pending(first) == mgpu.pending(second) == 1
+        mgpu.StreamSynchronize(first)
+        mgpu.StreamSynchronize(second)
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
 def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
     stream, other, out = mgpu.StreamCreate(), mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
     block = mgpu.MemAlloc(KIB, stream, False)

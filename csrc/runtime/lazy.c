@@ -57,10 +57,20 @@ static void clear(const struct stream *stream, uint64_t at) {
     pthread_mutex_unlock(&registry_lock);
 }
 
+/* True if the program holds no other stream: then nobody can come to wait for what is submitted
+ * now, when he only should for what was before. */
+static bool is_alone(const struct stream *stream) {
+    for (const struct stream *other = handle_first(&stream_map); other;
+         other = (const struct stream *)other->handle.next)
+        if (other != stream && __atomic_load_n(&other->state, __ATOMIC_ACQUIRE) == STREAM_LIVE)
+            return false;
+    return true;
+}
+
 void lazy_settle(const struct stream *same) {
     uint64_t at;
     struct stream *stream = current(&at);
-    if (!stream || stream == same)
+    if (!stream || (stream == same && is_alone(stream)))
         return;
     const bool waits = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) != STREAM_IDLE;
     const hipError_t error = waits ? stream_wait(thread_get(), stream) : hipSuccess;

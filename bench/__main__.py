@@ -205,11 +205,12 @@ def plot(results: tuple[Path, ...]) -> None:
 
 
 @main.command("table")
+@click.argument("kind", type=click.Choice(list(table.TABLES)))
 @click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.argument("device_name", metavar="DEVICE", type=click.Choice(device.NAMES))
-def table_command(results: Path, device_name: str) -> None:
-    """Print the README's table of one device from RESULTS (JSON)."""
-    print(table.markdown(json.loads(results.read_text(encoding="utf-8")), device_name))
+def table_command(kind: str, results: Path, device_name: str) -> None:
+    """Print one of the README's tables of one device from RESULTS (JSON)."""
+    print(table.TABLES[kind](json.loads(results.read_text(encoding="utf-8")), device_name))
 
 
 @main.command()

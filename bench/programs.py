@@ -176,7 +176,8 @@ def _measure(
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     for done in range(0, repetitions, rounds):
         step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
-        with _started(program, llvm, device, sides) as runners:
+        first = done // rounds % len(sides)  # no side's process is always the first or the last
+        with _started(program, llvm, device, [*sides[first:], *sides[:first]]) as runners:
             for name, taken in _turns(runners, min(rounds, repetitions - done), program).items():
                 samples.setdefault(name, []).extend(
                     ns / 1e3 / _iterations(program, device) for ns in taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from bench.sides import HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
@@ -45,12 +46,8 @@ def number(value: float) -> str:
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
-def markdown(results: dict[str, Any], device: str) -> str:
-    """A device's table; of the stub, which runs nothing, what the library adds to it."""
-    return _fast_path(results) if device == "stub" else _programs(results, device)
-
-
-def _fast_path(results: dict[str, Any]) -> str:
+def fast_path(results: dict[str, Any], _device: str) -> str:
+    """What the library adds to a stub, which runs nothing."""
     benchmarks = results["benchmarks"]
     lines = [
         f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
@@ -64,7 +61,7 @@ def _fast_path(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _programs(results: dict[str, Any], device: str) -> str:
+def programs(results: dict[str, Any], device: str) -> str:
     """Microseconds an iteration of each program on one device, by side."""
     benchmark = results["benchmarks"][f"programs-{device}"]
     rows = benchmark["data"]
@@ -81,3 +78,52 @@ def _programs(results: dict[str, Any], device: str) -> str:
         words = " | ".join(number(cell) if cell is not None else "–" for cell in cells)
         lines.append(f"| {program}, LLVM {llvm} | {words} |")
     return "\n".join(lines)
+
+
+def targets(results: dict[str, Any], device: str) -> str:
+    """Every figure that was held against a target on a device."""
+    lines = ["| figure | median | target | |", "|---|---|---|---|"]
+    for benchmark in results["benchmarks"].values():
+        if benchmark["on"] != device or benchmark["name"] == "breakdown":
+            continue
+        for figure in benchmark["figures"]:
+            if "met" in figure:
+                value = f"{number(figure['value'])} {figure['unit']}".strip()
+                verdict = "met" if figure["met"] else "**missed**"
+                lines.append(f"| {figure['name']} | {value} | {_bound(figure)} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _bound(figure: dict[str, Any]) -> str:
+    for key, sign in (("at_most", "≤"), ("at_least", "≥"), ("exactly", "=")):
+        if key in figure:
+            return f"{sign} {figure[key]:g}"
+    return ""
+
+
+def latency(results: dict[str, Any], device: str) -> str:
+    """Medians and 90th percentiles of both latencies, by side."""
+    rows = results["benchmarks"][f"latency-{device}"]["data"]
+    taken = {(row["side"], row["what"]): row for row in rows}
+    lines = [
+        "| µs, median (90 % within) | synchronise to kernel | from its end to return |",
+        "|---|---|---|",
+    ]
+    for side in dict.fromkeys(row["side"] for row in rows):
+        cells = (taken[side, what] for what in ("start", "end"))
+        words = " | ".join(f"{_at(row, 50)} ({_at(row, 90)})" for row in cells)
+        lines.append(f"| {side} | {words} |")
+    return "\n".join(lines)
+
+
+def _at(row: dict[str, Any], percent: int) -> str:
+    return number(row["us"][row["percentiles"].index(percent)])
+
+
+#: The tables by the names that the README's comments give them.
+TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
+    "fast-path": fast_path,
+    "programs": programs,
+    "targets": targets,
+    "latency": latency,
+}

@@ -12,14 +12,17 @@ from bench import native, table
 RESULTS = native.ROOT / "bench" / "results"
 README = (native.ROOT / "README.md").read_text(encoding="utf-8")
 
-#: <!-- figures FILE DEVICE --> table <!-- end -->
-SHOWN = re.findall(r"<!-- figures (\S+) (\S+) -->\n(.*?)\n<!-- end -->", README, re.DOTALL)
+#: <!-- table KIND FILE DEVICE --> the table <!-- end -->
+SHOWN = re.findall(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)\n<!-- end -->", README, re.DOTALL)
 
 
-@pytest.mark.parametrize(("file", "on", "text"), SHOWN, ids=[f"{s[0]}-{s[1]}" for s in SHOWN])
-def test_table_is_what_was_measured(file: str, on: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "file", "on", "text"), SHOWN, ids=[" ".join(s[:3]) for s in SHOWN]
+)
+def test_table_is_what_was_measured(kind: str, file: str, on: str, text: str) -> None:
     results = json.loads((native.ROOT / file).read_text(encoding="utf-8"))
-    assert text.strip() == table.markdown(results, on), f"python -m bench table {file} {on}"
+    expected = table.TABLES[kind](results, on)
+    assert text.strip() == expected, f"python -m bench table {kind} {file} {on}"
 
 
 def test_there_is_a_table_and_a_plot() -> None:

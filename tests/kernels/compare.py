@@ -32,7 +32,7 @@ def mismatch(got: np.ndarray, expected: np.ndarray, ulp: float, absolute: float 
     text = f"{int(wrong.sum())} of {got.size} wrong; at {where}: got {got[where]!r}"
     text += f", expected {expected[where]!r}"
     if distance is not None:
-        text += f"; {float(distance[where]):.3g} ulp, worst {float(np.nanmax(distance)):.3g}"
+        text += f"; {float(distance[where]):.3g} ulp, worst {float(np.max(distance)):.3g}"
     return text
 
 

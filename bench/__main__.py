@@ -204,13 +204,11 @@ def plot(results: tuple[Path, ...]) -> None:
             print(drawn)
 
 
-@main.command("table")
-@click.argument("kind", type=click.Choice(list(table.TABLES)))
-@click.argument("results", type=click.Path(path_type=Path, exists=True))
-@click.argument("device_name", metavar="DEVICE", type=click.Choice(device.NAMES))
-def table_command(kind: str, results: Path, device_name: str) -> None:
-    """Print one of the README's tables of one device from RESULTS (JSON)."""
-    print(table.TABLES[kind](json.loads(results.read_text(encoding="utf-8")), device_name))
+@main.command()
+def readme() -> None:
+    """Bring the README's tables up to the results that they name."""
+    path = native.ROOT / "README.md"
+    path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")
 
 
 @main.command()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from bench.sides import HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
@@ -127,3 +130,18 @@ TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "targets": targets,
     "latency": latency,
 }
+
+#: In the README: <!-- table KIND FILE DEVICE --> the table <!-- end -->
+_SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+def refreshed(readme: str, root: Path) -> str:
+    """The README's text with every table as the results that it names have it."""
+
+    def table(match: re.Match[str]) -> str:
+        kind, file, device = match.group(1, 2, 3)
+        results = json.loads((root / file).read_text(encoding="utf-8"))
+        text = TABLES[kind](results, device)
+        return f"<!-- table {kind} {file} {device} -->\n{text}\n<!-- end -->"
+
+    return _SHOWN.sub(table, readme)

@@ -8,7 +8,8 @@ holds nothing whose result MLIR leaves open, or lets differ:
 * no sign or payload of a NaN: a number takes its place where bits are looked at (not one certain
   NaN, for LLVM takes that for any NaN and leaves out the selection);
 * no constant zero of a float: LLVM 22.1.8 loses its sign on this target, as in floor(0.0 - x), and
-  in a vector of two f16 of which one is -0.0;
+  in a vector of two f16 of which one is -0.0; and no f16 zero made of f32, for a product and its
+  conversion become one instruction that adds +0;
 * no function of the mathematics library that is not rounded exactly; no f16 fma, which a processor
   without it computes in f32.
 """
@@ -30,6 +31,16 @@ VECTORS = {
     "vector<2xi32>": ("i32", 2),
     "vector<2xf64>": ("f64", 2),
 }
+_VECTOR_CONVERSIONS = [
+    *(("vector<2xf16>", f"vector<2x{wide}>", "extf") for wide in ("f32", "f64")),
+    *((f"vector<2x{wide}>", "vector<2xf16>", "truncf") for wide in ("f32", "f64")),
+    ("vector<2xf64>", "vector<2xf32>", "truncf"),
+    *(("vector<2xi16>", "vector<2xi32>", operation) for operation in ("extsi", "extui")),
+    *(("vector<2xi16>", "vector<2xf16>", operation) for operation in ("sitofp", "uitofp")),
+    *(("vector<2xi32>", "vector<2xf32>", operation) for operation in ("sitofp", "uitofp")),
+    ("vector<2xi32>", "vector<2xf64>", "sitofp"),
+    ("vector<2xi32>", "vector<2xi16>", "trunci"),
+]
 #: The same for all work-items: what branches on them is a branch of the whole wave.
 UNIFORMS = {"%u32": "i32", "%u64": "i64", "%uf": "f32"}
 ITEMS = 256
@@ -129,7 +140,8 @@ class _Writer:
         simple = [
             *[self.whole] * 5, *[self.floating] * 4, self.division, self.shift, self.bits,
             *[self.comparison] * 2, self.choice, *[self.conversion] * 3, self.fused, self.rounding,
-            *[self.on_vectors] * 2, self.gather, self.own_memory, self.wide_product,
+            *[self.on_vectors] * 2, self.vector_choice, self.vector_conversion,
+            self.gather, self.own_memory, self.wide_product,
         ]  # fmt: skip
         nested = [self.branch, self.loop, self.search, self.switch] if depth < 2 else []
         if nested and self.random.random() < 0.1:
@@ -224,7 +236,21 @@ class _Writer:
             operation = self.random.choice(["extsi", "extui"])
         else:
             operation = "trunci"
-        self.emit(target, f"arith.{operation} {value} : {source} to {target}")
+        result = self.emit(target, f"arith.{operation} {value} : {source} to {target}")
+        if (source, target) == ("f32", "f16"):
+            self.without_zero(target, result)
+
+    def without_zero(self, kind: str, value: str) -> None:
+        """Hides a value behind one that is a number where that is zero."""
+        dense, bits = ("dense<0.5>", kind.replace("f16", "i1")) if kind in VECTORS else ("0.5", "")
+        kept, zero, half, which = (self.name() for _ in range(4))
+        self.lines += [
+            f"{half} = arith.constant {dense} : {kind}",
+            f"{zero} = arith.subf {half}, {half} : {kind}",
+            f"{which} = arith.cmpf oeq, {value}, {zero} : {kind}",
+            f"{kept} = arith.select {which}, {half}, {value} : {bits and bits + ', '}{kind}",
+        ]
+        self.scopes[-1][kind][-1] = kept
 
     def to_integer(self, source: str, target: str, value: str) -> None:
         value = self.settled(source, value)
@@ -248,9 +274,35 @@ class _Writer:
             at = self.random.randrange(count)
             self.emit(element, f"vector.extract {self.pick(kind)}[{at}] : {element} from {kind}")
             return
+        if element in ("f32", "f64") and self.random.random() < 0.2:
+            operands = ", ".join(self.pick(kind) for _ in range(3))
+            self.emit(kind, f"math.fma {operands} : {kind}")
+            return
         operations = _FLOATING if element in FLOATS else _WHOLE
         operation = self.random.choice(operations)
         self.emit(kind, f"arith.{operation} {self.pick(kind)}, {self.pick(kind)} : {kind}")
+
+    def vector_choice(self) -> None:
+        """Element by element."""
+        kind = self.random.choice([*VECTORS])
+        element, count = VECTORS[kind]
+        a, b = self.pick(kind), self.pick(kind)
+        if element in FLOATS:
+            order = self.random.choice(_FLOAT_ORDERINGS)
+            test = f"arith.cmpf {order}, {a}, {b} : {kind}"
+        else:
+            test = f"arith.cmpi {self.random.choice(_ORDERINGS)}, {a}, {b} : {kind}"
+        which = self.name()
+        self.lines.append(f"{which} = {test}")
+        types = f"vector<{count}xi1>, {kind}"
+        self.emit(kind, f"arith.select {which}, {self.pick(kind)}, {self.pick(kind)} : {types}")
+
+    def vector_conversion(self) -> None:
+        source, target, operation = self.random.choice(_VECTOR_CONVERSIONS)
+        value = self.pick(source)
+        result = self.emit(target, f"arith.{operation} {value} : {source} to {target}")
+        if (source, target) == ("vector<2xf32>", "vector<2xf16>"):
+            self.without_zero(target, result)
 
     # ---- memory ----------------------------------------------------------------------------------
 

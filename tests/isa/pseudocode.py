@@ -53,6 +53,9 @@ class Memory:
     def __getitem__(self, address: Any) -> Cell:
         return Cell(self, int(address))
 
+    def __setitem__(self, address: Any, value: Value) -> None:
+        setattr(self[address], f"b{value.width}", value)
+
 
 class Cell:
     """A place in memory."""

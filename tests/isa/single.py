@@ -42,6 +42,7 @@ KERNEL = """
   s_mov_b64 s[28:29], exec
   s_cselect_b32 s26, 1, 0
   s_mov_b64 exec, -1
+  {after}
   s_mul_i32 s3, s2, {out_wave}
   s_add_u32 s10, s10, s3
   s_addc_u32 s11, s11, 0
@@ -65,7 +66,8 @@ KERNEL = """
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
   .amdhsa_system_sgpr_workgroup_id_x 1
   .amdhsa_next_free_vgpr 32
-  .amdhsa_next_free_sgpr 40
+  .amdhsa_next_free_sgpr 64
+  .amdhsa_group_segment_fixed_size {lds}
   .amdhsa_float_denorm_mode_32 {denormals}
   .amdhsa_float_denorm_mode_16_64 {denormals}
   .amdhsa_float_round_mode_32 {rounding}
@@ -104,13 +106,15 @@ class Batch:
     rounding: int = 0
     sources: list[str] = field(default_factory=list)
 
-    def add(self, name: str, text: str, setup: str = "") -> None:
+    def add(self, name: str, text: str, setup: str = "", after: str = "", lds: int = 0) -> None:
         extra = ".amdhsa_accum_offset 32" if self.target == "gfx90a" else ""
         self.sources.append(
             KERNEL.format(
                 name=name,
                 text=text,
                 setup=setup,
+                after=after,
+                lds=lds,
                 in_wave=IN_WAVE,
                 out_wave=OUT_WAVE,
                 denormals=self.denormals,
@@ -133,7 +137,10 @@ class Loaded:
         self.input = Memory(IN_WAVE * WAVES)
         self.output = Memory(OUT_WAVE * WAVES)
 
-    def run(self, name: str, waves: Iterable[Wave]) -> list[Result]:
+    def run(
+        self, name: str, waves: Iterable[Wave], extra: bytes = b"", private: int = 0
+    ) -> list[Result]:
+        """`extra` are more kernel arguments, `private` the bytes of scratch memory a lane."""
         data = bytearray()
         for w in waves:
             for lane in w.lanes:
@@ -142,9 +149,12 @@ class Loaded:
                 "<QQQQQII", w.exec, w.vcc, w.scalars[0], w.scalars[1], w.scalars[2], w.scc, 0
             ).ljust(HEADER, b"\0")
         self.input.write(bytes(data))
-        arguments = struct.pack("<QQ", self.input.va, self.output.va)
+        arguments = struct.pack("<QQ", self.input.va, self.output.va) + extra
         count = len(data) // IN_WAVE
-        dispatch(self.target, self.code.kernel(name), [LANES * count], [LANES], arguments)
+        grid = [LANES * count]
+        dispatch(
+            self.target, self.code.kernel(name), grid, [LANES], arguments, private=private or None
+        )
         results = []
         for n in range(count):
             raw = self.output.read(OUT_WAVE, n * OUT_WAVE)

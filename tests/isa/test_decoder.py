@@ -12,9 +12,6 @@ from . import corpus, encodings
 from .device import TARGETS
 from .objdump import Comparison, compare, compare_encodings
 
-LEVELS = (0, 1, 2, 3)
-LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the bitcode's optimisation, which AMD did already
-
 
 def agree(comparison: Comparison, record: pytest.FixtureRequest) -> None:
     """Fails with the first differences; the counts go to the report of `make check-isa`."""
@@ -60,7 +57,7 @@ def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) ->
 @pytest.mark.check_isa
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("opt", LEVELS)
+@pytest.mark.parametrize("opt", corpus.LEVELS)
 def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> None:
     images = itertools.chain(corpus.programs(target, opt), corpus.kernels(target, opt))
     agree(compared(target, images), request)
@@ -69,7 +66,7 @@ def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> 
 @pytest.mark.check_isa
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("opt", LIBRARY_LEVELS)
+@pytest.mark.parametrize("opt", corpus.LIBRARY_LEVELS)
 @pytest.mark.parametrize("name", corpus.LIBRARIES)
 def test_all_device_libraries(
     name: str, target: str, opt: int, request: pytest.FixtureRequest

@@ -1,0 +1,440 @@
+"""Instructions that move values between lanes or registers, and modifiers of operands."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import pytest
+
+from . import oracle as o
+from .device import TARGETS
+from .single import LANES, Batch, Result, Wave, random_waves
+from .test_instructions import seeded
+from .values import Value
+
+LOW = 0xFFFFFFFF
+Expected = Callable[[Wave], list[int]]  # the destinations of all lanes, 32 bits each
+
+
+def running(wave: Wave, lane: int) -> bool:
+    return bool(wave.exec >> lane & 1)
+
+
+def column(wave: Wave, source: int) -> list[int]:
+    return [lane[source] & LOW for lane in wave.lanes]
+
+
+def masked(wave: Wave, results: list[int]) -> list[int]:
+    """Lanes that do not run keep the old destination."""
+    old = column(wave, 3)
+    return [results[n] & LOW if running(wave, n) else old[n] for n in range(LANES)]
+
+
+def run_all(
+    target: str,
+    cases: dict[str, tuple[str, str, Expected]],
+    tame: Callable[[int], int] = lambda bits: bits,
+) -> None:
+    """Cases: text, setup, and the lanes expected; then EXEC, VCC and SCC must be as before.
+    Operands are those that `tame` makes of random ones."""
+    batch = Batch(target)
+    names = {text: f"case_{n}" for n, text in enumerate(cases)}
+    for key, (text, setup, _) in cases.items():
+        batch.add(names[key], text, setup)
+    code = batch.load()
+    wrong = []
+    for key, (_, _, expected) in cases.items():
+        waves = random_waves(seeded(key), ["b32", "b32", "b32"])
+        for wave in waves:
+            wave.lanes = [(*map(tame, lane[:3]), lane[3]) for lane in wave.lanes]  # type: ignore[misc]
+        for wave, result in zip(waves, code.run(names[key], waves), strict=True):
+            want, got = expected(wave), [lane & LOW for lane in result.lanes]
+            bad = [n for n in range(LANES) if got[n] != want[n]]
+            if bad or not undisturbed(wave, result):
+                shown = [(n, hex(got[n]), hex(want[n])) for n in bad[:4]]
+                wrong.append(f"{key}: {shown} exec {wave.exec:#x}")
+                break
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:12]])
+
+
+def undisturbed(wave: Wave, result: Result) -> bool:
+    return (result.exec, result.vcc, result.scc) == (wave.exec, wave.vcc, wave.scc)
+
+
+# DPP, as LLVM's guide to AMDGPU describes it: the lane that lane n reads, or None.
+def quad(pattern: tuple[int, int, int, int]) -> Callable[[int], int | None]:
+    return lambda n: n & ~3 | pattern[n & 3]
+
+
+def within_row(move: Callable[[int], int]) -> Callable[[int], int | None]:
+    return lambda n: n & ~15 | move(n & 15) if 0 <= move(n & 15) < 16 else None
+
+
+def within_wave(move: Callable[[int], int]) -> Callable[[int], int | None]:
+    return lambda n: move(n) if 0 <= move(n) < LANES else None
+
+
+DPP = {
+    "quad_perm:[3,1,0,2]": quad((3, 1, 0, 2)),
+    "quad_perm:[1,1,1,1]": quad((1, 1, 1, 1)),
+    "row_shl:1": within_row(lambda n: n + 1),
+    "row_shl:15": within_row(lambda n: n + 15),
+    "row_shr:1": within_row(lambda n: n - 1),
+    "row_shr:8": within_row(lambda n: n - 8),
+    "row_ror:5": within_row(lambda n: (n - 5) % 16),
+    "wave_shl:1": within_wave(lambda n: n + 1),
+    "wave_rol:1": within_wave(lambda n: (n + 1) % LANES),
+    "wave_shr:1": within_wave(lambda n: n - 1),
+    "wave_ror:1": within_wave(lambda n: (n - 1) % LANES),
+    "row_mirror": within_row(lambda n: 15 - n),
+    "row_half_mirror": within_row(lambda n: n & 8 | 7 - (n & 7)),
+    "row_bcast:15": lambda n: (n & ~15) - 1 if n >= 16 else None,
+    "row_bcast:31": lambda n: 31 if n >= 32 else None,
+}
+
+
+def dpp(control: str, rows: int, banks: int, bound: bool) -> Expected:
+    def expected(wave: Wave) -> list[int]:
+        a, b, old = column(wave, 0), column(wave, 1), column(wave, 3)
+        results = list(old)
+        for n in range(LANES):
+            source = DPP[control](n)
+            valid = source is not None and running(wave, source)
+            enabled = rows >> (n // 16) & 1 and banks >> (n // 4 % 4) & 1
+            if enabled and (valid or bound):
+                results[n] = (a[source] if valid else 0) + b[n]  # type: ignore[index]
+        return masked(wave, results)
+
+    return expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_dpp(target: str) -> None:
+    cases = {}
+    controls = [c for c in DPP]
+    if target == "gfx90a":
+        DPP["row_newbcast:6"] = within_row(lambda n: 6)
+        controls.append("row_newbcast:6")
+    for control in controls:
+        for rows, banks, bound in ((15, 15, False), (15, 15, True), (10, 15, True), (15, 6, False)):
+            words = f"{control} row_mask:{rows:#x} bank_mask:{banks:#x}" + " bound_ctrl:0" * bound
+            text = f"v_add_u32_dpp v14, v2, v6 {words}"
+            cases[text] = (text, "", dpp(control, rows, banks, bound))
+    run_all(target, cases)
+
+
+PARTS = {"DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16)}
+PARTS |= {f"BYTE_{n}": (8 * n, 8) for n in range(4)}
+
+
+def sdwa(dst: str, unused: str, one: str, two: str, sign: bool) -> Expected:
+    def part(value: int, name: str, signed: bool) -> int:
+        return o.field(value, *PARTS[name], signed) & LOW
+
+    def expected(wave: Wave) -> list[int]:
+        a, b, old = column(wave, 0), column(wave, 1), column(wave, 3)
+        shift, width = PARTS[dst]
+        results = []
+        for n in range(LANES):
+            total = part(a[n], one, sign) + part(b[n], two, False)
+            field = total & ((1 << width) - 1)
+            above = -1 << (shift + width) if field >> (width - 1) else 0
+            rest = {"PAD": 0, "SEXT": above, "PRESERVE": old[n] & ~(((1 << width) - 1) << shift)}
+            results.append(field << shift | rest[unused])
+        return masked(wave, results)
+
+    return expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sdwa(target: str) -> None:
+    cases = {}
+    choices = list(itertools.product(PARTS, ("PAD", "SEXT", "PRESERVE"), PARTS, (False, True)))
+    for n, (dst, unused, one, sign) in enumerate(choices):
+        two = list(PARTS)[n % len(PARTS)]
+        first = "sext(v2)" if sign else "v2"
+        words = f"dst_sel:{dst} dst_unused:UNUSED_{unused} src0_sel:{one} src1_sel:{two}"
+        text = f"v_add_u32_sdwa v14, {first}, v6 {words}"
+        cases[text] = (text, "", sdwa(dst, unused, one, two, sign))
+    run_all(target, cases)
+
+
+def floats(apply: Callable[[list[float]], o.Number], kind: str = "f32") -> Expected:
+    def expected(wave: Wave) -> list[int]:
+        results = []
+        for lane in wave.lanes:
+            number = apply([o.decode(kind, lane[n]) for n in range(3)])
+            results.append(o.encode(kind, number))
+        return masked(wave, results)
+
+    return expected
+
+
+def rounded(number: o.Number) -> float:
+    return float(o.decode("f32", o.encode("f32", number)))
+
+
+def unit(number: o.Number) -> float:
+    value = rounded(number)
+    return 0.0 if value != value or value <= 0 else min(value, 1.0)
+
+
+def test_float_modifiers() -> None:
+    """Without NaN as a result: which one it is does not matter, and tests elsewhere see that."""
+
+    def twice(number: o.Number) -> o.Number:
+        return o.mul(rounded(number), 2.0)
+
+    cases = {
+        "v_max_f32_e64 v14, |v2|, |v2|": floats(lambda x: abs(x[0])),
+        "v_add_f32_e64 v14, |v2|, -v6 clamp": floats(lambda x: unit(o.add(abs(x[0]), -x[1]))),
+        "v_mul_f32_e64 v14, -|v2|, v6 clamp": floats(lambda x: unit(o.mul(-abs(x[0]), x[1]))),
+        "v_mul_f32_e64 v14, v2, 0.5 mul:2": floats(lambda x: twice(o.mul(x[0], 0.5))),
+        "v_mul_f32_e64 v14, v2, 2.0 div:2": floats(lambda x: o.mul(rounded(o.mul(x[0], 2.0)), 0.5)),
+        "v_fma_f32 v14, -v2, v6, |v10| clamp": floats(
+            lambda x: unit(o.fma(-x[0], x[1], abs(x[2])))
+        ),
+    }
+    run_all("gfx90a", {text: (text, "", e) for text, e in cases.items()}, finite)
+
+
+def finite(bits: int) -> int:
+    """Any NaN becomes a number: as a result it is the one that the hardware makes."""
+    number = o.decode("f32", bits)
+    return bits if math.isfinite(number) else 0x3FC00000
+
+
+def halves(select: str, one: Callable[[int, int, int], int]) -> Expected:
+    """16-bit operands of VOP3: op_sel chooses their half and the result's."""
+    bits = [int(x) for x in select.split(",")]
+
+    def expected(wave: Wave) -> list[int]:
+        results = []
+        for lane in wave.lanes:
+            words = [lane[n] >> 16 * bits[n] & 0xFFFF for n in range(3)]
+            result, old = one(*words) & 0xFFFF, lane[3]
+            results.append(result << 16 | old & 0xFFFF if bits[3] else result | old & 0xFFFF0000)
+        return masked(wave, results)
+
+    return expected
+
+
+def packed(low: str, high: str, one: Callable[[int, int], int]) -> Expected:
+    low_bits, high_bits = ([int(x) for x in bits.split(",")] for bits in (low, high))
+
+    def expected(wave: Wave) -> list[int]:
+        results = []
+        for lane in wave.lanes:
+            parts = [
+                one(*(lane[n] >> 16 * bits[n] & 0xFFFF for n in range(2))) & 0xFFFF
+                for bits in (low_bits, high_bits)
+            ]
+            results.append(parts[0] | parts[1] << 16)
+        return masked(wave, results)
+
+    return expected
+
+
+def test_half_selection() -> None:
+    cases = {}
+    for select in ("1,0,1,0", "0,1,0,1", "1,1,1,1", "0,0,1,1"):
+        text = f"v_mad_u16 v14, v2, v6, v10 op_sel:[{select}]"
+        cases[text] = (text, "", halves(select, lambda a, b, c: a * b + c))
+    for low, high in itertools.product(("0,0", "0,1", "1,0", "1,1"), repeat=2):
+        text = f"v_pk_sub_u16 v14, v2, v6 op_sel:[{low}] op_sel_hi:[{high}]"
+        cases[text] = (text, "", packed(low, high, lambda a, b: a - b))
+    run_all("gfx90a", cases)
+
+
+def mixed(low: str, high: str, part: str) -> Expected:
+    """v_fma_mix: each source is f32, or the half of it that is chosen."""
+    select, is_half = ([int(x) for x in bits.split(",")] for bits in (low, high))
+
+    def expected(wave: Wave) -> list[int]:
+        results = []
+        for lane in wave.lanes:
+            x = [
+                o.decode("f16", lane[n] >> 16 * select[n])
+                if is_half[n]
+                else o.decode("f32", lane[n])
+                for n in range(3)
+            ]
+            total = o.fma(*x)
+            half, old = o.encode("f16", rounded(total)), lane[3]
+            results.append(
+                {
+                    "mix_f32": o.encode("f32", total),
+                    "mixlo_f16": half | old & 0xFFFF0000,
+                    "mixhi_f16": half << 16 | old & 0xFFFF,
+                }[part]
+            )
+        return masked(wave, results)
+
+    return expected
+
+
+def test_mixed_precision() -> None:
+    cases = {}
+    for part in ("mix_f32", "mixlo_f16", "mixhi_f16"):
+        for low, high in (("0,0,0", "0,0,0"), ("0,1,0", "1,1,0"), ("1,0,1", "1,0,1")):
+            text = f"v_fma_{part} v14, v2, v6, v10 op_sel:[{low}] op_sel_hi:[{high}]"
+            cases[text] = (text, "", mixed(low, high, part))
+    run_all("gfx90a", cases, ordinary)
+
+
+def ordinary(bits: int) -> int:
+    """Neither NaN, infinite nor tiny, in both halves."""
+    return bits & 0xB7FFB7FF | 0x30003000
+
+
+# Lanes by number, and workgroup memory's crossbar.
+def bpermute(offset: int) -> Expected:
+    def expected(wave: Wave) -> list[int]:
+        address, data = column(wave, 0), column(wave, 1)
+        sources = [(address[n] + offset) // 4 % LANES for n in range(LANES)]
+        return masked(wave, [data[s] if running(wave, s) else 0 for s in sources])
+
+    return expected
+
+
+def permute(wave: Wave) -> list[int]:
+    address, data, results = column(wave, 0), column(wave, 1), [0] * LANES
+    for n in range(LANES):
+        if running(wave, n):
+            results[address[n] // 4 % LANES] = data[n]
+    return masked(wave, results)
+
+
+def swizzle(source: Callable[[int], int]) -> Expected:
+    def expected(wave: Wave) -> list[int]:
+        data = column(wave, 0)
+        return masked(
+            wave, [data[source(n)] if running(wave, source(n)) else 0 for n in range(LANES)]
+        )
+
+    return expected
+
+
+def first_lane(wave: Wave) -> int:
+    return (wave.exec & -wave.exec).bit_length() - 1 if wave.exec else 0
+
+
+def shown(scalar: Callable[[Wave], int]) -> Expected:
+    """A scalar result that the next instruction copies to every lane."""
+    return lambda wave: masked(wave, [scalar(wave)] * LANES)
+
+
+def write_lane(wave: Wave) -> list[int]:
+    results = column(wave, 3)
+    results[wave.scalars[1] & 63] = wave.scalars[0] & LOW
+    return results
+
+
+def test_lanes() -> None:
+    cases: dict[str, tuple[str, str, Expected]] = {}
+
+    def add(text: str, expected: Expected, setup: str = "") -> None:
+        cases[text] = (text, setup, expected)
+
+    add("ds_bpermute_b32 v14, v2, v6", bpermute(0))
+    add("ds_bpermute_b32 v14, v2, v6 offset:12", bpermute(12))
+    add("ds_permute_b32 v14, v2, v6", permute)
+    reverse = swizzle(lambda n: n ^ 31)
+    add("ds_swizzle_b32 v14, v2 offset:swizzle(REVERSE,32)", reverse)
+    add("ds_swizzle_b32 v14, v2 offset:swizzle(SWAP,8)", swizzle(lambda n: n ^ 8))
+    add("ds_swizzle_b32 v14, v2 offset:swizzle(BROADCAST,16,5)", swizzle(lambda n: n & 48 | 5))
+    quads = swizzle(lambda n: n & ~3 | (2, 0, 3, 1)[n & 3])
+    add("ds_swizzle_b32 v14, v2 offset:swizzle(QUAD_PERM,2,0,3,1)", quads)
+    first = shown(lambda wave: column(wave, 0)[first_lane(wave)])
+    add("v_readfirstlane_b32 s34, v2\nv_mov_b32 v14, s34", first)
+    by_number = shown(lambda wave: column(wave, 0)[wave.scalars[1] & 63])
+    add("v_readlane_b32 s34, v2, s22\nv_mov_b32 v14, s34", by_number)
+    add("v_writelane_b32 v14, s20, m0", write_lane, "s_mov_b32 m0, s22")
+    add("v_swap_b32 v2, v14", lambda wave: masked(wave, column(wave, 0)))
+    add("v_swap_b32 v14, v2\nv_mov_b32 v14, v2", lambda wave: column(wave, 3))
+    run_all("gfx90a", cases)
+
+
+# Registers by number: M0 is added to the number of an operand.
+def relative(setup: str) -> str:
+    """Three known registers, v20 to v22."""
+    return f"v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n{setup}"
+
+
+def test_relative_registers() -> None:
+    cases: dict[str, tuple[str, str, Expected]] = {}
+    for n in range(3):
+        on = f"s_mov_b32 s34, {n}\ns_set_gpr_idx_on s34, gpr_idx"
+        off = "s_set_gpr_idx_off"
+
+        def source(wave: Wave, n: int = n) -> list[int]:
+            return masked(wave, column(wave, n))
+
+        def destination(wave: Wave, n: int = n) -> list[int]:
+            olds = [column(wave, k) for k in range(3)]
+            olds[n] = [w + 7 for w in olds[0]]
+            return masked(wave, [sum(c) for c in zip(*olds, strict=True)])
+
+        move = f"{on}(SRC0)\nv_mov_b32 v14, v20\n{off}"
+        cases[move] = (move, relative(""), source)
+        moved = (
+            f"{on}(DST)\nv_add_u32 v20, 7, v2\n{off}\n"
+            "v_add_u32 v14, v20, v21\nv_add_u32 v14, v14, v22"
+        )
+        cases[moved] = (moved, relative(""), destination)
+        later = (
+            "s_mov_b32 s34, 0\ns_set_gpr_idx_on s34, gpr_idx(SRC1)\n"
+            f"s_set_gpr_idx_mode gpr_idx(SRC0)\ns_mov_b32 s34, {n}\ns_set_gpr_idx_idx s34\n"
+            f"v_mov_b32 v14, v20\n{off}"
+        )
+        cases[later] = (later, relative(""), source)
+        scalars = f"s_mov_b32 s40, 11\ns_mov_b32 s41, 22\ns_mov_b32 s42, 33\ns_mov_b32 m0, {n}\n"
+        read = "s_movrels_b32 s34, s40\nv_mov_b32 v14, s34"
+        cases[scalars + read] = (scalars + read, "", shown(lambda wave, n=n: 11 * (n + 1)))
+        write = "s_movreld_b32 s40, 5\ns_add_u32 s34, s40, s41\ns_cmp_lg_u32 s26, 0\n"
+        text = scalars + write + "v_mov_b32 v14, s34"
+        total = {0: 5 + 22, 1: 11 + 5, 2: 33}[n]
+        cases[text] = (text, "", shown(lambda wave, total=total: total))
+    run_all("gfx90a", cases)
+
+
+def test_hardware_registers() -> None:
+    """MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and after a
+    write of its rounding."""
+    mode = 0xF0 | 1 << 8 | 1 << 9
+    read = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 0, 10)\nv_mov_b32 v14, s34"
+    field = "s_getreg_b32 s34, hwreg(HW_REG_MODE, 4, 4)\nv_mov_b32 v14, s34"
+    write = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 9\n{read}"
+    register = f"s_mov_b32 s35, 3\ns_setreg_b32 hwreg(HW_REG_MODE, 2, 2), s35\n{read}"
+    expected = {read: mode, field: 15, write: mode | 9, register: mode | 12}
+    cases = {
+        text: (text, "", shown(lambda wave, value=value: value)) for text, value in expected.items()
+    }
+    run_all("gfx90a", cases)
+
+
+def test_toward_other_directions() -> None:
+    """f32 addition in the four rounding modes of MODE."""
+    cases = {}
+    for number, towards in enumerate((0, 1, -1, None)):
+        add = f"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), {number}\nv_add_f32 v14, v2, v6"
+        cases[add] = (add, "", floats(lambda x, t=towards: directed(x[0], x[1], t)))
+    run_all("gfx90a", cases, ordinary)
+
+
+def directed(a: float, b: float, towards: int | None) -> o.Number:
+    """The f32 below or above the exact sum; None is toward zero, 0 the nearest."""
+    exact = o.add(a, b)
+    nearest = rounded(exact)
+    if exact == 0 and a != 0 and towards == -1:
+        return -0.0
+    if towards == 0 or nearest == exact:
+        return exact
+    up = towards == 1 or (towards is None and exact < 0)
+    if (nearest > exact) == up:
+        return nearest
+    bits = o.encode("f32", nearest)
+    away = (bits >> 31 == 0) == up
+    return float(o.decode("f32", Value("u", 32, bits + (1 if away else -1)).bits))

@@ -1,9 +1,81 @@
+"""Which opcodes are executed, and what each is checked against: for the table, and for the test
+that none is left out."""
+
 from __future__ import annotations
 
+from functools import cache
 
-def executed(row):
-    return True
+from . import cases, memory_cases
+from .device import TARGETS
+from .encodings import Row, rows
+from .instructions import SCALAR, VECTOR
+
+FAULTING_MEANINGS = (
+    *("softgpu_run_unknown", "DS_NONE", "DS_NO_ADDRESS", "MV_FORMAT", "SM_ATOMIC"),
+    *("SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
+    *("MV_IMAGE_LOAD", "MV_IMAGE_STORE", "MV_IMAGE_SAMPLE", "MV_IMAGE_GATHER"),
+)
+# No meaning of their own in the tables; the decoder knows what runs them.
+SPECIAL = (
+    *("v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32", "v_readlane_b32"),
+    *("v_writelane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
+)
+# Checked by tests that name them.
+BY_TEST = {
+    "test_lanes": (
+        *("ds_swizzle_b32", "ds_permute_b32", "ds_bpermute_b32", "v_readfirstlane_b32"),
+        *("v_swap_b32", "v_readlane_b32", "v_writelane_b32", "v_fma_mix_f32", "v_fma_mixlo_f16"),
+        *("v_fma_mixhi_f16", "s_movrels_b32", "s_movreld_b32", "s_set_gpr_idx_on"),
+        *("s_set_gpr_idx_off", "s_set_gpr_idx_idx", "s_set_gpr_idx_mode", "s_getreg_b32"),
+        *("s_setreg_b32", "s_setreg_imm32_b32"),
+    ),
+    "test_control": (
+        *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
+        *("s_cbranch_execz", "s_cbranch_execnz", "s_cbranch_cdbgsys", "s_cbranch_cdbguser"),
+        *("s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user", "s_call_b64", "s_getpc_b64"),
+        *("s_setpc_b64", "s_swappc_b64", "s_nop", "s_wakeup", "s_waitcnt", "s_sleep", "s_setprio"),
+        *("s_icache_inv", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_sethalt"),
+        *("s_sendmsg", "s_trap", "v_nop", "v_clrexcp", "ds_nop", "buffer_wbinvl1", "s_barrier"),
+        *("buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "s_dcache_inv", "s_dcache_wb"),
+        *("s_dcache_inv_vol", "s_dcache_wb_vol", "s_dcache_discard", "s_dcache_discard_x2"),
+        *("v_madmk_f32", "v_madak_f32", "s_memtime", "s_memrealtime", "s_endpgm"),
+    ),
+}
+# Not alone, but as a part of whole kernels, whose results are NumPy's.
+BY_KERNELS = ("v_trig_preop_f64", "v_accvgpr_mov_b32")
+NOT_CHECKED = {
+    "s_atc_probe": "asks for an address translation, of which there is none here",
+    "s_atc_probe_buffer": "asks for an address translation, of which there is none here",
+    "s_endpgm_saved": "ends a wave like s_endpgm; compilers do not emit it",
+    "s_movrels_b64": "like s_movrels_b32, of two registers; compilers do not emit it",
+    "s_movreld_b64": "like s_movreld_b32, of two registers; compilers do not emit it",
+}
 
 
-def oracles(row):
-    return []
+def executed(row: Row) -> bool:
+    """Whether the interpreter runs it; if not, it faults and names it."""
+    if row.meaning == "NULL":
+        return row.name in SPECIAL
+    return row.meaning not in FAULTING_MEANINGS
+
+
+@cache
+def by_pseudocode() -> frozenset[str]:
+    arithmetic = {row.name for row in rows() if cases.checkable(row)}
+    memory = {case.row.name for t in TARGETS for case in memory_cases.all_memory_cases(t)}
+    return frozenset(arithmetic | memory)
+
+
+def oracles(row: Row) -> list[str]:
+    """What checks an executed opcode."""
+    found = []
+    if row.name in by_pseudocode():
+        found.append("pseudocode")
+    if row.name in VECTOR or row.name in SCALAR:
+        found.append("exact")
+    if row.family == "mfma" or row.name in BY_KERNELS:
+        found.append("NumPy")
+    found += [f"`{test}`" for test, names in BY_TEST.items() if row.name in names]
+    if row.name in NOT_CHECKED:
+        found.append(f"not: {NOT_CHECKED[row.name]}")
+    return found

@@ -1,0 +1,124 @@
+"""Branches, calls, and instructions that end or stop a wave."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import oracle as o
+from .device import TARGETS, Fault
+from .single import Batch, Wave, random_waves
+from .test_instructions import seeded
+from .test_lanes import finite, floats, rounded, run_all, shown
+
+CONDITIONS = {
+    "s_branch": lambda wave: True,
+    "s_cbranch_scc0": lambda wave: not wave.scc,
+    "s_cbranch_scc1": lambda wave: wave.scc,
+    "s_cbranch_vccz": lambda wave: not wave.vcc,
+    "s_cbranch_vccnz": lambda wave: wave.vcc,
+    "s_cbranch_execz": lambda wave: not wave.exec,
+    "s_cbranch_execnz": lambda wave: wave.exec,
+}
+# Debuggers and interrupts have no part in an emulated device.
+NOT_TAKEN = (
+    *("s_cbranch_cdbgsys", "s_cbranch_cdbguser"),
+    *("s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"),
+)
+HINTS = (
+    *("s_nop 3", "s_wakeup", "s_waitcnt 0", "s_sleep 1", "s_setprio 2", "s_icache_inv"),
+    *("s_incperflevel 1", "s_decperflevel 1", "s_ttracedata", "s_sethalt 0", "s_trap 3"),
+    *("s_sendmsg sendmsg(MSG_INTERRUPT)", "v_nop", "v_clrexcp", "ds_nop", "buffer_wbinvl1"),
+    *("buffer_wbinvl1_vol", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol"),
+    *("s_dcache_discard s[8:9], 0", "s_dcache_discard_x2 s[8:9], 0", "s_barrier"),
+)
+HINTS_OF_GFX90A = ("buffer_wbl2", "buffer_invl2")
+
+
+def test_branches() -> None:
+    cases = {}
+    for name, taken in {**CONDITIONS, **dict.fromkeys(NOT_TAKEN, lambda wave: False)}.items():
+        for vcc in ("s_mov_b64 vcc, 0", ""):
+            label = f"taken_{len(cases)}"
+            text = (
+                f"s_mov_b32 s34, 5\n{name} {label}\ns_mov_b32 s34, 6\n{label}:\nv_mov_b32 v14, s34"
+            )
+
+            def expected(wave: Wave, taken: object = taken, vcc: str = vcc) -> int:
+                if vcc:
+                    wave.vcc = 0
+                return 5 if taken(wave) else 6  # type: ignore[operator]
+
+            cases[text] = (text, vcc, shown(expected))
+    run_all("gfx90a", cases)
+
+
+def test_calls() -> None:
+    call = (
+        "s_call_b64 s[34:35], called\ns_branch back\n"
+        "called: s_mov_b32 s36, 7\ns_setpc_b64 s[34:35]\nback: v_mov_b32 v14, s36"
+    )
+    swap = (
+        "s_getpc_b64 s[40:41]\nhere: s_add_u32 s40, s40, swapped - here\ns_addc_u32 s41, s41, 0\n"
+        "s_swappc_b64 s[34:35], s[40:41]\ns_branch after\n"
+        "swapped: s_mov_b32 s36, 8\ns_setpc_b64 s[34:35]\n"
+        "after: s_cmp_lg_u32 s26, 0\nv_mov_b32 v14, s36"
+    )
+    run_all(
+        "gfx90a",
+        {"call": (call, "", shown(lambda w: 7)), "swap": (swap, "", shown(lambda w: 8))},
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_hints_change_nothing(target: str) -> None:
+    hints = HINTS + HINTS_OF_GFX90A * (target == "gfx90a")
+    unchanged = {
+        hint: (hint, "", lambda wave: [lane[3] & 0xFFFFFFFF for lane in wave.lanes])
+        for hint in hints
+    }
+    run_all(target, unchanged)
+
+
+def test_constants_in_the_instruction() -> None:
+    pi = o.decode("f32", 0x40490FDB)
+    cases = {
+        "v_madmk_f32 v14, v2, 0x40490fdb, v6": floats(
+            lambda x: o.add(rounded(o.mul(x[0], pi)), x[1])
+        ),
+        "v_madak_f32 v14, v2, v6, 0x40490fdb": floats(
+            lambda x: o.add(rounded(o.mul(x[0], x[1])), pi)
+        ),
+    }
+    run_all("gfx90a", {text: (text, "", e) for text, e in cases.items()}, finite)
+
+
+def test_clocks_go_on() -> None:
+    clocks = "s_memtime s[34:35]\ns_memtime s[36:37]\ns_memrealtime s[38:39]"
+    text = f"{clocks}\nv_mov_b32 v14, s34\nv_mov_b32 v15, s36"
+    batch = Batch("gfx90a")
+    batch.add("clock", text)
+    waves = random_waves(seeded("clock"), ["b32"])[:1]
+    (result,) = batch.load().run("clock", waves)
+    assert all((lane >> 32) - lane & 0xFFFFFFFF < 1 << 30 for lane in result.lanes)
+
+
+STOPS = {
+    "s_trap 2": "the kernel called trap",
+    "s_trap 7": "trap 7 has no handler",
+    "s_sethalt 1": "the wave halts itself",
+    "s_sendmsg sendmsg(MSG_GS_DONE, GS_OP_NOP)": "message 3 is not emulated",
+    "s_getreg_b32 s34, hwreg(20)": "hardware register 20 is not emulated",
+    "s_setreg_b32 hwreg(HW_REG_HW_ID), s34": "hardware register 4 cannot be written",
+    "s_setpc_b64 s[20:21]": "where no code is",
+    "ds_swizzle_b32 v14, v2 offset:swizzle(FFT,3)": "FFT patterns of ds_swizzle are not emulated",
+    "ds_add_u32 v2, v6 gds": "global data share is not emulated",
+}
+
+
+@pytest.mark.parametrize("text", STOPS)
+def test_what_stops_a_wave(text: str) -> None:
+    batch = Batch("gfx906")  # which still has global data share
+    batch.add("stop", text)
+    with pytest.raises(Fault, match=STOPS[text]) as fault:
+        batch.load().run("stop", random_waves(seeded(text), ["b32"])[:1])
+    assert text.split()[0] in str(fault.value)

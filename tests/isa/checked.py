@@ -27,7 +27,8 @@ BY_TEST = {
         *("v_swap_b32", "v_readlane_b32", "v_writelane_b32", "v_fma_mix_f32", "v_fma_mixlo_f16"),
         *("v_fma_mixhi_f16", "s_movrels_b32", "s_movreld_b32", "s_set_gpr_idx_on"),
         *("s_set_gpr_idx_off", "s_set_gpr_idx_idx", "s_set_gpr_idx_mode", "s_getreg_b32"),
-        *("s_setreg_b32", "s_setreg_imm32_b32"),
+        *("s_setreg_b32", "s_setreg_imm32_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
+        "v_accvgpr_mov_b32",
     ),
     "test_control": (
         *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
@@ -42,7 +43,7 @@ BY_TEST = {
     ),
 }
 # Not alone, but as a part of whole kernels, whose results are NumPy's.
-BY_KERNELS = ("v_trig_preop_f64", "v_accvgpr_mov_b32")
+BY_KERNELS = ("v_trig_preop_f64",)
 NOT_CHECKED = {
     "s_atc_probe": "asks for an address translation, of which there is none here",
     "s_atc_probe_buffer": "asks for an address translation, of which there is none here",
@@ -73,7 +74,7 @@ def oracles(row: Row) -> list[str]:
         found.append("pseudocode")
     if row.name in VECTOR or row.name in SCALAR:
         found.append("exact")
-    if row.family == "mfma" or row.name in BY_KERNELS:
+    if row.name.startswith("v_mfma_") or row.name in BY_KERNELS:
         found.append("NumPy")
     found += [f"`{test}`" for test, names in BY_TEST.items() if row.name in names]
     if row.name in NOT_CHECKED:

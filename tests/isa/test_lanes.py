@@ -357,6 +357,11 @@ def test_lanes() -> None:
     run_all("gfx90a", cases)
 
 
+def test_accumulation_registers() -> None:
+    through = "v_accvgpr_write_b32 a5, v2\nv_accvgpr_mov_b32 a7, a5\nv_accvgpr_read_b32 v14, a7"
+    run_all("gfx90a", {through: (through, "", lambda wave: masked(wave, column(wave, 0)))})
+
+
 # Registers by number: M0 is added to the number of an operand.
 def relative(setup: str) -> str:
     """Three known registers, v20 to v22."""

@@ -48,6 +48,15 @@ static void move_two(struct wave *w, const struct inst *i, enum move move) {
             return;
     }
     bool reads = i->dst.kind, writes = i->src[1].kind;
+    if (reads && !writes && mask == UINT64_MAX) {
+        for (unsigned n = 0; n < 2; n++)
+            for (unsigned r = 0; r < dwords; r++) {
+                uint32_t *d = w->v[i->dst.reg + n * dwords + r];
+                for (int l = 0; l < LANES; l++)
+                    memcpy(&d[l], a[n].at[l] + 4 * r, 4);
+            }
+        return;
+    }
     for (unsigned n = 0; n < 2; n++)
         for (uint64_t m = mask; m; m &= m - 1) {
             int l = __builtin_ctzll(m);

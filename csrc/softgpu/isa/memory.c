@@ -44,23 +44,47 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
     return r ? r->host + (va - r->va) : NULL;
 }
 
-/* The lowest and the highest address of the lanes that take part. */
+/* The lowest and the highest address of the lanes that take part. Where all do, they are compared
+ * as signed, for which there are vectors: addresses in the upper half fault lane by lane. */
+VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int l = 0; l < LANES; l++) {
+        int64_t a = (int64_t)va[l];
+        lo = a < lo ? a : lo;
+        hi = a > hi ? a : hi;
+    }
+    *low = (uint64_t)lo;
+    *high = (uint64_t)hi;
+}
+
 static void bounds(const uint64_t *va, uint64_t mask, uint64_t *low, uint64_t *high) {
     uint64_t lo = UINT64_MAX, hi = 0;
     if (mask == UINT64_MAX) {
-        for (int l = 0; l < LANES; l++) {
-            lo = va[l] < lo ? va[l] : lo;
-            hi = va[l] > hi ? va[l] : hi;
-        }
-    } else {
-        for (uint64_t m = mask; m; m &= m - 1) {
-            int l = __builtin_ctzll(m);
-            lo = va[l] < lo ? va[l] : lo;
-            hi = va[l] > hi ? va[l] : hi;
-        }
+        bounds_of_all(va, low, high);
+        return;
+    }
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        lo = va[l] < lo ? va[l] : lo;
+        hi = va[l] > hi ? va[l] : hi;
     }
     *low = lo;
     *high = hi;
+}
+
+VECTORISED static void place(char **at, const uint64_t *va, uint64_t add) {
+    EACH_LANE(l) at[l] = (char *)(uintptr_t)(va[l] + add);
+}
+
+VECTORISED static void place_offsets(char **at, const uint32_t *offset, char *base) {
+    EACH_LANE(l) at[l] = base + offset[l];
+}
+
+VECTORISED static uint32_t highest(const uint32_t *offset) {
+    uint32_t hi = 0;
+    for (int l = 0; l < LANES; l++)
+        hi = offset[l] > hi ? offset[l] : hi;
+    return hi;
 }
 
 static bool atomic_aligned(struct wave *w, const struct inst *i, const uint64_t *va,
@@ -93,8 +117,7 @@ bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t 
     char *host =
         high - low < UINT64_MAX - bytes ? softgpu_host_address(w, low, high - low + bytes) : NULL;
     if (host) {
-        for (int l = 0; l < LANES; l++)
-            a->at[l] = host + (va[l] - low);
+        place(a->at, va, (uint64_t)(uintptr_t)host - low);
         return true;
     }
     for (uint64_t m = mask; m; m &= m - 1) {
@@ -115,6 +138,10 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
     bool atomic = move_of(i->row) == MV_ATOMIC_32 || move_of(i->row) == MV_ATOMIC_64;
     a->mask = mask;
     a->stride = 4;
+    if (mask == UINT64_MAX && !atomic && size >= bytes && highest(offset) <= size - bytes) {
+        place_offsets(a->at, offset, lds);
+        return true;
+    }
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         if (offset[l] > size || size - offset[l] < bytes) {

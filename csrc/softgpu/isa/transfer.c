@@ -8,13 +8,15 @@
         for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
 
 /* All lanes side by side, as a loop over an array is compiled: a copy instead of 64. */
-static bool consecutive(const struct access *a, unsigned bytes) {
-    if (a->mask != UINT64_MAX || a->stride != 4)
-        return false;
-    uintptr_t base = (uintptr_t)a->at[0], wrong = 0;
+VECTORISED static bool side_by_side(char *const *at, unsigned bytes) {
+    uint64_t base = (uintptr_t)at[0], wrong = 0;
     for (int l = 0; l < LANES; l++)
-        wrong |= (uintptr_t)a->at[l] - base - (uintptr_t)(bytes * (unsigned)l);
+        wrong |= (uintptr_t)at[l] - base - (uint64_t)bytes * (unsigned)l;
     return !wrong;
+}
+
+static bool consecutive(const struct access *a, unsigned bytes) {
+    return a->mask == UINT64_MAX && a->stride == 4 && side_by_side(a->at, bytes);
 }
 
 static void load_dwords(struct wave *w, unsigned reg, unsigned dwords, const struct access *a) {
@@ -29,8 +31,15 @@ static void load_dwords(struct wave *w, unsigned reg, unsigned dwords, const str
                 memcpy(&w->v[reg + n][l], from + 4 * (dwords * (unsigned)l + n), 4);
         return;
     }
-    for (unsigned n = 0; n < dwords; n++)
-        ACTIVE(l) memcpy(&w->v[reg + n][l], a->at[l] + (size_t)n * a->stride, 4);
+    for (unsigned n = 0; n < dwords; n++) {
+        uint32_t *d = w->v[reg + n];
+        size_t at = (size_t)n * a->stride;
+        if (a->mask == UINT64_MAX)
+            for (int l = 0; l < LANES; l++)
+                memcpy(&d[l], a->at[l] + at, 4);
+        else
+            ACTIVE(l) memcpy(&d[l], a->at[l] + at, 4);
+    }
 }
 
 static void store_dwords(struct wave *w, unsigned reg, unsigned dwords, const struct access *a) {

@@ -63,28 +63,39 @@ MINMAX2(max_f32, B32, B32, max_f32_bits(a, b, ieee))
 MINMAX2(min_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, false))
 MINMAX2(max_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, true))
 
-/* Carries: the sum of a, b and the carry in, or a - b - borrow. `wide` leaves it in bits 32 up. */
-#define CARRY(name, wide)                                                                          \
+/* Carries, in 32 bits: a sum is below its first term where it wrapped, a difference is wrong where
+ * the second term is larger. `with` is 1 for the lanes whose bit of the mask is set. */
+#define CARRY_OUT(name, x, y, result, carry)                                                       \
     VECTORISED static void name(struct lanes *o) {                                                 \
-        uint32_t in[LANES], out[LANES], *d = o->d;                                                 \
-        const uint32_t *pa = o->a, *pb = o->b;                                                     \
-        softgpu_expand_mask(in, o->in);                                                            \
+        uint32_t out[LANES], *d = o->d;                                                            \
+        const uint32_t *px = o->x, *py = o->y;                                                     \
         EACH_LANE(l) {                                                                             \
-            uint64_t a = pa[l], b = pb[l], c = in[l] & 1;                                          \
-            uint64_t r = wide;                                                                     \
-            (void)c;                                                                               \
-            d[l] = (uint32_t)r;                                                                    \
-            out[l] = -(uint32_t)(r >> 32 & 1);                                                     \
+            uint32_t a = px[l], b = py[l], r = result;                                             \
+            d[l] = r;                                                                              \
+            out[l] = carry ? UINT32_MAX : 0;                                                       \
         }                                                                                          \
         o->out = softgpu_gather_mask(out);                                                         \
     }
 
-CARRY(add_co_u32, a + b)
-CARRY(sub_co_u32, a - b)
-CARRY(subrev_co_u32, b - a)
-CARRY(addc_co_u32, a + b + c)
-CARRY(subb_co_u32, a - b - c)
-CARRY(subbrev_co_u32, b - a - c)
+#define CARRY_THROUGH(name, x, y, first, carry1, result, carry2)                                   \
+    VECTORISED static void name(struct lanes *o) {                                                 \
+        uint32_t in[LANES], out[LANES], *d = o->d;                                                 \
+        const uint32_t *px = o->x, *py = o->y;                                                     \
+        softgpu_expand_mask(in, o->in);                                                            \
+        EACH_LANE(l) {                                                                             \
+            uint32_t a = px[l], b = py[l], with = in[l] & 1, t = first, r = result;                \
+            d[l] = r;                                                                              \
+            out[l] = ((carry1) | (carry2)) ? UINT32_MAX : 0;                                       \
+        }                                                                                          \
+        o->out = softgpu_gather_mask(out);                                                         \
+    }
+
+CARRY_OUT(add_co_u32, a, b, a + b, r < a)
+CARRY_OUT(sub_co_u32, a, b, a - b, b > a)
+CARRY_OUT(subrev_co_u32, b, a, a - b, b > a)
+CARRY_THROUGH(addc_co_u32, a, b, a + b, t < a, t + with, r < t)
+CARRY_THROUGH(subb_co_u32, a, b, a - b, b > a, t - with, with > t)
+CARRY_THROUGH(subbrev_co_u32, b, a, a - b, b > a, t - with, with > t)
 
 OP3(dot2c_f32_f16, F32, B32, B32, F32, dot2_f32(a, b, c))
 OP3(flushed_dot2c_f32_f16, F32, B32, B32, F32, flushed_dot2_f32(a, b, c))

@@ -147,15 +147,17 @@ static void mad_u64_u32(struct lanes *o) {
     }
 }
 
-static void mad_i64_i32(struct lanes *o) {
-    uint32_t *d = o->d;
-    for (int l = 0; l < LANES; l++) {
-        int64_t c = LOAD_I64(o->c), product = (int64_t)LOAD_I32(o->a) * LOAD_I32(o->b), r;
-        /* The carry is bit 64 of the exact sum: its sign. */
-        bool wrapped = __builtin_add_overflow(product, c, &r);
-        o->out |= (uint64_t)((r < 0) != wrapped) << l;
-        STORE_I64(r);
+/* The carry is bit 64 of the exact sum: its sign, which is the result's unless that wrapped. */
+VECTORISED static void mad_i64_i32(struct lanes *o) {
+    uint32_t out[LANES], *d = o->d;
+    const uint32_t *pa = o->a, *pb = o->b, *pc = o->c;
+    EACH_LANE(l) {
+        uint64_t product = (uint64_t)((int64_t)LOAD_I32(pa) * LOAD_I32(pb)), c = LOAD_B64(pc);
+        uint64_t r = product + c, wrapped = (product ^ r) & (c ^ r);
+        out[l] = (uint32_t)((r ^ wrapped) >> 32);
+        STORE_B64(r);
     }
+    o->out = softgpu_gather_mask(out);
 }
 
 static void mqsad_u32_u8(struct lanes *o) {

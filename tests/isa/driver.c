@@ -46,13 +46,6 @@ void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size) {
     snprintf(name, size, "kernel at 0x%llx", (unsigned long long)kernel_object);
 }
 
-void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
-                         char *text, size_t size) {
-    (void)target, (void)words, (void)count;
-    if (size)
-        text[0] = 0;
-}
-
 static const struct softgpu_target *find_target(const char *name) {
     for (unsigned n = 0; n < sizeof targets / sizeof targets[0]; n++)
         if (!strcmp(targets[n].name, name))

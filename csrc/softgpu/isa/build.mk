@@ -2,7 +2,7 @@
 #
 # Included by the top Makefile; also works by itself: make -f csrc/softgpu/isa/build.mk isa-tools
 
-ISA_SOURCES := csrc/softgpu/execute.c $(wildcard csrc/softgpu/isa/*.c)
+ISA_SOURCES := csrc/softgpu/execute.c csrc/softgpu/disassemble.c $(wildcard csrc/softgpu/isa/*.c)
 ISA_OBJECTS := $(ISA_SOURCES:csrc/softgpu/%.c=build/softgpu/isa-obj/%.o)
 # Vector loops over lanes: traps and errno would keep the compiler from them.
 ISA_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno -g \

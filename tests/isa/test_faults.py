@@ -1,0 +1,175 @@
+"""What is said when a kernel cannot go on: what, where, and by which instruction."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch
+
+KERNEL = """
+.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.amdhsa_code_object_version 4
+.text
+.globl kernel
+.p2align 8
+.type kernel,@function
+kernel:
+  s_load_dwordx2 s[8:9], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  {text}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel kernel
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 1
+  .amdhsa_next_free_vgpr 16
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_accum_offset 16
+  .amdhsa_group_segment_fixed_size 256
+.end_amdhsa_kernel
+"""
+
+
+def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:
+    """A grid of groups of `size` work-items over one page of memory, whose address it gets."""
+    code = CodeObject(assemble("gfx90a", KERNEL.format(text=text)))
+    page = Memory(4096)
+    grid = [groups[0] * size, groups[1]]
+    dispatch("gfx90a", code.kernel("kernel"), grid, [size, 1], struct.pack("<Q", page.va))
+
+
+def fault_of(text: str, **options: object) -> Fault:
+    with pytest.raises(Fault) as caught:
+        run(text, **options)  # type: ignore[arg-type]
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("access", "size"),
+    (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
+)
+def test_access_outside_mapped_memory(access: str, size: int) -> None:
+    """Lane 37 of the third group reaches a gigabyte beyond its page."""
+    text = f"""
+    v_and_b32 v0, 0x3ff, v0
+    v_lshlrev_b32 v2, 4, v0
+    s_cmp_eq_u32 s2, 2
+    s_cselect_b32 s10, 0x40000000, 0
+    v_mov_b32 v3, s10
+    v_cmp_eq_u32 vcc, 37, v0
+    v_cndmask_b32 v3, 0, v3, vcc
+    v_add_u32 v2, v2, v3
+    {access}"""
+    fault = fault_of(text, groups=(4, 1))
+    assert "workgroup (2,0,0), wave 0, lane 37: access outside mapped memory" in str(fault)
+    assert f"at {fault.address:#x}, {size} bytes" in str(fault)
+    assert re.search(r"kernel at 0x[0-9a-f]+ \(gfx90a\)", str(fault))
+    assert access in str(fault)
+    assert re.search(r"at offset 0x[0-9a-f]+ of the kernel: [0-9a-f]{8} [0-9a-f]{8}  ", str(fault))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    (
+        ("v_mov_b32 v2, 0x100\nds_read_b32 v3, v2", "access outside workgroup memory at 0x100"),
+        ("v_mov_b32 v2, 0xfe\nds_read_b32 v3, v2", "access outside workgroup memory at 0xfe"),
+        ("s_mov_b64 s[10:11], 0\ns_load_dword s12, s[10:11], 0x40", "scalar access outside mapped"),
+        ("v_mov_b32 v2, 2\nglobal_atomic_add v2, v2, s[8:9]", "misaligned atomic access"),
+        (
+            "s_mov_b32 flat_scratch_lo, 0\ns_mov_b32 flat_scratch_hi, 0x1000\n"
+            "v_mov_b32 v2, 0\nscratch_load_dword v3, v2, off",
+            "access outside scratch memory",
+        ),
+        ("scratch_load_dword v3, v2, off", "FLAT_SCRATCH"),
+    ),
+)
+def test_other_accesses(text: str, message: str) -> None:
+    assert message in str(fault_of(text))
+
+
+def test_unknown_instruction() -> None:
+    """Words that no instruction of the target begins with, after one that is known."""
+    fault = fault_of("v_mov_b32 v2, 1\n.long 0xd3ff0000, 0x12345678")
+    assert "not an instruction of this target" in str(fault)
+    assert "d3ff0000 12345678" in str(fault)
+    assert "kernel at 0x" in str(fault)
+
+
+def test_instruction_that_only_llvm_knows() -> None:
+    """Its text is that of LLVM's tool."""
+    text = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"
+    fault = fault_of(text)
+    assert "not an instruction of this target" in str(fault)
+    assert text in str(fault)
+
+
+def test_what_is_not_reached_need_not_be_known() -> None:
+    run("s_branch over\n.long 0xd3ff0000, 0x12345678\nover: s_nop 0")
+
+
+def test_unimplemented_instruction() -> None:
+    fault = fault_of("image_load v[0:3], v4, s[8:15] dmask:0xf unorm")
+    assert "instruction not implemented" in str(fault)
+    assert "image_load v[0:3], v4, s[8:15] dmask:0xf unorm" in str(fault)
+
+
+def test_the_end_of_the_code() -> None:
+    """Execution that leaves the mapping ends with a fault, too."""
+    fault = fault_of("s_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_setpc_b64 s[10:11]")
+    assert "jump to 0x0, where no code is" in str(fault)
+
+
+def in_a_process(text: str, budget: int) -> str:
+    """The fault's text, under a budget of instructions, which is read once a process."""
+    program = f"from tests.isa.test_faults import fault_of\nprint(fault_of({text!r}, size=128))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "MGPU_RT_SOFTGPU_BUDGET": str(budget)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_budget() -> None:
+    text = in_a_process("again: s_branch again", 100_000)
+    assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in text
+    assert "0 of the group's 2 waves wait at a barrier" in text
+    assert "s_branch" in text
+
+
+def test_barrier_that_cannot_complete() -> None:
+    """The second wave of a group never comes to the barrier at which the first one waits."""
+    text = in_a_process(
+        """
+        v_readfirstlane_b32 s10, v0
+        s_cmp_lt_u32 s10, 64
+        s_cbranch_scc1 meet
+        again: s_branch again
+        meet: s_barrier""",
+        100_000,
+    )
+    assert "1 of the group's 2 waves wait at a barrier" in text
+
+
+def test_barrier_does_not_wait_for_waves_that_ended() -> None:
+    run(
+        """
+        v_readfirstlane_b32 s10, v0
+        s_cmp_lt_u32 s10, 64
+        s_cbranch_scc1 meet
+        s_endpgm
+        meet: s_barrier""",
+        size=128,
+    )

@@ -5,23 +5,16 @@ from __future__ import annotations
 import random
 import re
 import zlib
-from collections.abc import Iterator
 
 import pytest
 
 from . import oracle
-from .device import ROOT, TARGETS, library
+from .device import TARGETS
 from .instructions import SCALAR, VECTOR, Vector
 from .single import LANES, Batch, Loaded, Wave, random_waves
 
 WIDE = {"v": "v[{}:{}]", "s": "s[{}:{}]"}
 REGISTERS = (2, 6, 10)
-
-
-@pytest.fixture(autouse=True)
-def fresh_mappings() -> Iterator[None]:
-    yield
-    library().isa_unmap_all()
 
 
 def width_of(kind: str) -> int:
@@ -136,8 +129,3 @@ def test_scalar_instructions(target: str) -> None:
                         f"{result.scalar:#x} scc {result.scc}, want {scalar:#x} scc {scc}"
                     )
     assert not wrong, "\n".join(wrong[:20])
-
-
-def mnemonics(table: str) -> list[str]:
-    text = (ROOT / "csrc/softgpu/isa" / table).read_text()
-    return re.findall(r'ROW\(0x\w+, "([^"]+)"', text)

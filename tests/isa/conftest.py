@@ -1,0 +1,15 @@
+"""Each test of the interpreter begins without mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .device import library
+
+
+@pytest.fixture(autouse=True)
+def fresh_mappings() -> Iterator[None]:
+    yield
+    library().isa_unmap_all()

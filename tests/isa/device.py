@@ -38,12 +38,6 @@ def library() -> ctypes.CDLL:
     lib.isa_unmap.argtypes = [u64]
     lib.isa_dispatch.argtypes = [text, pointer, text, ctypes.c_size_t, ctypes.POINTER(u64)]
     lib.isa_dispatch.restype = ctypes.c_bool
-    lib.isa_decode.argtypes = [text, pointer, ctypes.c_size_t, u64, text, ctypes.c_size_t]
-    lib.isa_decode.restype = ctypes.c_uint
-    lib.isa_implemented.argtypes = [text, pointer, ctypes.c_size_t]
-    lib.isa_implemented.restype = ctypes.c_bool
-    lib.isa_decode_all.argtypes = [text, pointer, ctypes.c_size_t]
-    lib.isa_decode_all.restype = ctypes.c_size_t
     return lib
 
 

@@ -71,32 +71,3 @@ EXPORT bool isa_dispatch(const char *target, const struct softgpu_dispatch_packe
     *fault_address = fault.address;
     return good;
 }
-
-/* How many words the instruction takes; its text in *text, empty if there is none. */
-EXPORT unsigned isa_decode(const char *target, const uint32_t *words, size_t available,
-                           uint64_t offset, char *text, size_t size) {
-    struct inst i;
-    enum target_mask mask = softgpu_target_mask(find_target(target));
-    text[0] = 0;
-    if (softgpu_decode(mask, words, available, &i))
-        softgpu_print(mask, &i, offset, text, size);
-    return i.size;
-}
-
-EXPORT bool isa_implemented(const char *target, const uint32_t *words, size_t available) {
-    struct inst i;
-    return softgpu_decode(softgpu_target_mask(find_target(target)), words, available, &i) &&
-           i.run != softgpu_run_unknown;
-}
-
-/* Time to decode code of this length once, in nanoseconds. */
-EXPORT size_t isa_decode_all(const char *target, const uint32_t *words, size_t available) {
-    enum target_mask mask = softgpu_target_mask(find_target(target));
-    size_t count = 0;
-    for (size_t n = 0; n < available; count++) {
-        struct inst i;
-        softgpu_decode(mask, words + n, available - n, &i);
-        n += i.size;
-    }
-    return count;
-}

@@ -4,12 +4,10 @@ look at the interpreter. Floats are rounded from fractions, once."""
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
 from fractions import Fraction
 
 FORMATS = {"f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
-WIDTH = {"16": 16, "24": 32, "32": 32, "64": 64}
 
 
 class Signalling(float):
@@ -308,23 +306,3 @@ def unorm(value: float) -> int:
 
 def clamp(low: int, value: int, high: int) -> int:
     return max(low, min(high, value))
-
-
-def float_class(kind: str, raw: int) -> int:
-    """One bit of the class mask."""
-    value = decode(kind, raw)
-    if value != value:
-        return 1 if isinstance(value, Signalling) else 2
-    negative = raw >> (bits_of_type(kind) - 1) & 1
-    tiny = 2.0 ** (2 - (1 << (FORMATS[kind][0] - 1)))
-    if math.isinf(value):
-        order = 0
-    elif abs(value) >= tiny:
-        order = 1
-    else:
-        order = 2 if value else 3
-    return 4 << order if negative else 512 >> order
-
-
-def single_bits(value: float) -> int:
-    return struct.unpack("<I", struct.pack("<f", value))[0]

@@ -229,12 +229,6 @@ enum target_mask softgpu_target_mask(const struct softgpu_target *target);
 void softgpu_print(enum target_mask target, const struct inst *inst, uint64_t pc, char *text,
                    size_t size);
 
-/* operand.c */
-const uint32_t *softgpu_fetch(struct wave *w, const struct inst *i, unsigned n, uint32_t *room);
-uint64_t softgpu_scalar(struct wave *w, const struct operand *o);
-void softgpu_set_scalar(struct wave *w, const struct operand *o, uint64_t value);
-const uint32_t *softgpu_lane_mask(struct wave *w, uint64_t exec);
-
 /* group.c */
 void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SIZE = 65536, STEPS = 400, DIM = 256, TILE = 16, COPIES = 32 };
+enum { SIZE = 65536, STEPS = 40, DIM = 256, TILE = 16, COPIES = 32 };
 
 static struct {
     int (*SetDeviceFlags)(unsigned flags);
@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
     printf("{");
     print("vecadd", &vecadd, 8 * rounds);
     print("matmul", &matmul, rounds);
-    print("arithmetic", &arithmetic, rounds);
+    print("arithmetic", &arithmetic, 8 * rounds);
     print_first_launches(read_file(argv[3]), memory[2]);
     printf("}\n");
     return 0;

@@ -92,6 +92,8 @@ static uint64_t setreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     case HW_MODE:
         w->mode = (w->mode & ~bits) | value;
         w->fp_special = (w->mode & 0xff) != 0xf0;
+        if (w->mode & MODE_GPR_IDX) /* another loop runs the wave then */
+            w->stop = YIELDED;
         break;
     case HW_TRAPSTS:
         w->trapsts = (w->trapsts & ~bits) | value;

@@ -58,7 +58,13 @@ LANES_DIFFER = {
         ("v_dot2_f32_f16", "v_dot2c_f32_f16"),
         "gfx90a takes denormals for zero, as AMD says of its V_DOT2; whole kernels check it",
     ),
-    **dict.fromkeys(("v_min_f64", "v_max_f64"), "of two zeros the pseudocode takes the second"),
+    **dict.fromkeys(
+        (
+            *("v_min_f64", "v_max_f64", "v_min_f16", "v_max_f16", "v_min3_f16", "v_max3_f16"),
+            *("v_med3_f16", "v_pk_min_f16", "v_pk_max_f16"),
+        ),
+        "of two zeros the pseudocode takes the second",
+    ),
 }
 OUTSIDE = (  # of single instructions: they need a place in the code or registers by number
     *("s_getpc_b64", "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_getreg_b32", "s_setreg_b32"),
@@ -239,10 +245,13 @@ def differs(case: Case, wave: Wave, lane: int) -> bool:
         halves = (a & 0xFFFF, a >> 16 & 0xFFFF, b & 0xFFFF, b >> 16 & 0xFFFF)
         return not c & 0x7F800000 or not all(half & 0x7C00 for half in halves)
     kind = case.dst.lower()
-    numbers = [decode(kind, operand) for operand in wave.lanes[lane][:2]]
     if case.row.name.startswith("v_div_fixup"):
-        return math.isnan(numbers[0])
-    return numbers == [0, 0]
+        return math.isnan(decode(kind, wave.lanes[lane][0]))
+    count = len(case.sources)
+    if kind == "pf16":
+        halves = [[x >> at for x in wave.lanes[lane][:2]] for at in (0, 16)]
+        return any(all(decode("f16", x) == 0 for x in half) for half in halves)
+    return [decode(kind, x) for x in wave.lanes[lane][:count]].count(0) > 1
 
 
 def carry(name: str, after: dict[str, Value], lane: int) -> int:

@@ -75,12 +75,12 @@ static inline double mantissa_of_f64(double x) {
 
 static inline int32_t snorm16(float x) {
     x = x != x ? 0 : x < -1 ? -1 : x > 1 ? 1 : x;
-    return (int32_t)roundevenf(x * 32767.0f);
+    return (int32_t)roundeven((double)x * 32767); /* exact until it is rounded */
 }
 
 static inline uint32_t unorm16(float x) {
     x = x > 0 ? (x > 1 ? 1 : x) : 0;
-    return (uint32_t)(int32_t)roundevenf(x * 65535.0f);
+    return (uint32_t)(int32_t)roundeven((double)x * 65535);
 }
 
 static inline uint32_t saturate_u8(int32_t x) {

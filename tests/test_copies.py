@@ -188,3 +188,16 @@ def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
     text = mgpu.stderr()
     assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed with" in text
     assert "an error of earlier work shows here" in text
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
+    """HIP cannot be asked what the pointers are then: its answer would replace the error."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 0x03030303, 256, stream)
+    mgpu.stub.hipSetDevice(99)
+    pending = mgpu.stub.hipPeekAtLastError()
+    assert pending != 0
+    assert read(mgpu, block, KIB, stream) == b"\3" * KIB
+    assert mgpu.stub.hipPeekAtLastError() == pending

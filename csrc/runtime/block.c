@@ -11,6 +11,7 @@ static struct handle *buckets[BUCKETS];
 static struct handle *all;
 
 static struct block_pool device_pools[BLOCK_DEVICES];
+static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
 
 /* Change on calls of HIP only, under registry_lock; in_use only while statistics are on. */
 static struct {
@@ -42,11 +43,17 @@ static struct block_pool *pool_of(struct stream *stream) {
     struct block_pool *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
-    if (__atomic_compare_exchange_n(&stream->pool, &pool, fresh, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return fresh;
-    free(fresh);
-    return pool;
+    fresh->owner = stream;
+    if (!__atomic_compare_exchange_n(&stream->pool, &pool, fresh, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        free(fresh);
+        return pool;
+    }
+    pthread_mutex_lock(&registry_lock);
+    fresh->next = stream_pools;
+    __atomic_store_n(&stream_pools, fresh, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&registry_lock);
+    return fresh;
 }
 
 static void spill(struct block_pool *pool, struct block *block) {
@@ -131,9 +138,10 @@ static bool holds_size(const struct block_pool *pool, size_t size) {
 
 static struct block *search_streams(int device, size_t size, const struct stream *self) {
     int queries = 0;
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        struct block_pool *pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
-        if (!pool || stream == self || stream->device != device || !holds_size(pool, size))
+    struct block_pool *pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE);
+    for (; pool; pool = pool->next) {
+        struct stream *stream = pool->owner;
+        if (stream == self || stream->device != device || !holds_size(pool, size))
             continue;
         struct block *block = take_idle(pool, size, stream);
         if (!block && queries < QUERIES_PER_SEARCH) {

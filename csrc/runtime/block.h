@@ -37,6 +37,8 @@ struct block {
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
     struct block *spilled[POOL_SETS]; /* those beyond the ways; under registry_lock */
+    struct stream *owner;             /* NULL: a device's */
+    struct block_pool *next;          /* all streams' pools; never freed */
 };
 
 static inline size_t block_round(size_t bytes) {

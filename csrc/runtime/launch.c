@@ -138,7 +138,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     }
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
-    lazy_note_unknown();
+    lazy_end();
     const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
     stream_launched(known);
     if (error != hipSuccess)

@@ -12,11 +12,11 @@ bool stream_put_off;
 static struct stream *put_off;
 static uint64_t round;
 
-static int visible;            /* pieces of host memory that kernels can write */
-static bool unobserved = true; /* no kernel is known that prints */
+static int visible;          /* pieces of host memory that kernels can write */
+static bool possible = true; /* no kernel is known that prints, nor a second stream */
 
 static bool is_observable(const struct stream *stream) {
-    return stream->state != STREAM_LIVE || !__atomic_load_n(&unobserved, __ATOMIC_RELAXED) ||
+    return stream->state != STREAM_LIVE || !__atomic_load_n(&possible, __ATOMIC_RELAXED) ||
            __atomic_load_n(&visible, __ATOMIC_RELAXED) || runtime_exiting() || !exclusive_hip() ||
            device_reaches_pageable(stream->device);
 }
@@ -28,16 +28,16 @@ bool lazy_put_off(struct stream *stream) {
     if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
         return busy == STREAM_PUT_OFF; /* nothing has come since; or another thread waits for it */
     pthread_mutex_lock(&registry_lock);
-    const bool possible = (!put_off || put_off == stream) &&
-                          __atomic_compare_exchange_n(&stream->busy, &busy, STREAM_PUT_OFF, false,
-                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    if (possible) {
+    const bool done = (!put_off || put_off == stream) &&
+                      __atomic_compare_exchange_n(&stream->busy, &busy, STREAM_PUT_OFF, false,
+                                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (done) {
         put_off = stream;
         round++;
         __atomic_store_n(&stream_put_off, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&registry_lock);
-    return possible;
+    return done;
 }
 
 static struct stream *current(uint64_t *at) {
@@ -57,20 +57,10 @@ static void clear(const struct stream *stream, uint64_t at) {
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* True if the program holds no other stream: then nobody can come to wait for what is submitted
- * now, when he only should for what was before. */
-static bool is_alone(const struct stream *stream) {
-    for (const struct stream *other = handle_first(&stream_map); other;
-         other = (const struct stream *)other->handle.next)
-        if (other != stream && __atomic_load_n(&other->state, __ATOMIC_ACQUIRE) == STREAM_LIVE)
-            return false;
-    return true;
-}
-
 void lazy_settle(const struct stream *same) {
     uint64_t at;
     struct stream *stream = current(&at);
-    if (!stream || (stream == same && is_alone(stream)))
+    if (!stream || stream == same)
         return;
     const bool waits = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) != STREAM_IDLE;
     const hipError_t error = waits ? stream_wait(thread_get(), stream) : hipSuccess;
@@ -83,8 +73,8 @@ void lazy_visible(int change) {
     __atomic_fetch_add(&visible, change, __ATOMIC_RELAXED);
 }
 
-void lazy_note_unknown(void) {
-    __atomic_store_n(&unobserved, false, __ATOMIC_RELAXED);
+void lazy_end(void) {
+    __atomic_store_n(&possible, false, __ATOMIC_RELAXED);
 }
 
 /* Only what can be read: an ELF file, a bundle of them, PTX. */
@@ -106,5 +96,5 @@ void lazy_note_image(const void *bytes, size_t size) {
     for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
         silent = !memmem(bytes, size, words[i], strlen(words[i]));
     if (!silent)
-        lazy_note_unknown();
+        lazy_end();
 }

@@ -3,8 +3,7 @@
  * After a synchronise the host may read what the kernels wrote. Where they can have written nothing
  * that the host reaches by itself, only a later call of this library shows the difference: a copy,
  * another stream's work, an event. The stream keeps its order, so what comes on the same stream
- * needs no wait, unless the program holds another stream too, whose work must not wait for that;
- * everything else waits first. At most one stream is put off at a time.
+ * needs no wait; everything else waits first. Only for programs that hold one stream at a time.
  *
  * What changes: timers of the host measure the submission, and a kernel's fault is reported by the
  * next call that waits, at the latest at exit. */
@@ -16,8 +15,8 @@
 /* True if the stream need not be waited for now. */
 bool lazy_put_off(struct stream *stream);
 
-/* Waits for the stream that was put off, unless it is `same` and the only one held. In stream.h
- * too, for its inline functions. */
+/* Waits for the stream that was put off, unless it is `same`; declared in stream.h too, for its
+ * inline functions. */
 void lazy_settle(const struct stream *same);
 
 /* Host memory that kernels can write was added (1) or taken away (-1). */
@@ -26,7 +25,7 @@ void lazy_visible(int change);
 /* A module was loaded: kernels that print write to the host's stdout. A size of 0: not known. */
 void lazy_note_image(const void *bytes, size_t size);
 
-/* A kernel of whose image nothing is known. */
-void lazy_note_unknown(void);
+/* From now on every synchronise waits: kernels of which nothing is known, several streams. */
+void lazy_end(void);
 
 #endif

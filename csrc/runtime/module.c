@@ -78,7 +78,7 @@ static void bind(struct thread *thread, struct module_slot *slot, const void *im
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     stats_bypass(CACHE_MODULES);
-    lazy_note_unknown();
+    lazy_end();
     const hipError_t error = hip.ModuleLoadData(&module, data);
     if (error != hipSuccess) {
         const struct image image = image_describe(data);

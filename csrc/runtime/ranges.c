@@ -1,22 +1,27 @@
-/* A sorted array under a sequence lock: few writes, each beside a call of HIP that costs far more,
- * and a binary search for each copy. */
+/* A sorted array and a few newcomers beside it, under a sequence lock: few writes, each beside a
+ * call of HIP that costs far more, and a binary search and a short scan for each copy. What leaves
+ * the array stays as a gap until the newcomers are merged in, so that a program which holds 100,000
+ * blocks does not shift them for each one more. */
 #include "ranges.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256, ATTEMPTS = 4 };
+enum { NEWCOMERS = 32, FIRST_CAPACITY = 1024, ATTEMPTS = 4 };
 
 struct range {
     uintptr_t begin, end;
-    uintptr_t kind;
+    uintptr_t kind; /* RANGE_NONE: a gap */
 };
 
-static struct range *table; /* a larger one replaces it; the old one stays, for late readers */
-static size_t count, capacity;
+/* A larger array replaces it; the old one stays, for late readers: less than as much again. */
+static struct range *sorted;
+static size_t sorted_count, capacity;
+static struct range newcomers[NEWCOMERS];
+static size_t newcomer_count;
 static uint64_t sequence; /* odd while it is written */
-static bool overlapping;
+static bool incomplete;   /* for good: ranges overlap, or there was no memory */
 
 static uintptr_t get(const uintptr_t *field) {
     return __atomic_load_n(field, __ATOMIC_RELAXED);
@@ -37,65 +42,44 @@ static void end_write(void) {
     __atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELEASE);
 }
 
+/* ---- looking ---- */
+
 /* Index of the first range that ends after an address. */
-static size_t search(const struct range *ranges, size_t ranges_count, uintptr_t address) {
+static size_t search(const struct range *ranges, size_t count, uintptr_t address) {
     size_t low = 0;
-    while (low < ranges_count) {
-        const size_t middle = (low + ranges_count) / 2;
+    while (low < count) {
+        const size_t middle = (low + count) / 2;
         if (get(&ranges[middle].end) <= address)
             low = middle + 1;
         else
-            ranges_count = middle;
+            count = middle;
     }
     return low;
 }
 
-static bool grow(void) {
-    const size_t wanted = capacity ? 2 * capacity : FIRST_CAPACITY;
-    struct range *larger = malloc(wanted * sizeof *larger);
-    if (!larger)
-        return false;
-    if (count)
-        memcpy(larger, table, count * sizeof *larger);
-    __atomic_store_n(&table, larger, __ATOMIC_RELEASE);
-    capacity = wanted;
-    return true;
-}
-
-void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
-    const size_t at = search(table, count, begin);
-    if ((at < count && table[at].begin < begin + bytes) || (count == capacity && !grow())) {
-        __atomic_store_n(&overlapping, true, __ATOMIC_RELEASE);
-        return;
-    }
-    begin_write();
-    for (size_t i = count; i > at; i--)
-        set(&table[i], table[i - 1]);
-    set(&table[at], (struct range){begin, begin + bytes, kind});
-    __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
-    end_write();
-}
-
-void ranges_remove(uintptr_t begin) {
-    const size_t at = search(table, count, begin);
-    if (at == count || table[at].begin != begin)
-        return;
-    begin_write();
-    for (size_t i = at; i + 1 < count; i++)
-        set(&table[i], table[i + 1]);
-    __atomic_store_n(&count, count - 1, __ATOMIC_RELAXED);
-    end_write();
+/* What these bytes are, if only this range is there. */
+static enum range_kind kind_in(const struct range *range, uintptr_t begin, uintptr_t end) {
+    const enum range_kind kind = (enum range_kind)get(&range->kind);
+    if (kind == RANGE_NONE || get(&range->end) <= begin || get(&range->begin) >= end)
+        return RANGE_NONE;
+    return get(&range->begin) <= begin && end <= get(&range->end) ? kind : RANGE_MIXED;
 }
 
 static enum range_kind look(uintptr_t begin, uintptr_t end) {
-    const size_t ranges_count = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
-    const struct range *ranges = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-    const size_t at = search(ranges, ranges_count, begin);
-    if (at == ranges_count || get(&ranges[at].begin) >= end)
-        return RANGE_NONE;
-    return get(&ranges[at].begin) <= begin && end <= get(&ranges[at].end)
-               ? (enum range_kind)get(&ranges[at].kind)
-               : RANGE_MIXED;
+    const size_t count = __atomic_load_n(&sorted_count, __ATOMIC_ACQUIRE);
+    const struct range *ranges = __atomic_load_n(&sorted, __ATOMIC_ACQUIRE);
+    for (size_t i = search(ranges, count, begin); i < count && get(&ranges[i].begin) < end; i++) {
+        const enum range_kind kind = kind_in(&ranges[i], begin, end);
+        if (kind != RANGE_NONE)
+            return kind;
+    }
+    const size_t new_count = __atomic_load_n(&newcomer_count, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < new_count && i < NEWCOMERS; i++) {
+        const enum range_kind kind = kind_in(&newcomers[i], begin, end);
+        if (kind != RANGE_NONE)
+            return kind;
+    }
+    return RANGE_NONE;
 }
 
 enum range_kind ranges_find(const void *address, size_t bytes) {
@@ -106,7 +90,96 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         const enum range_kind kind = look((uintptr_t)address, (uintptr_t)address + bytes);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (__atomic_load_n(&sequence, __ATOMIC_RELAXED) == before)
-            return __atomic_load_n(&overlapping, __ATOMIC_RELAXED) ? RANGE_MIXED : kind;
+            return __atomic_load_n(&incomplete, __ATOMIC_RELAXED) ? RANGE_MIXED : kind;
     }
     return RANGE_MIXED;
+}
+
+/* ---- changing ---- */
+
+static bool grow(size_t wanted) {
+    size_t larger_capacity = capacity ? capacity : FIRST_CAPACITY;
+    while (larger_capacity < wanted)
+        larger_capacity *= 2;
+    if (larger_capacity == capacity)
+        return true;
+    struct range *larger = calloc(larger_capacity, sizeof *larger);
+    if (!larger)
+        return false;
+    if (sorted_count)
+        memcpy(larger, sorted, sorted_count * sizeof *larger);
+    __atomic_store_n(&sorted, larger, __ATOMIC_RELEASE);
+    capacity = larger_capacity;
+    return true;
+}
+
+static int by_begin(const void *a, const void *b) {
+    const struct range *left = a, *right = b;
+    return (left->begin > right->begin) - (left->begin < right->begin);
+}
+
+static void close_gaps(void) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sorted_count; i++)
+        if (sorted[i].kind != RANGE_NONE)
+            set(&sorted[kept++], sorted[i]);
+    __atomic_store_n(&sorted_count, kept, __ATOMIC_RELEASE);
+}
+
+/* The newcomers take their places, from the end on. False without memory. */
+static bool merge(void) {
+    close_gaps();
+    if (!grow(sorted_count + newcomer_count))
+        return false;
+    qsort(newcomers, newcomer_count, sizeof *newcomers, by_begin);
+    size_t from = sorted_count, to = sorted_count + newcomer_count;
+    for (size_t next = newcomer_count; next > 0;) {
+        if (from > 0 && sorted[from - 1].begin > newcomers[next - 1].begin)
+            set(&sorted[--to], sorted[--from]);
+        else
+            set(&sorted[--to], newcomers[--next]);
+    }
+    __atomic_store_n(&sorted_count, sorted_count + newcomer_count, __ATOMIC_RELEASE);
+    __atomic_store_n(&newcomer_count, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
+    if (look(begin, begin + bytes) != RANGE_NONE)
+        __atomic_store_n(&incomplete, true, __ATOMIC_RELEASE);
+    if (incomplete)
+        return;
+    begin_write();
+    if (newcomer_count == NEWCOMERS && !merge())
+        incomplete = true;
+    else {
+        set(&newcomers[newcomer_count], (struct range){begin, begin + bytes, kind});
+        __atomic_store_n(&newcomer_count, newcomer_count + 1, __ATOMIC_RELAXED);
+    }
+    end_write();
+}
+
+/* The range that begins there; NULL if none does. */
+static struct range *find(uintptr_t begin) {
+    for (size_t i = 0; i < newcomer_count; i++)
+        if (newcomers[i].begin == begin)
+            return &newcomers[i];
+    const size_t at = search(sorted, sorted_count, begin);
+    return at < sorted_count && sorted[at].begin == begin && sorted[at].kind != RANGE_NONE
+               ? &sorted[at]
+               : NULL;
+}
+
+void ranges_remove(uintptr_t begin) {
+    struct range *range = find(begin);
+    if (!range)
+        return;
+    begin_write();
+    if (range >= newcomers && range < newcomers + NEWCOMERS) {
+        set(range, newcomers[newcomer_count - 1]);
+        __atomic_store_n(&newcomer_count, newcomer_count - 1, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store_n(&range->kind, RANGE_NONE, __ATOMIC_RELAXED);
+    }
+    end_write();
 }

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { QUERIES_PER_CREATE = 8 };
+enum { QUERIES_PER_CREATE = 8, RECENT = 64, TRIM_EVERY = 16 };
 
 struct handle_map stream_map;
 bool stream_others_busy;
@@ -57,27 +57,60 @@ bool stream_query_unheld(struct stream *stream) {
     return done;
 }
 
+/* Streams that were given back lately, where they are easily found: hints, each may be held again.
+ * A program that leaks a stream each time (some lowered ones do) must not make every create look at
+ * all of them. */
+static struct stream *recent[RECENT];
+static size_t total; /* streams in the table */
+
+static void remember(struct stream *stream) {
+    const size_t slot = (uintptr_t)stream / sizeof *stream % RECENT;
+    if (stream)
+        __atomic_store_n(&recent[slot], stream, __ATOMIC_RELEASE);
+}
+
+void stream_give_back(struct thread *thread) {
+    remember(thread->stream);
+}
+
 static struct stream *take_free(int device) {
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+    for (size_t i = 0; i < RECENT; i++) {
+        struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
+        if (stream && stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
+            return stream;
+    }
+    for (struct stream *stream = total <= RECENT ? stream_first() : NULL; stream;
+         stream = stream_next(stream))
         if (stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
             return stream;
     return NULL;
 }
 
-/* A stream that was given back with work pending, whose work is done by now. */
+/* Takes a stream that was given back with work pending, if its work is done by now. */
+static bool take_done(struct stream *stream, int device, int *queries) {
+    if (stream->device != device || *queries == QUERIES_PER_CREATE ||
+        !change(stream, STREAM_RETIRED, STREAM_LIVE))
+        return false;
+    ++*queries;
+    if (stream_query(stream)) {
+        __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
+        return true;
+    }
+    change(stream, STREAM_LIVE, STREAM_RETIRED);
+    return false;
+}
+
 static struct stream *take_retired(int device) {
     int queries = 0;
-    for (struct stream *stream = stream_first(); stream && queries < QUERIES_PER_CREATE;
-         stream = stream_next(stream)) {
-        if (stream->device != device || !change(stream, STREAM_RETIRED, STREAM_LIVE))
-            continue;
-        queries++;
-        if (stream_query(stream)) {
-            __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < RECENT; i++) {
+        struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
+        if (stream && take_done(stream, device, &queries))
             return stream;
-        }
-        change(stream, STREAM_LIVE, STREAM_RETIRED);
     }
+    for (struct stream *stream = total <= RECENT ? stream_first() : NULL; stream;
+         stream = stream_next(stream))
+        if (take_done(stream, device, &queries))
+            return stream;
     return NULL;
 }
 
@@ -87,6 +120,7 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (!stream && (stream = aligned_alloc(64, sizeof *stream))) {
         *stream = (struct stream){.handle.key = handle, .state = STREAM_GONE};
+        total++;
         handle_add(&stream_map, &stream->handle);
     }
     if (stream) {
@@ -96,6 +130,12 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     }
     pthread_mutex_unlock(&registry_lock);
     return stream;
+}
+
+/* The thread's last stream from now on; the one before may have been given back already. */
+static void use(struct thread *thread, struct stream *stream) {
+    remember(thread->stream);
+    thread->stream = stream;
 }
 
 static hipStream_t create_new(struct thread *thread, int device) {
@@ -108,8 +148,17 @@ static hipStream_t create_new(struct thread *thread, int device) {
     }
     struct stream *stream = enter(handle, device, STREAM_LIVE);
     if (stream)
-        thread->stream = stream;
+        use(thread, stream);
     return handle;
+}
+
+/* A program that holds several streams at once wants them to run at once: what was put off on one
+ * would have to be waited for before the other's work, and with it what came since. */
+static void note_several(void) {
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream->state == STREAM_LIVE || stream->state == STREAM_RETIRED)
+            lazy_end();
+    lazy_settle(NULL);
 }
 
 static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, int device) {
@@ -123,11 +172,13 @@ static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, 
         REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
         return handle;
     }
+    if (UNLIKELY(options.sync_lazy))
+        note_several();
     struct stream *stream = take_free(device);
     if (!stream)
         stream = take_retired(device);
     if (stream) {
-        thread->stream = stream;
+        use(thread, stream);
         return (hipStream_t)stream->handle.key;
     }
     stats_miss(CACHE_STREAMS);
@@ -155,6 +206,9 @@ hipError_t stream_finish(struct stream *stream) {
 
 /* More idle streams than the limit: HIP gets one back. */
 static void trim(struct stream *stream) {
+    static unsigned calls;
+    if (total > RECENT && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % TRIM_EVERY != 0)
+        return; /* counting looks at all of them */
     if (stream_count_idle() <= (size_t)options.stream_limit_count)
         return;
     if (!stream_retire((hipStream_t)stream->handle.key))
@@ -180,8 +234,10 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
                        (void *)handle);
         return;
     }
-    if (UNLIKELY(stream != thread->stream))
+    if (UNLIKELY(stream != thread->stream || !idle)) {
+        remember(stream);
         trim(stream);
+    }
 }
 
 bool stream_report_dead(hipStream_t handle, const char *expression) {

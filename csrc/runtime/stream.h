@@ -161,6 +161,9 @@ bool stream_any_busy(void);
 
 size_t stream_count_idle(void);
 
+/* A thread ends: its last stream is for the others. */
+void stream_give_back(struct thread *thread);
+
 /* Takes an idle stream out of the table; the caller then destroys it. */
 bool stream_retire(hipStream_t handle);
 

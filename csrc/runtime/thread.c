@@ -1,6 +1,7 @@
 #include "thread.h"
 #include "event.h"
 #include "registry.h"
+#include "stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static void thread_end(void *block) {
     *link = thread->next;
     pthread_mutex_unlock(&registry_lock);
     event_give_back(thread);
+    stream_give_back(thread);
     thread_self = NULL;
     free(thread);
 }

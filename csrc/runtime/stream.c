@@ -74,7 +74,7 @@ void stream_give_back(struct thread *thread) {
 }
 
 static struct stream *take_free(int device) {
-    for (size_t i = 0; i < RECENT; i++) {
+    for (size_t i = 0; i < RECENT && total > RECENT; i++) {
         struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
         if (stream && stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
             return stream;
@@ -102,7 +102,7 @@ static bool take_done(struct stream *stream, int device, int *queries) {
 
 static struct stream *take_retired(int device) {
     int queries = 0;
-    for (size_t i = 0; i < RECENT; i++) {
+    for (size_t i = 0; i < RECENT && total > RECENT; i++) {
         struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
         if (stream && take_done(stream, device, &queries))
             return stream;

@@ -63,7 +63,8 @@ void exclusive_start(void) {
 bool exclusive_hip(void) {
     if (options.exclusive_asked >= 0)
         return options.exclusive_asked;
-    if (shared_from_start || shared_since)
+    /* A child of fork would never get the lock below if a thread held it at the fork. */
+    if (shared_from_start || shared_since || runtime_forked)
         return false;
     unsigned long long loads = 0;
     dl_iterate_phdr(read_loads, &loads);

@@ -1,4 +1,5 @@
 #include "mapped.h"
+#include "runtime.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -104,5 +105,5 @@ static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
  * runs constructors. */
 bool mapped_for_good(const void *data, size_t size) {
     struct range range = {(uintptr_t)data, size};
-    return dl_iterate_phdr(promise, &range) == 1;
+    return !runtime_forked && dl_iterate_phdr(promise, &range) == 1;
 }

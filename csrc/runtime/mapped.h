@@ -19,7 +19,8 @@ bool mapped_home(char *path, size_t size);
  * library that is marked as never to be unloaded (-z nodelete). Costs about 1 µs: for misses only.
  * Other libraries may be closed and others mapped in their place; what they hold has to be
  * compared. A program that makes its own constants writable (mprotect) breaks this, as it breaks
- * what its compiler assumed. */
+ * what its compiler assumed. False in a child of fork: another thread may have held the loader's
+ * lock, which the child then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
 #endif

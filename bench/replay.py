@@ -7,13 +7,14 @@ bench/programs asks of hipMalloc, hipFree and hipStreamSynchronize with the cach
 from __future__ import annotations
 
 import json
+import statistics
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from bench import build, native
 from bench.device import Device
-from bench.figures import Figure, Result, Step, median
+from bench.figures import Figure, Result, Step, differences, median
 
 METHOD = (
     "Microseconds for one replay of a trace, median over rounds of each way in turn in one "
@@ -29,19 +30,34 @@ WAYS = {"mgpu_rt": "mgpu_rt", "stock": "hipMalloc and hipFree", "async": "hipMal
 def run(device: Device, rounds: int, step: Step) -> Result:
     """Replays every trace; ``rounds`` of each way in turn."""
     native.need(native.RUNTIME)
-    figures: list[Figure] = []
+    figures = _pairs(device, rounds) if device.name == "stub" else []
+    data = []
     for trace in sorted(TRACES.glob("*.trace")):
         step(f"{trace.stem}, {rounds} rounds")
         command = [native.program("replay", device.chip), device.hip, native.RUNTIME]
         repeats = 5 if device.name == "softgpu" else 50
         times = native.run_json([*command, rounds, repeats, trace], dict(device.environment))
         figures += [median(f"{trace.stem}, {WAYS[way]}", times[way], "µs") for way in WAYS]
+        data.append({way: statistics.median(times[way]) for way in WAYS} | {"trace": trace.stem})
         ratios = [
             ours / theirs for ours, theirs in zip(times["mgpu_rt"], times["stock"], strict=True)
         ]
         limit = {"at_most": 0.2} if device.real else {}
         figures.append(median(f"{trace.stem}, mgpu_rt against stock", ratios, "times", **limit))
-    return Result("replay", device.words, METHOD, figures, on=device.name)
+    return Result("replay", device.words, METHOD, figures, on=device.name, data=data)
+
+
+def _pairs(device: Device, rounds: int) -> list[Figure]:
+    """The cost of a hit. Quartiles: what interrupts a round only adds to it."""
+    command = [native.program("pairs", device.chip), native.RUNTIME, rounds]
+    times = native.run_json(command, dict(device.environment))
+    one, two = (statistics.quantiles(times[name])[0] for name in ("one", "two"))
+    beyond = differences(times["one"], times["empty"])
+    name = "mgpuMemAlloc and mgpuMemFree, beyond two empty calls"
+    slower = Figure(
+        "the same on 2 threads and streams, slowdown", 100 * (two / one - 1), "%", at_most=15
+    )
+    return [median(name, beyond, "ns", at_most=60), slower]
 
 
 def steps(calls: list[dict[str, Any]]) -> list[str]:

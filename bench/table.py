@@ -119,6 +119,25 @@ def latency(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def replay(results: dict[str, Any], device: str) -> str:
+    """Traces of allocations in three ways."""
+    benchmark = results["benchmarks"][f"replay-{device}"]
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs for each trace:",
+        "",
+        "| allocations of | hipMalloc, hipFree | hipMallocAsync, hipFreeAsync | mgpu_rt |",
+        "|---|---|---|---|",
+    ]
+    values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
+    for name in values:
+        program, _, way = name.partition(", ")
+        if way == "mgpu_rt":
+            ways = ("hipMalloc and hipFree", "hipMallocAsync", "mgpu_rt")
+            cells = (number(values[f"{program}, {way}"]) for way in ways)
+            lines.append(f"| {program} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
@@ -129,6 +148,7 @@ TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "programs": programs,
     "targets": targets,
     "latency": latency,
+    "replay": replay,
 }
 
 #: In the README: <!-- table KIND FILE DEVICE --> the table <!-- end -->

@@ -50,7 +50,7 @@ class Program:
 
 # At O=0 a kernel that does not deny it asks for a queue to launch other kernels with, at which
 # HIP 5.2.3 itself ends with a null pointer.
-_UNQUEUED = 'passthrough = ["amdgpu-no-default-queue", "amdgpu-no-completion-action"]'
+_UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 
 
@@ -104,8 +104,10 @@ class Module:
 
 
 def _unqueued(kernel: re.Match[str]) -> str:
-    own = kernel["attributes"]
-    return f"kernel attributes {{{own + ', ' if own else ''}{_UNQUEUED}}} {{"
+    own = kernel["attributes"] or ""
+    if "passthrough = [" in own:
+        return f"kernel attributes {{{own.replace('= [', f'= [{_UNQUEUED}, ', 1)}}} {{"
+    return f"kernel attributes {{{own + ', ' if own else ''}passthrough = [{_UNQUEUED}]}} {{"
 
 
 def elementwise(name: str, inputs: list[str], output: str, body: str) -> str:

@@ -100,7 +100,19 @@ static bool read_memory(const char *text) {
     return true;
 }
 
+/* Settings without which the device works as well: what cannot be read is said and left out. */
+static void check_settings(void) {
+    const char *threads = getenv("MGPU_RT_SOFTGPU_THREADS");
+    const char *copies = getenv("MGPU_RT_SOFTGPU_COPIES");
+    if (threads && *threads && (threads[strspn(threads, "0123456789")] || atol(threads) < 1))
+        softgpu_say("MGPU_RT_SOFTGPU_THREADS=%s: want a number of threads, such as 2", threads);
+    if (copies && *copies && strcmp(copies, "kernels") != 0 && strcmp(copies, "native") != 0)
+        softgpu_say("MGPU_RT_SOFTGPU_COPIES=%s: want native or kernels; going on with native",
+                    copies);
+}
+
 static void read_environment(void) {
+    check_settings();
     const char *list = getenv("MGPU_RT_SOFTGPU");
     usable = read_targets(list && *list ? list : targets[0].name) &&
              read_memory(getenv("MGPU_RT_SOFTGPU_MEMORY"));

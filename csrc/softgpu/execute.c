@@ -1,6 +1,7 @@
 /* One dispatch: the kernel descriptor, the grid, and the way to the workgroups. */
 #include "isa/exec.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,16 +61,34 @@ static void read_grid(struct dispatch *d) {
     }
 }
 
-static uint64_t instruction_budget(void) {
-    static uint64_t budget = UINT64_MAX;
-    uint64_t known = __atomic_load_n(&budget, __ATOMIC_RELAXED);
-    if (known == UINT64_MAX) {
-        const char *text = getenv("MGPU_RT_SOFTGPU_BUDGET");
-        known = text ? strtoull(text, NULL, 10) : 0;
-        __atomic_store_n(&budget, known, __ATOMIC_RELAXED);
-    }
-    return known;
+/* ---- how long a kernel may run ---- */
+
+/* A wave that works alone while others wait for it may take its time; one that loops for what a
+ * waiting wave would have to do is stopped after one or two minutes. */
+#define BARRIER_BUDGET 1000000000
+
+static uint64_t budget, barrier_budget;
+
+static uint64_t read_budget(const char *variable, uint64_t standard) {
+    const char *text = getenv(variable);
+    char *end;
+    if (!text || !*text)
+        return standard;
+    errno = 0;
+    const uint64_t value = strtoull(text, &end, 10);
+    if (errno == 0 && *end == '\0' && text[0] >= '0' && text[0] <= '9')
+        return value;
+    fprintf(stderr, "softgpu: %s=%s is not a number of instructions; going on with %llu\n",
+            variable, text, (unsigned long long)standard);
+    return standard;
 }
+
+static void read_budgets(void) {
+    budget = read_budget("MGPU_RT_SOFTGPU_BUDGET", 0);
+    barrier_budget = read_budget("MGPU_RT_SOFTGPU_BARRIER_BUDGET", BARRIER_BUDGET);
+}
+
+/* ---- running it ---- */
 
 static uint64_t total_instructions;
 
@@ -79,13 +98,16 @@ uint64_t softgpu_instructions(void) {
 
 bool softgpu_execute(const struct softgpu_context *context,
                      const struct softgpu_dispatch_packet *packet, struct softgpu_fault *fault) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_budgets);
     struct dispatch d = {
         .context = context,
         .packet = packet,
         .target = softgpu_target_mask(context->target),
         .lds_size = packet->group_segment_size,
         .scratch_lane_size = (packet->private_segment_size + 3) & ~3u,
-        .budget = instruction_budget(),
+        .budget = budget,
+        .barrier_budget = barrier_budget,
         .fault = fault,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .changed = PTHREAD_COND_INITIALIZER,

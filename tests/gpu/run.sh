@@ -3,7 +3,7 @@
 # tests/gpu/pack.py was unpacked. What is given is passed on to pytest.
 #
 # PYTHON names an interpreter that has pytest; what else is needed comes with the archive.
-# SANITIZE=1 runs the tests of memory, copies and kernels once more, under compute-sanitizer.
+# SANITIZE=1 runs them once more, under compute-sanitizer.
 set -e
 cd "$(dirname "$0")/../.."
 : "${PYTHON:=python3}"
@@ -20,15 +20,16 @@ MGPU_RT_TEST_PYTHON="$PWD/.venv/bin/python"
 export MGPU_RT_TEST_PYTHON
 tests=".venv/bin/python -m pytest -q -p no:cacheprovider -m gpu"
 
+files=$(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py)
+
 status=0
-$tests "$@" $(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py) || status=$?
+$tests "$@" $files || status=$?
 
 if [ "${SANITIZE:-}" = 1 ]; then
 	# Calls that fail are for the tests to judge: some make them on purpose.
 	log=build/gpu/sanitizer.log
 	compute-sanitizer --tool=memcheck --target-processes=all --report-api-errors=no \
-		--log-file="$log" $tests "$@" -k 'not sanitizer and not out_of_bounds' \
-		tests/test_gpu.py tests/test_memory.py tests/test_copies.py || status=$?
+		--log-file="$log" $tests "$@" -k 'not sanitizer and not out_of_bounds' $files || status=$?
 	if grep -q 'ERROR SUMMARY: 0 errors' "$log"; then
 		echo "compute-sanitizer found nothing wrong"
 	else

@@ -127,40 +127,81 @@ def test_the_end_of_the_code() -> None:
     assert "jump to 0x0, where no code is" in str(fault)
 
 
-def in_a_process(text: str, budget: int) -> str:
-    """The fault's text, under a budget of instructions, which is read once a process."""
-    program = f"from tests.isa.test_faults import fault_of\nprint(fault_of({text!r}, size=128))\n"
+def say(text: str) -> None:
+    try:
+        run(text, size=128)
+    except Fault as fault:
+        print(fault)
+    else:
+        print("no fault")
+
+
+def in_a_process(text: str, **variables: str) -> str:
+    """What is said of it under these variables, which are read once a process."""
+    program = "import sys\nfrom tests.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, text],
         cwd=ROOT,
-        env={**os.environ, "MGPU_RT_SOFTGPU_BUDGET": str(budget)},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_budget() -> None:
-    text = in_a_process("again: s_branch again", 100_000)
+    text = in_a_process("again: s_branch again", MGPU_RT_SOFTGPU_BUDGET="100000")
     assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in text
     assert "0 of the group's 2 waves wait at a barrier" in text
     assert "s_branch" in text
 
 
-def test_barrier_that_cannot_complete() -> None:
+FIRST_WAVE_WAITS = """
+    v_readfirstlane_b32 s10, v0
+    s_cmp_lt_u32 s10, 64
+    s_cbranch_scc1 meet
+    {}
+    meet: s_barrier"""
+
+
+@pytest.mark.parametrize("variables", ({}, {"MGPU_RT_SOFTGPU_BUDGET": "0"}))
+def test_barrier_that_cannot_complete(variables: dict[str, str]) -> None:
     """The second wave of a group never comes to the barrier at which the first one waits."""
     text = in_a_process(
-        """
-        v_readfirstlane_b32 s10, v0
-        s_cmp_lt_u32 s10, 64
-        s_cbranch_scc1 meet
-        again: s_branch again
-        meet: s_barrier""",
-        100_000,
+        FIRST_WAVE_WAITS.format("again: s_branch again"),
+        MGPU_RT_SOFTGPU_BARRIER_BUDGET="100000",
+        **variables,
     )
-    assert "1 of the group's 2 waves wait at a barrier" in text
+    assert "1 of the group's 2 waves wait at a barrier that this one has not come to" in text
+    assert "in MGPU_RT_SOFTGPU_BARRIER_BUDGET=100000 instructions" in text
+    assert "wave 1" in text
+    assert "s_branch" in text
+
+
+LONG_WORK = """
+    s_movk_i32 s11, 0x{:x}
+    again: s_sub_u32 s11, s11, 1
+    s_cmp_lg_u32 s11, 0
+    s_cbranch_scc1 again"""
+
+
+def test_barrier_that_is_waited_for_long() -> None:
+    """It completes where the limit allows it, and each barrier has the limit to itself."""
+    text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
+    for budget in ("0", "200000"):
+        assert in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET=budget) == "no fault\n"
+    again = text.replace("meet", "other").replace("again", "more")
+    assert in_a_process(text + again, MGPU_RT_SOFTGPU_BARRIER_BUDGET="150000") == "no fault\n"
+    assert "has not come to" in in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET="50000")
+
+
+@pytest.mark.parametrize("value", ("many", "-1", "1e9", "99999999999999999999"))
+def test_budget_that_is_no_number(value: str) -> None:
+    for variable in ("MGPU_RT_SOFTGPU_BUDGET", "MGPU_RT_SOFTGPU_BARRIER_BUDGET"):
+        text = in_a_process("s_nop 0", **{variable: value})
+        assert f"{variable}={value} is not a number of instructions; going on with" in text
 
 
 def test_barrier_does_not_wait_for_waves_that_ended() -> None:

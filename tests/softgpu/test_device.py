@@ -109,6 +109,19 @@ def test_wrong_settings_are_told(run: Run, variables: dict[str, str], message: s
     assert done.stdout == "hipInit: 101\n"
 
 
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    (
+        ({"MGPU_RT_SOFTGPU_THREADS": "some"}, "want a number of threads"),
+        ({"MGPU_RT_SOFTGPU_COPIES": "kernel"}, "want native or kernels"),
+    ),
+)
+def test_settings_that_it_can_do_without(run: Run, variables: dict[str, str], message: str) -> None:
+    done = run("process", "names", variables=variables)
+    assert done.returncode == 0
+    assert message in done.stderr
+
+
 def test_a_fault_ends_the_process_and_names_the_kernel(run: Run) -> None:
     done = run("process", "wild_store")
     assert done.returncode == ABORTED

@@ -30,7 +30,7 @@ struct dispatch {
     uint16_t properties;
     uint32_t grid[3], block[3], groups[3]; /* in work-items, work-items, groups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
-    uint64_t budget;                       /* instructions; 0 is no limit */
+    uint64_t budget, barrier_budget;       /* instructions; 0 is no limit */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -60,6 +60,7 @@ struct group {
     uint8_t *scratch;
     uint64_t scratch_capacity;
     struct softgpu_range hot[HOT_RANGES]; /* mappings seen, most recently used first */
+    uint64_t awaited; /* instructions run since a wave came to the barrier where it waits */
     struct group *next;
 };
 

@@ -172,6 +172,7 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number) {
     g->dispatch = d;
     g->turn = 0;
     memset(g->hot, 0, sizeof g->hot);
+    g->awaited = 0;
     uint64_t rest = number;
     for (unsigned axis = 0; axis < 3; axis++) {
         g->id[axis] = (uint32_t)(rest % d->groups[axis]);
@@ -225,38 +226,53 @@ static void run_wave(struct wave *w) {
         w->stop = RUNNING;
 }
 
+static unsigned count_waves(const struct group *g, enum stop stop) {
+    unsigned count = 0;
+    for (unsigned n = 0; n < g->wave_count; n++)
+        count += g->waves[n]->stop == stop;
+    return count;
+}
+
 /* When no wave can run, those at the barrier have all arrived: an ended wave is not waited for. */
-static bool release_barrier(struct group *g) {
-    bool waiting = false;
-    for (unsigned n = 0; n < g->wave_count; n++) {
-        if (g->waves[n]->stop == RUNNING)
-            return false;
-        waiting |= g->waves[n]->stop == AT_BARRIER;
-    }
-    for (unsigned n = 0; n < g->wave_count && waiting; n++)
+static void release_barrier(struct group *g) {
+    for (unsigned n = 0; n < g->wave_count; n++)
         if (g->waves[n]->stop == AT_BARRIER)
             g->waves[n]->stop = RUNNING;
-    return waiting;
+    g->awaited = 0;
+}
+
+/* Some waves wait at a barrier while others have run so many instructions more. What those loop for
+ * may be a wave that waits: nothing would ever end it. */
+static void charge_barrier(struct group *g, uint64_t instructions) {
+    const uint64_t budget = g->dispatch->barrier_budget;
+    g->awaited += instructions;
+    if (!budget || g->awaited <= budget)
+        return;
+    struct wave *runs = NULL;
+    for (unsigned n = 0; n < g->wave_count && !runs; n++)
+        if (g->waves[n]->stop == RUNNING)
+            runs = g->waves[n];
+    softgpu_wave_fault(runs, runs->next, -1,
+                       "%u of the group's %u waves wait at a barrier that this one has not come to "
+                       "in MGPU_RT_SOFTGPU_BARRIER_BUDGET=%llu instructions",
+                       count_waves(g, AT_BARRIER), g->wave_count, (unsigned long long)budget);
 }
 
 static void charge(struct group *g, struct wave *w, uint64_t instructions) {
     struct dispatch *d = g->dispatch;
     uint64_t sum = __atomic_add_fetch(&d->instructions, instructions, __ATOMIC_RELAXED);
-    if (d->budget && sum > d->budget && w->stop != FAULTED) {
-        unsigned waiting = 0;
-        for (unsigned n = 0; n < g->wave_count; n++)
-            waiting += g->waves[n]->stop == AT_BARRIER;
+    if (d->budget && sum > d->budget && w->stop != FAULTED)
         softgpu_wave_fault(w, w->next, -1,
                            "more than MGPU_RT_SOFTGPU_BUDGET=%llu instructions; %u of the group's "
                            "%u waves wait at a barrier",
-                           (unsigned long long)d->budget, waiting, g->wave_count);
-    }
+                           (unsigned long long)d->budget, count_waves(g, AT_BARRIER),
+                           g->wave_count);
 }
 
 bool softgpu_group_run(struct group *g) {
     uint64_t used = 0;
     for (;;) {
-        unsigned live = 0;
+        const uint64_t before_pass = used;
         for (unsigned n = 0; n < g->wave_count; n++) {
             struct wave *w = g->waves[n];
             if (w->stop == RUNNING) {
@@ -267,11 +283,15 @@ bool softgpu_group_run(struct group *g) {
             }
             if (w->stop == FAULTED || __atomic_load_n(&g->dispatch->failed, __ATOMIC_RELAXED))
                 return true;
-            live += w->stop != ENDED;
         }
-        if (!live)
+        const unsigned waiting = count_waves(g, AT_BARRIER);
+        const unsigned running = count_waves(g, RUNNING);
+        if (!running && !waiting)
             return true;
-        release_barrier(g);
+        if (!running)
+            release_barrier(g);
+        else if (waiting)
+            charge_barrier(g, used - before_pass);
         if (used >= GROUP_TURN)
             return false;
     }

@@ -179,8 +179,8 @@ def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
         report.add("Python", NOTE, "off: the built-in policy keeps everything")
         return
     cache = re.search(r"module cache in Python (\S+), HIP through (\S+)", said)
-    time = re.search(r"looked for Python: (\S+) ms", said)
-    if not cache or not time:
+    times = re.search(r"Python: (\S+) ms to open it, (\S+) ms .*, (\S+) ms to import", said)
+    if not cache or not times:
         lines = [line for line in said.splitlines() if "no Python" in line]
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("Python", WARNING, text, f"set {advice}" if advice else "")
@@ -190,8 +190,8 @@ def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
     report.add(
         "Python",
         OK,
-        f"{cache[1]}{f' ({named})' if named else ''} owns the caches, ready after {time[1]} ms; "
-        f"it calls HIP through {cache[2]}",
+        f"{cache[1]}{f' ({named})' if named else ''} owns the caches and costs the first call "
+        f"{sum(map(float, times.groups())):.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.child import BUILD, ROOT, environment, library
+from tests.compiled import compile_c
 from tests.images import code_object
 
 KERNEL = "test_func"
@@ -117,6 +118,66 @@ def test_interpreter_without_cffi(run) -> None:
     if not Path(bare).exists() or subprocess.run(probe, capture_output=True).returncode == 0:
         pytest.skip("no interpreter without cffi here")
     assert "no Python for the module cache" in run("plain", MGPU_RT_PYTHON=bare).stderr
+
+
+@pytest.fixture(scope="session")
+def slow_python() -> Path:
+    """A program that answers as an interpreter, with tests/hosts/slow_python.c as its libpython."""
+    out = BUILD / "tests" / "slow_python"
+    out.mkdir(parents=True, exist_ok=True)
+    source = (ROOT / "tests" / "hosts" / "slow_python.c").read_text()
+    compile_c(out / "libslow.so", source, "-D_GNU_SOURCE", "-shared", "-fPIC")
+    answer = f"#!/bin/sh\necho {out}/libslow.so\necho {out}\n"
+    (out / "python").write_text(answer)
+    (out / "python").chmod(0o755)
+    return out / "python"
+
+
+def test_python_starts_beside_hip(run, slow_python: Path) -> None:
+    """In a thread that takes no signals. One after the other, they would wait for each other."""
+    said = run("plain", MGPU_RT_PYTHON=str(slow_python)).stderr
+    assert "HIP came while Python started" in said
+    assert "the thread takes signals" not in said
+    assert said.count("no Python for the module cache (unknown error)") == 1
+
+
+def test_python_that_never_starts(run, slow_python: Path) -> None:
+    """The program goes on after ten seconds."""
+    said = run("plain", MGPU_RT_PYTHON=str(slow_python), SLOW_PYTHON="for-ever").stderr
+    assert said.count("no Python for the module cache (it has not started within ten seconds)") == 1
+
+
+CONSTRUCTOR = """
+#include <stddef.h>
+#include <stdio.h>
+extern void *mgpuModuleLoad(void *image, size_t size);
+static const unsigned char image[] = {{{}}};
+static __attribute__((constructor)) void load(void) {{
+    puts(mgpuModuleLoad((void *)image, 0) ? "loaded" : "not loaded");
+}}
+"""
+
+
+def test_first_call_in_a_constructor(image: Path, tmp_path: Path) -> None:
+    """In dlopen, with the loader's lock held: what starts Python must not need it."""
+    content = ", ".join(map(str, image.read_bytes()))
+    flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
+    plugin = compile_c(tmp_path / "plugin.so", CONSTRUCTOR.format(content), *flags)
+    program = compile_c(
+        tmp_path / "program",
+        "#include <dlfcn.h>\n#include <stdio.h>\n"
+        f'int main(void) {{ puts(dlopen("{plugin}", RTLD_NOW) ? "opened" : dlerror()); }}',
+        "-ldl",
+    )
+    done = subprocess.run(
+        [str(program)],
+        env=environment(MGPU_RT_VERBOSE="1"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "loaded\nopened\n"
+    assert "policy in Python (an interpreter of its own)" in done.stderr
 
 
 def test_cache_off_starts_no_python(run) -> None:

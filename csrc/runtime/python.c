@@ -1,10 +1,15 @@
 /* Hosts the policy in Python.
  *
  * libpython is not linked against (0.9 ms in every process that loads this library). At the first
- * miss the interpreter that the process has is taken, else the configured one is opened and
- * started. Only functions that exist unchanged from 3.10 to 3.13 are used, so one binary serves all
- * of them. A program never dies because of Python: whatever fails here is said in one line, and the
- * built-in policy serves. */
+ * miss the interpreter that the process has is taken, else the configured one, which was started
+ * while HIP was. Only functions that exist unchanged from 3.10 to 3.13 are used, so one binary
+ * serves all of them. A program never dies because of Python: whatever fails here is said in one
+ * line, and the built-in policy serves.
+ *
+ * Beside HIP's start only Py_InitializeEx runs, which takes neither the loader's lock nor anything
+ * else that the waiting thread may hold, so that the program may come here from a constructor in
+ * dlopen. What does need the loader is done in the program's own thread: opening libpython before,
+ * importing the policy at the first miss. */
 #include "python.h"
 #include "mapped.h"
 #include "runtime.h"
@@ -13,9 +18,11 @@
 #include <limits.h>
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -46,10 +53,13 @@ struct python {
 #undef PYTHON_FN
 };
 
+enum { PATIENCE = 10 }; /* seconds */
+
 enum state { UNTRIED, STARTING, SERVING, ABSENT };
 static _Atomic int state = UNTRIED;
 static const struct mgpu_policy *_Atomic serving;
 static bool owned; /* the interpreter was started here */
+struct policy_cost policy_cost;
 
 static struct advice no_python = {
     .text = "no Python for the module cache (%s): going on with the built-in policy, which keeps "
@@ -119,39 +129,36 @@ static bool find_configured(struct configured *python, char *reason, size_t size
     return false;
 }
 
-/* Sets a global flag of Python's from before 3.12's configuration, which 3.10 to 3.13 obey;
- * returns its value before, or -1 if there is none. */
-static int set_flag(void *library, const char *name, int value) {
-    int *flag = dlsym(library, name);
-    const int before = flag ? *flag : -1;
-    if (flag)
-        *flag = value;
-    return before;
+/* Sets the global flags of Python's from before 3.12's configuration, which 3.10 to 3.13 obey, so
+ * that it starts independent of the host's environment: a PYTHONHOME meant for another one would
+ * end the process. Without `site`, whose .pth files would cost up to 20 ms; the one directory that
+ * is needed is added by hand. False if there is no such flag. */
+static bool set_flags(void *library) {
+    static const char *const names[] = {"Py_IgnoreEnvironmentFlag", "Py_NoSiteFlag",
+                                        "Py_NoUserSiteDirectory"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int *flag = dlsym(library, names[i]);
+        if (!flag)
+            return false;
+        *flag = 1;
+    }
+    return true;
 }
 
-/* Starts an interpreter as if it were the executable, independent of the host's environment: a
- * PYTHONHOME meant for another one would end the process. Without `site`, whose .pth files would
- * cost up to 20 ms; the one directory that is needed is added by hand. No signal handlers are
- * installed, and the locale, which Python takes from the environment, is put back. */
-static bool start_interpreter(struct python *python, void *library, const char *interpreter) {
-    static const char *const flags[] = {"Py_IgnoreEnvironmentFlag", "Py_NoSiteFlag",
-                                        "Py_NoUserSiteDirectory"};
+/* Starts an interpreter as if it were the executable. No signal handlers are installed, and the
+ * locale, which Python takes from the environment, is put back. */
+static bool start_interpreter(const struct python *python, const char *interpreter) {
     const wchar_t *program = python->Py_DecodeLocale(interpreter, NULL); /* Python keeps it */
     char *locale = strdup(setlocale(LC_CTYPE, NULL));
-    bool known = program != NULL;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        known &= set_flag(library, flags[i], 1) >= 0;
-    if (known) {
+    if (program) {
         python->Py_SetProgramName(program);
         python->Py_InitializeEx(0);
     }
     if (locale)
         setlocale(LC_CTYPE, locale);
     free(locale);
-    if (!known || !python->Py_IsInitialized())
-        return false;
-    owned = true;
-    return true;
+    owned = program && python->Py_IsInitialized();
+    return owned;
 }
 
 static void add_to_path(const struct python *python, const char *directory) {
@@ -163,22 +170,32 @@ static void add_to_path(const struct python *python, const char *directory) {
         python->Py_DecRef(entry);
 }
 
-static bool open_configured(struct python *python, char *reason, size_t size) {
-    static struct configured configured; /* 12 KB: too much for a small stack */
-    if (!find_configured(&configured, reason, size))
+/* The interpreter to start where the process has none. */
+static struct {
+    struct configured configured; /* 12 KB: too much for a small stack */
+    struct python python;
+    void *library;
+} own;
+
+static bool open_own(char *reason, size_t size) {
+    if (!find_configured(&own.configured, reason, size))
         return false;
     /* Extension modules expect libpython's names to be global. Lazy: 2 ms less. */
-    void *library = dlopen(configured.library, RTLD_LAZY | RTLD_GLOBAL);
-    if (!library) {
+    own.library = dlopen(own.configured.library, RTLD_LAZY | RTLD_GLOBAL);
+    if (!own.library)
         snprintf(reason, size, "%s", dlerror());
+    else if (resolve(&own.python, own.library) && set_flags(own.library))
+        return true;
+    else
+        snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", own.configured.library);
+    return false;
+}
+
+static bool start_own(void) {
+    if (!start_interpreter(&own.python, own.configured.interpreter))
         return false;
-    }
-    if (!resolve(python, library) || !start_interpreter(python, library, configured.interpreter)) {
-        snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", configured.library);
-        return false;
-    }
-    add_to_path(python, configured.packages);
-    python->PyEval_SaveThread();
+    add_to_path(&own.python, own.configured.packages);
+    own.python.PyEval_SaveThread();
     return true;
 }
 
@@ -235,9 +252,17 @@ static int start(void) {
     if (find_present(&python)) {
         if (!python.Py_IsInitialized())
             return UNTRIED; /* the host program will start it, or has ended it: it is not ours */
-    } else if (!open_configured(&python, reason, sizeof reason)) {
-        report_once(&no_python, reason);
-        return ABSENT;
+    } else {
+        if (!open_own(reason, sizeof reason)) {
+            report_once(&no_python, reason);
+            return ABSENT;
+        }
+        if (!start_own()) {
+            snprintf(reason, sizeof reason, "'%s' cannot be started", own.configured.library);
+            report_once(&no_python, reason);
+            return ABSENT;
+        }
+        python = own.python;
     }
     if (!import_policy(&python, reason, sizeof reason)) {
         report_once(&no_python, reason);
@@ -248,19 +273,76 @@ static int start(void) {
     return SERVING;
 }
 
+/* Makes the calling thread the one that starts Python. */
+static bool begin(void) {
+    int expected = UNTRIED;
+    return state == UNTRIED && options.cache_on && strcmp(options.python, "off") != 0 &&
+           !runtime_exiting() && !runtime_forked &&
+           __atomic_compare_exchange_n(&state, &expected, STARTING, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+/* ---- beside HIP ---- */
+
+static void *start_beside(void *unused) {
+    (void)unused;
+    (void)start_own(); /* if it fails, the first miss tries again, and says why */
+    return NULL;
+}
+
+/* The program's signals are for the program's threads. */
+static bool create_deaf_thread(pthread_t *thread) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool created = pthread_create(thread, NULL, start_beside, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return created;
+}
+
+bool policy_prepare(pthread_t *starter) {
+    struct python present = {0};
+    char reason[PATH_MAX + 64];
+    const uint64_t since = stats_now();
+    if (!begin())
+        return false;
+    const bool started =
+        !find_present(&present) && open_own(reason, sizeof reason) && create_deaf_thread(starter);
+    if (!started)
+        state = UNTRIED; /* the first miss will look again, and say why */
+    policy_cost.opening = stats_now() - since;
+    return started;
+}
+
+void policy_prepared(pthread_t starter) {
+    const uint64_t since = stats_now();
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += PATIENCE;
+    const bool done = pthread_timedjoin_np(starter, NULL, &deadline) == 0;
+    if (!done) {
+        report_once(&no_python, "it has not started within ten seconds");
+        pthread_detach(starter);
+    }
+    state = done ? UNTRIED : ABSENT;
+    policy_cost.waiting = stats_now() - since;
+}
+
+/* ---- which policy serves ---- */
+
 const struct mgpu_policy *policy_peek(void) {
     return state == SERVING && !runtime_forked ? serving : NULL;
 }
 
 const struct mgpu_policy *policy_get(void) {
-    int expected = UNTRIED;
-    if (state == UNTRIED && options.cache_on && hip_path()[0] &&
-        strcmp(options.python, "off") != 0 && !runtime_exiting() && !runtime_forked &&
-        __atomic_compare_exchange_n(&state, &expected, STARTING, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST)) {
-        const uint64_t begin = stats_now();
+    if (hip_path()[0] && begin()) {
+        const uint64_t since = stats_now();
         state = start();
-        report_verbose("looked for Python: %.1f ms", (double)(stats_now() - begin) / 1e6);
+        policy_cost.importing = stats_now() - since;
+        report_verbose("Python: %.1f ms to open it, %.1f ms waited for beyond HIP's start, %.1f ms "
+                       "to import the policy",
+                       (double)policy_cost.opening / 1e6, (double)policy_cost.waiting / 1e6,
+                       (double)policy_cost.importing / 1e6);
     }
     const struct mgpu_policy *policy = policy_peek();
     return policy ? policy : &policy_builtin;

@@ -4,9 +4,19 @@
 
 #include "policy.h"
 
-/* The policy to ask now; never NULL. The first call starts Python (6 to 10 ms); calls that come
- * from other threads meanwhile get the built-in policy: nobody waits, so nobody can wait for a lock
- * that the starting thread needs (the loader's, the GIL). */
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Begins to start an interpreter in a thread of its own, if one is wanted and the process has none;
+ * then true, and the caller has to end it with policy_prepared. Meanwhile, and before anything that
+ * the program could notice happens, HIP is started, which takes longer. Costs 2 ms. */
+bool policy_prepare(pthread_t *starter);
+/* Waits until it has started. Afterwards nothing of the runtime's runs beside the program. */
+void policy_prepared(pthread_t starter);
+
+/* The policy to ask now; never NULL. The first call imports the one in Python (3 to 6 ms); calls
+ * that come from other threads meanwhile get the built-in policy: nobody waits, so nobody can wait
+ * for a lock that the importing thread needs (the loader's, the GIL). */
 const struct mgpu_policy *policy_get(void);
 
 /* The policy if one serves already, without starting anything; NULL if none does. */
@@ -23,6 +33,14 @@ static inline const struct mgpu_policy *policy_serving(void) {
     const struct mgpu_policy *policy = policy_peek();
     return policy ? policy : &policy_builtin;
 }
+
+/* What Python has cost the program's thread so far, in nanoseconds. */
+struct policy_cost {
+    uint64_t opening;   /* libpython, before HIP is started */
+    uint64_t waiting;   /* for the interpreter, after HIP has started */
+    uint64_t importing; /* the policy, at the first miss */
+};
+extern struct policy_cost policy_cost;
 
 /* host.c: what a policy may ask. */
 extern struct mgpu_host host_functions;

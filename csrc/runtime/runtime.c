@@ -150,9 +150,13 @@ void runtime_start(void) {
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
+    pthread_t starter;
     exclusive_start();
+    const bool starting = policy_prepare(&starter);
     const bool found = hip_open(&library, options.hip);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
+    if (starting)
+        policy_prepared(starter);
     pthread_mutex_lock(&start_lock);
     if (runtime_mode & MODE_UNSTARTED)
         install(&library, devices);

@@ -2,6 +2,7 @@
 #include "stats.h"
 #include "block.h"
 #include "mgpu_rt.h"
+#include "python.h"
 #include "runtime.h"
 
 #include <errno.h>
@@ -170,7 +171,10 @@ static void print_json(FILE *out) {
     print_cache(out, "memory", CACHE_MEMORY, ABI_mgpuMemAlloc, "");
     fputs("}, ", out);
     print_memory(out);
-    fputs("}", out);
+    fprintf(out,
+            ", \"python\": {\"opening_ns\": %" PRIu64 ", \"waiting_ns\": %" PRIu64
+            ", \"importing_ns\": %" PRIu64 "}}",
+            policy_cost.opening, policy_cost.waiting, policy_cost.importing);
 }
 
 char *mgpu_rt_stats_json(void) {

@@ -187,11 +187,12 @@ def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
         return
     report.python = cache[1]
     named = environment.get("MGPU_RT_PYTHON")
+    milliseconds = sum(map(float, times.groups()))
     report.add(
         "Python",
         OK,
         f"{cache[1]}{f' ({named})' if named else ''} owns the caches and costs the first call "
-        f"{sum(map(float, times.groups())):.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
+        f"{milliseconds:.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
     )
 
 

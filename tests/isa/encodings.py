@@ -177,7 +177,9 @@ def vop3p(row: Row, f: Fields) -> list[int]:
 def mfma(row: Row, f: Fields) -> list[int]:
     kinds = row.rest[1:4]
     sources = sum((256 + f.vgpr()) << 9 * n for n, kind in enumerate(kinds) if kind != "NONE")
-    return [0xD3800000 | row.op << 16 | f.vgpr(), sources]
+    matrix = kinds[2] != "NONE"
+    blocks, lanes = matrix * f.bits(7) << 8, matrix * f.bits(3) << 29  # cbsz and abid, blgp
+    return [0xD3800000 | row.op << 16 | blocks | f.vgpr(), sources | lanes]
 
 
 def ds(row: Row, f: Fields) -> list[int]:

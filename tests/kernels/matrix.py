@@ -1,82 +1,31 @@
 """Matrix instructions: one of each shape, and products of whole matrices by them.
 
-A wave holds a matrix spread over its lanes; how is AMD's to say (the tables of its matrix
-instruction calculator), and is written down here apart from the emulator's own.
+How a wave holds matrices, tests/isa/matrix.py says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from tests.isa.matrix import (
+    LANES,
+    PATTERNS,
+    SINCE_GFX90A,
+    SINCE_GFX908,
+    TYPES,
+    Pattern,
+    Shape,
+    numbers,
+    product,
+)
 from tests.kernels.compare import bf16, from_bf16
 from tests.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
 #: What gfx908 has too, and its own bf16 shapes.
 FIRST = Module("matrix_first")
-
-LANES = 64
-
-
-@dataclass(frozen=True)
-class Shape:
-    """D (rows × rows) = A (rows × depth) B (depth × rows) + C, in each of some blocks.
-
-    ``each`` is how many elements along the depth a lane holds.
-    """
-
-    kind: str
-    rows: int
-    depth: int
-    blocks: int
-    each: int
-
-    @property
-    def name(self) -> str:
-        return f"mfma_{self.kind}_{self.rows}x{self.rows}x{self.depth}_{self.blocks}"
-
-    @property
-    def result(self) -> str:
-        return {"i8": "i32", "f64": "f64"}.get(self.kind, "f32")
-
-    @property
-    def results(self) -> int:
-        return self.rows * self.rows * self.blocks // LANES
-
-    def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Block, row and depth of each lane's elements of A; of B with column for row."""
-        lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
-        group = lane // self.rows
-        block, depth = group % self.blocks, group // self.blocks
-        return block, lane % self.rows, depth * self.each + element
-
-    def result_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Block, row and column of each lane's results."""
-        lane, register = np.meshgrid(np.arange(LANES), np.arange(self.results), indexing="ij")
-        if self.kind == "f64" and self.rows == 4:
-            return lane // 4 % 4, lane // 16, lane % 4
-        if self.kind == "f64":
-            return 0 * lane, 4 * register + lane // 16, lane % 16
-        if self.rows == 4:
-            return lane // 4, register, lane % 4
-        if self.rows == 16:
-            return register // 4, 4 * (lane // 16) + register % 4, lane % 16
-        within = register % 16
-        row = 8 * (within // 4) + 4 * (lane // 32) + within % 4
-        return register // 16, row, lane % 32
-
-
-_TYPES: dict[str, type] = {
-    "f16": np.float16,
-    "bf16": np.uint16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i8": np.int8,
-    "i32": np.int32,
-}
 
 
 def _vector(kind: str, count: int) -> str:
@@ -90,7 +39,7 @@ def _load(name: str, source: str, kind: str, count: int) -> str:
     return f"%{name} = vector.load %{source}[%t, %zero] : memref<?x?x{kind}>, {vector}"
 
 
-def _kernel(shape: Shape) -> str:
+def _kernel(shape: Shape, name: str, blgp: str = "none") -> str:
     operand = _vector(shape.kind, shape.each)
     result = _vector(shape.result, shape.results)
     store = (
@@ -99,7 +48,7 @@ def _kernel(shape: Shape) -> str:
         else f"vector.store %d, %md[%t, %zero] : memref<?x?x{shape.result}>, {result}"
     )
     return f"""
-    gpu.func @{shape.name}(%ma: memref<?x?x{shape.kind}>, %mb: memref<?x?x{shape.kind}>,
+    gpu.func @{name}(%ma: memref<?x?x{shape.kind}>, %mb: memref<?x?x{shape.kind}>,
         %mc: memref<?x?x{shape.result}>, %md: memref<?x?x{shape.result}>) kernel {{
       %t = gpu.thread_id x
       %zero = arith.constant 0 : index
@@ -107,30 +56,20 @@ def _kernel(shape: Shape) -> str:
       {_load("b", "mb", shape.kind, shape.each)}
       {_load("c", "mc", shape.result, shape.results)}
       %d = amdgpu.mfma {shape.rows}x{shape.rows}x{shape.depth} %a * %b + %c
-           {{ abid = 0 : i32, blocks = {shape.blocks} : i32, cbsz = 0 : i32 }} blgp = none
+           {{ abid = 0 : i32, blocks = {shape.blocks} : i32, cbsz = 0 : i32 }} blgp = {blgp}
            : {operand}, {operand}, {result}
       {store}
       gpu.return
     }}"""
 
 
-def _numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Whole numbers: whatever the order of the sums, they are exact."""
-    if kind == "i8":
-        return rng.integers(-128, 128, shape).astype(np.int8)
-    if kind == "i32":
-        return rng.integers(-(2**31), 2**31, shape, np.int32)
-    whole = rng.integers(-60, 60, shape).astype(np.float32)
-    return bf16(whole) if kind == "bf16" else whole.astype(_TYPES[kind])
-
-
 def _multiplied(shape: Shape) -> Callable[[np.random.Generator], Launch]:
     def data(rng: np.random.Generator) -> Launch:
         size = (shape.blocks, shape.rows, shape.depth)
-        a, b = (_numbers(rng, shape.kind, size) for _ in range(2))
-        c = _numbers(rng, shape.result, (shape.blocks, shape.rows, shape.rows))
+        a, b = (numbers(rng, shape.kind, size) for _ in range(2))
+        c = numbers(rng, shape.result, (shape.blocks, shape.rows, shape.rows))
         x, y = (from_bf16(m) if shape.kind == "bf16" else m for m in (a, b))
-        wide = _TYPES[shape.result]
+        wide = TYPES[shape.result]
         d = c + np.einsum("bik,bjk->bij", x.astype(wide), y.astype(wide))
         operand, result = shape.operand_at(), shape.result_at()
         out = np.zeros((LANES, shape.results), wide)
@@ -139,40 +78,27 @@ def _multiplied(shape: Shape) -> Callable[[np.random.Generator], Launch]:
     return data
 
 
-_SHAPES_FIRST = [
-    Shape("f32", 32, 1, 2, 1),
-    Shape("f32", 16, 1, 4, 1),
-    Shape("f32", 4, 1, 16, 1),
-    Shape("f32", 32, 2, 1, 1),
-    Shape("f32", 16, 4, 1, 1),
-    Shape("f16", 32, 4, 2, 4),
-    Shape("f16", 16, 4, 4, 4),
-    Shape("f16", 4, 4, 16, 4),
-    Shape("f16", 32, 8, 1, 4),
-    Shape("f16", 16, 16, 1, 4),
-    Shape("i8", 32, 4, 2, 4),
-    Shape("i8", 16, 4, 4, 4),
-    Shape("i8", 4, 4, 16, 4),
-    Shape("i8", 32, 8, 1, 4),
-    Shape("i8", 16, 16, 1, 4),
-    Shape("bf16", 32, 2, 2, 2),
-    Shape("bf16", 16, 2, 4, 2),
-    Shape("bf16", 4, 2, 16, 2),
-    Shape("bf16", 32, 4, 1, 2),
-    Shape("bf16", 16, 8, 1, 2),
-]
-_SHAPES = [
-    Shape("bf16", 32, 4, 2, 4),
-    Shape("bf16", 16, 4, 4, 4),
-    Shape("bf16", 4, 4, 16, 4),
-    Shape("bf16", 32, 8, 1, 4),
-    Shape("bf16", 16, 16, 1, 4),
-    Shape("f64", 16, 4, 1, 1),
-    Shape("f64", 4, 4, 4, 1),
-]
-for _module, _shapes in ((FIRST, _SHAPES_FIRST), (MODULE, _SHAPES)):
+for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A)):
     for _shape in _shapes:
-        _module.add(_shape.name, _kernel(_shape), _multiplied(_shape))
+        _module.add(_shape.name, _kernel(_shape, _shape.name), _multiplied(_shape))
+
+
+# ---- lanes that swap their B ---------------------------------------------------------------------
+
+
+def _swapped(shape: Shape, blgp: str) -> Callable[[np.random.Generator], Launch]:
+    def data(rng: np.random.Generator) -> Launch:
+        a, b = (numbers(rng, shape.kind, (LANES, shape.each)) for _ in range(2))
+        c = numbers(rng, shape.result, (LANES, shape.results))
+        return Launch([a, b, c, np.zeros_like(c)], {3: product(shape, a, b, c, Pattern(blgp=blgp))})
+
+    return data
+
+
+_shape = Shape("f32", 16, 1, 4, 1)
+for _blgp in PATTERNS:
+    if _blgp != "none":
+        FIRST.add(_blgp, _kernel(_shape, _blgp, _blgp), _swapped(_shape, _blgp))
 
 
 # ---- denormals -----------------------------------------------------------------------------------
@@ -201,7 +127,7 @@ def _with_denormals(shape: Shape) -> Callable[[np.random.Generator], Launch]:
 
 
 for _shape in (Shape("f16", 16, 16, 1, 4), Shape("f16", 4, 4, 16, 4)):
-    MODULE.add(_shape.name, _kernel(_shape), _with_denormals(_shape))
+    MODULE.add(_shape.name, _kernel(_shape, _shape.name), _with_denormals(_shape))
 
 
 @MODULE.program("""
@@ -283,7 +209,7 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
         rows, columns, depth = 2 * shape.rows, 3 * shape.rows, 4 * shape.depth
         exact = shape.kind == "i8"
         if exact:
-            a, b = (_numbers(rng, "i8", (n, depth)) for n in (rows, columns))
+            a, b = (numbers(rng, "i8", (n, depth)) for n in (rows, columns))
         else:
             a, b = (rng.normal(size=(n, depth)).astype(np.float32) for n in (rows, columns))
             a, b = ((bf16(m) if shape.kind == "bf16" else m.astype(np.float16)) for m in (a, b))
@@ -293,7 +219,7 @@ def _matrices(shape: Shape) -> Callable[[np.random.Generator], Launch]:
         # Each of the sums is rounded to f32, at the size of what was summed until then.
         bound = float((np.abs(x.astype(np.float64)) @ np.abs(y.astype(np.float64)).T).max())
         return Launch(
-            [a, b, np.zeros(d.shape, _TYPES[shape.result]), np.int64(depth)],
+            [a, b, np.zeros(d.shape, TYPES[shape.result]), np.int64(depth)],
             {2: d},
             grid=(3, 2),
             ulp=0 if exact else 4,

@@ -30,7 +30,7 @@ static bool flushes(const struct wave *w, const struct shape *s) {
 }
 
 /* One element of A or B: element e of a lane. */
-static float element(const struct wave *w, unsigned reg, const struct shape *s, int lane,
+static float element(const struct wave *w, unsigned reg, const struct shape *s, unsigned lane,
                      unsigned e) {
     uint32_t u;
     switch (s->kind) {
@@ -61,7 +61,31 @@ static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
 
 static unsigned source_block(const struct inst *i, unsigned block) {
     unsigned mask = (1u << i->cbsz) - 1;
-    return (block & ~mask) + (i->abid & mask);
+    return (block & ~mask) + i->abid;
+}
+
+/* The lane whose B a lane gets: README of AMD's amd_matrix_instruction_calculator, on BLGP. */
+static unsigned source_lane(const struct inst *i, unsigned lane) {
+    switch (i->blgp) {
+    case 0:
+        return lane;
+    case 1: /* the first half or the second to both */
+    case 2:
+        return 32 * (i->blgp - 1u) + lane % 32;
+    case 3:
+        return (lane + 16) % LANES;
+    default: /* one of the quarters to all */
+        return 16 * (i->blgp - 4u) + lane % 16;
+    }
+}
+
+/* Why the same calculator takes no such pattern, or NULL. */
+static const char *undefined_pattern(const struct inst *i, const struct shape *s) {
+    if (s->kind == MF_F64)
+        return i->blgp || i->cbsz || i->abid ? "f64 matrices have no cbsz, abid and blgp" : NULL;
+    if (1u << i->cbsz > s->blocks)
+        return "cbsz asks for more blocks than there are";
+    return i->abid >> i->cbsz ? "abid is not among the blocks that cbsz asks for" : NULL;
 }
 
 /* Where row and column of a block's result lie: M = 32 and 16 put four rows in four registers and
@@ -100,8 +124,9 @@ static void run_float(struct wave *w, const struct inst *i, const struct shape *
     bool flush = flushes(w, s);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < per_lane(s); e++) {
-            a[place(s, lane, e)] = element(w, i->src[0].reg, s, (int)lane, e);
-            b[place(s, lane, e)] = element(w, i->src[1].reg, s, (int)lane, e);
+            unsigned at = place(s, lane, e);
+            a[at] = element(w, i->src[0].reg, s, lane, e);
+            b[at] = element(w, i->src[1].reg, s, source_lane(i, lane), e);
         }
     for (unsigned block = 0; block < s->blocks; block++) {
         for (unsigned row = 0; row < s->m; row++)
@@ -126,8 +151,9 @@ static void run_int(struct wave *w, const struct inst *i, const struct shape *s)
     uint32_t d[32][LANES];
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < 4; e++) {
-            a[place(s, lane, e)] = (int8_t)(w->v[i->src[0].reg][lane] >> 8 * e);
-            b[place(s, lane, e)] = (int8_t)(w->v[i->src[1].reg][lane] >> 8 * e);
+            unsigned at = place(s, lane, e);
+            a[at] = (int8_t)(w->v[i->src[0].reg][lane] >> 8 * e);
+            b[at] = (int8_t)(w->v[i->src[1].reg][source_lane(i, lane)] >> 8 * e);
         }
     unsigned size = s->k * s->m;
     for (unsigned block = 0; block < s->blocks; block++)
@@ -159,7 +185,7 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
             const struct operand *c = &i->src[2];
             double sum = c->kind == O_VGPR ? double_at(w, c->reg + 2 * r, lane) : f64_of(c->bits);
             for (unsigned k = 0; k < 4; k++) {
-                unsigned a_lane = 16 * k + block_step * source_block(i, block) + row;
+                unsigned a_lane = 16 * k + block_step * block + row;
                 unsigned b_lane = 16 * k + block_step * block + column;
                 sum = fma(double_at(w, i->src[0].reg, a_lane), double_at(w, i->src[1].reg, b_lane),
                           sum);
@@ -173,8 +199,9 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
 /* EXEC does not matter to MFMA. */
 void softgpu_run_mfma(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
-    if (i->blgp) {
-        softgpu_wave_fault(w, i, -1, "blgp patterns are not emulated");
+    const char *undefined = undefined_pattern(i, &s);
+    if (undefined) {
+        softgpu_wave_fault(w, i, -1, "%s", undefined);
         return;
     }
     if (s.kind == MF_F64)

@@ -1,0 +1,152 @@
+"""The patterns in which matrix instructions take A and B from other lanes."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from .device import CodeObject, Fault, Memory, assemble, dispatch
+from .matrix import (
+    LANES,
+    PATTERNS,
+    SINCE_GFX90A,
+    SINCE_GFX908,
+    TYPES,
+    Pattern,
+    Shape,
+    numbers,
+    product,
+)
+from .single import Batch, random_waves
+from .test_instructions import seeded
+
+SHAPES = {
+    "gfx908": SINCE_GFX908,
+    "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
+}
+# A and B in v[2:5] and C from v32 on, or a0 on gfx908, which takes it from there only; the result
+# goes to v64 and on, or a32.
+KERNEL = """
+.text
+.globl {name}
+.p2align 8
+.type {name},@function
+{name}:
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32 v1, 4, v0
+  global_load_dwordx4 v[2:5], v1, s[8:9]
+  s_add_u32 s8, s8, {operands}
+  s_addc_u32 s9, s9, 0
+  v_mul_u32_u24 v1, {lane}, v0
+  {loads}
+  s_waitcnt vmcnt(0)
+  {text}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel {name}
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr 96
+  .amdhsa_next_free_sgpr 16
+  {extra}
+.end_amdhsa_kernel
+"""
+OPERANDS = 16 * LANES
+
+
+def patterns(shape: Shape) -> list[Pattern]:
+    """Every one of B, with all of A that the shape has: of those, one block and the last one."""
+    some = [(0, 0)]
+    for cbsz in range(1, shape.blocks.bit_length()):
+        some += [(cbsz, abid) for abid in sorted({1, 2**cbsz - 1})]
+    return [Pattern(cbsz, abid, blgp) for blgp in PATTERNS for cbsz, abid in some]
+
+
+def bytes_of(shape: Shape) -> int:
+    """What a lane holds of A, and of B."""
+    return shape.each * np.dtype(TYPES[shape.kind]).itemsize
+
+
+def kernel(target: str, shape: Shape) -> str:
+    count = shape.results
+    words = ("v[2:3]", "v[4:5]") if bytes_of(shape) == 8 else ("v2", "v4")
+    loads = [f"global_load_dword v{32 + n}, v1, s[8:9] offset:{4 * n}" for n in range(count)]
+    text = []
+    if target == "gfx908":
+        text += [f"v_accvgpr_write_b32 a{n}, v{32 + n}" for n in range(count)]
+        registers = f"a[32:{31 + count}]", *words, f"a[0:{count - 1}]"
+    else:
+        registers = f"v[64:{63 + count}]", *words, f"v[32:{31 + count}]"
+    for pattern in patterns(shape):
+        text.append(f"{shape.instruction} {', '.join(registers)} {pattern}")
+        if target == "gfx908":
+            text += [f"v_accvgpr_read_b32 v{64 + n}, a{32 + n}" for n in range(count)]
+        text += [f"global_store_dword v1, v{64 + n}, s[10:11] offset:{4 * n}" for n in range(count)]
+        text += [f"s_add_u32 s10, s10, {4 * LANES * count}", "s_addc_u32 s11, s11, 0"]
+    return KERNEL.format(
+        name=shape.name,
+        operands=OPERANDS,
+        lane=4 * count,
+        loads="\n".join(loads),
+        text="\n".join(text),
+        extra=".amdhsa_accum_offset 96" if target == "gfx90a" else "",
+    )
+
+
+def in_registers(values: np.ndarray) -> np.ndarray:
+    """Each lane's elements as two registers."""
+    words = np.ascontiguousarray(values).view(np.uint32)
+    return np.pad(words, ((0, 0), (0, 2 - words.shape[1])))
+
+
+def run(target: str, code: CodeObject, shape: Shape, operands: bytes, size: int) -> bytes:
+    given, taken = Memory(len(operands)), Memory(size)
+    given.write(operands)
+    arguments = struct.pack("<QQ", given.va, taken.va)
+    dispatch(target, code.kernel(shape.name), [LANES], [LANES], arguments)
+    for memory in (given, taken):
+        memory.unmap()
+    return taken.read()
+
+
+@pytest.mark.parametrize("target", SHAPES)
+def test_patterns(target: str) -> None:
+    head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
+    text = "".join(kernel(target, shape) for shape in SHAPES[target])
+    code = CodeObject(assemble(target, head + text))
+    wrong = []
+    for seed, shape in enumerate(SHAPES[target]):
+        rng = np.random.default_rng(seed)
+        a, b = (numbers(rng, shape.kind, (LANES, shape.each)) for _ in range(2))
+        c = numbers(rng, shape.result, (LANES, shape.results))
+        some = patterns(shape)
+        operands = np.hstack([in_registers(a), in_registers(b)]).tobytes() + c.tobytes()
+        results = np.frombuffer(run(target, code, shape, operands, len(some) * c.nbytes), c.dtype)
+        for pattern, got in zip(some, results.reshape(len(some), *c.shape), strict=True):
+            if not np.array_equal(got, product(shape, a, b, c, pattern)):
+                wrong.append(f"{shape.instruction} {pattern}")
+    code.memory.unmap()
+    assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:12]])
+
+
+UNDEFINED = {
+    "v_mfma_f64_4x4x4f64 v[14:15], v[2:3], v[6:7], 0 blgp:1": "f64 matrices have no cbsz",
+    "v_mfma_f64_4x4x4f64 v[14:15], v[2:3], v[6:7], 0 cbsz:1": "f64 matrices have no cbsz",
+    "v_mfma_f64_16x16x4f64 v[14:21], v[2:3], v[6:7], 0 abid:1": "f64 matrices have no cbsz",
+    "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 cbsz:5": "cbsz asks for more blocks",
+    "v_mfma_f32_16x16x4f32 v[14:17], v2, v6, 0 cbsz:1 abid:1": "cbsz asks for more blocks",
+    "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 cbsz:2 abid:4": "abid is not among the blocks",
+    "v_mfma_f32_4x4x1f32 v[14:17], v2, v6, 0 abid:1": "abid is not among the blocks",
+}
+
+
+@pytest.mark.parametrize("text", UNDEFINED)
+def test_what_is_undefined(text: str) -> None:
+    batch = Batch("gfx90a")
+    batch.add("undefined", text)
+    with pytest.raises(Fault, match=UNDEFINED[text]) as fault:
+        batch.load().run("undefined", random_waves(seeded(text), ["b32"])[:1])
+    assert text.split()[0] in str(fault.value)

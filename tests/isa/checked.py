@@ -25,10 +25,10 @@ BY_TEST = {
     "test_lanes": (
         *("ds_swizzle_b32", "ds_permute_b32", "ds_bpermute_b32", "v_readfirstlane_b32"),
         *("v_swap_b32", "v_readlane_b32", "v_writelane_b32", "v_fma_mix_f32", "v_fma_mixlo_f16"),
-        *("v_fma_mixhi_f16", "s_movrels_b32", "s_movreld_b32", "s_set_gpr_idx_on"),
-        *("s_set_gpr_idx_off", "s_set_gpr_idx_idx", "s_set_gpr_idx_mode", "s_getreg_b32"),
-        *("s_setreg_b32", "s_setreg_imm32_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32"),
-        "v_accvgpr_mov_b32",
+        *("v_fma_mixhi_f16", "s_movrels_b32", "s_movreld_b32", "s_movrels_b64", "s_movreld_b64"),
+        *("s_set_gpr_idx_on", "s_set_gpr_idx_off", "s_set_gpr_idx_idx", "s_set_gpr_idx_mode"),
+        *("s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32", "v_accvgpr_read_b32"),
+        *("v_accvgpr_write_b32", "v_accvgpr_mov_b32"),
     ),
     "test_control": (
         *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
@@ -40,17 +40,11 @@ BY_TEST = {
         *("buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "s_dcache_inv", "s_dcache_wb"),
         *("s_dcache_inv_vol", "s_dcache_wb_vol", "s_dcache_discard", "s_dcache_discard_x2"),
         *("v_madmk_f32", "v_madak_f32", "s_memtime", "s_memrealtime", "s_endpgm"),
+        *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
 # Not alone, but as a part of whole kernels, whose results are NumPy's.
 BY_KERNELS = ("v_trig_preop_f64",)
-NOT_CHECKED = {
-    "s_atc_probe": "asks for an address translation, of which there is none here",
-    "s_atc_probe_buffer": "asks for an address translation, of which there is none here",
-    "s_endpgm_saved": "ends a wave like s_endpgm; compilers do not emit it",
-    "s_movrels_b64": "like s_movrels_b32, of two registers; compilers do not emit it",
-    "s_movreld_b64": "like s_movreld_b32, of two registers; compilers do not emit it",
-}
 
 
 def executed(row: Row) -> bool:
@@ -77,6 +71,4 @@ def oracles(row: Row) -> list[str]:
     if row.name.startswith("v_mfma_") or row.name in BY_KERNELS:
         found.append("NumPy")
     found += [f"`{test}`" for test, names in BY_TEST.items() if row.name in names]
-    if row.name in NOT_CHECKED:
-        found.append(f"not: {NOT_CHECKED[row.name]}")
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from . import oracle as o
 from .device import TARGETS, Fault
-from .single import Batch, Wave, random_waves
+from .single import LANES, Batch, Wave, random_waves
 from .test_instructions import seeded
 from .test_lanes import finite, floats, rounded, run_all, shown
 
@@ -30,6 +30,7 @@ HINTS = (
     *("s_sendmsg sendmsg(MSG_INTERRUPT)", "v_nop", "v_clrexcp", "ds_nop", "buffer_wbinvl1"),
     *("buffer_wbinvl1_vol", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol"),
     *("s_dcache_discard s[8:9], 0", "s_dcache_discard_x2 s[8:9], 0", "s_barrier"),
+    *("s_atc_probe 1, s[8:9], 0", "s_atc_probe_buffer 1, s[8:11], 0"),
 )
 HINTS_OF_GFX90A = ("buffer_wbl2", "buffer_invl2")
 
@@ -77,6 +78,19 @@ def test_hints_change_nothing(target: str) -> None:
         for hint in hints
     }
     run_all(target, unchanged)
+
+
+@pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
+def test_the_end_of_a_wave(end: str) -> None:
+    """What comes before it has happened, and nothing after it."""
+    batch = Batch("gfx90a")
+    batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
+    code = batch.load()
+    code.output.write(b"\xa5" * code.output.size)
+    (result,) = code.run("ends", random_waves(seeded(end), ["b32"])[:1])
+    untouched = 0xA5A5A5A5
+    assert result.lanes == [n | sum(untouched << 32 * k for k in (1, 2, 3)) for n in range(LANES)]
+    assert result.exec == untouched << 32 | untouched
 
 
 def test_constants_in_the_instruction() -> None:

@@ -405,6 +405,25 @@ def test_relative_registers() -> None:
     run_all("gfx90a", cases)
 
 
+def test_relative_pairs_of_scalars() -> None:
+    """Each register shows as a digit. With M0 = 1 the pair meant overlaps the pair named."""
+    numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
+    digits = ["s_mov_b32 s38, 0"]
+    for n in range(4):
+        digits += ["s_mul_i32 s38, s38, 10", f"s_add_u32 s38, s38, s{40 + n}"]
+    shows = "\n".join([*digits, "s_cmp_lg_u32 s26, 0", "v_mov_b32 v14, s38"])
+    writes = {0: 7834, 1: 1784, 2: 1278}
+    cases: dict[str, tuple[str, str, Expected]] = {}
+    for n, written in writes.items():
+        setup = f"{numbers}\ns_mov_b32 m0, {n}\ns_mov_b32 s36, 7\ns_mov_b32 s37, 8"
+        read = f"s_movrels_b64 s[40:41], s[40:41]\n{shows}"
+        of_both = 1000 * (n + 1) + 100 * (n + 2) + 34
+        cases[f"{n} read"] = (read, setup, shown(lambda wave, value=of_both: value))
+        write = f"s_movreld_b64 s[40:41], s[36:37]\n{shows}"
+        cases[f"{n} write"] = (write, setup, shown(lambda wave, value=written: value))
+    run_all("gfx90a", cases)
+
+
 def test_hardware_registers() -> None:
     """MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and after a
     write of its rounding."""

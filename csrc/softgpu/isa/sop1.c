@@ -150,14 +150,19 @@ static uint64_t movrels_b64(struct wave *w, uint64_t a, uint64_t b) {
     return sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].src[0]));
 }
 
+/* The instruction's own destination is written after these, with what it then holds. */
 static uint64_t movreld_b32(struct wave *w, uint64_t a, uint64_t b) {
-    w->s[relative(w, w->next - 1, &w->next[-1].dst)] = (uint32_t)a;
-    return w->next[-1].dst.reg == relative(w, w->next - 1, &w->next[-1].dst) ? a : b;
+    (void)b;
+    const struct operand *dst = &w->next[-1].dst;
+    w->s[relative(w, w->next - 1, dst)] = (uint32_t)a;
+    return read_scalar(w, dst);
 }
 
 static uint64_t movreld_b64(struct wave *w, uint64_t a, uint64_t b) {
-    set_sgpr64(w, (unsigned)relative(w, w->next - 1, &w->next[-1].dst), a);
-    return w->next[-1].dst.reg == relative(w, w->next - 1, &w->next[-1].dst) ? a : b;
+    (void)b;
+    const struct operand *dst = &w->next[-1].dst;
+    set_sgpr64(w, (unsigned)relative(w, w->next - 1, dst), a);
+    return read_scalar(w, dst);
 }
 
 /* The second value is the destination's old one. */

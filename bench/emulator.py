@@ -96,7 +96,7 @@ def _figures(taken: Mapping[int, list[Any]]) -> list[Figure]:
         rates = median(name, [count / ns * 1e3 for ns in samples], "million lane-instructions/s")
         best = round(count / min(samples) * 1e3)
         figures.append(dataclasses.replace(rates, name=f"{name}, one core", value=best))
-    for name in ("arithmetic", "vecadd"):
+    for name in ("arithmetic", "matmul", "vecadd"):
         if 2 in taken:
             ratio = min(_samples(one, name)) / min(_samples(taken[2], name))
             figures.append(Figure(f"{name}, two cores against one", round(ratio, 2), "times"))

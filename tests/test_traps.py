@@ -165,6 +165,39 @@ def test_04_two_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
     assert sorted(met) == [0, 1]
 
 
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_launch_while_a_stream_is_waited_for(mgpu: Mgpu) -> None:
+    """The wait does not cover what another thread launches on the stream meanwhile."""
+    meeting, ending = threading.Event(), threading.Event()
+    events = [meeting, ending]
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        events.pop(0).wait(20)
+
+    mgpu.set_kernel(FORUM_KERNEL, body)
+    stream = mgpu.StreamCreate()
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    mgpu.launch(function, stream)
+
+    def submit() -> None:
+        while mgpu.count("hipStreamSynchronize") == 0:
+            time.sleep(0.001)
+        time.sleep(0.1)  # HIP knows by now what to wait for
+        mgpu.launch(function, stream)
+        meeting.set()
+
+    other = threading.Thread(target=submit)
+    other.start()
+    mgpu.StreamSynchronize(stream)
+    other.join(20)
+    mgpu.StreamDestroy(stream)
+    second = mgpu.StreamCreate()
+    ending.set()
+    mgpu.stub.hipDeviceSynchronize()
+    assert second != stream
+
+
 @in_child()
 def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)

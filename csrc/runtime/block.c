@@ -70,8 +70,8 @@ void block_put(struct block *block, struct stream *stream) {
         block->stream = NULL;
         return;
     }
-    block->stream = stream;
-    block->mark = stream ? stream_next_mark(stream) : 0;
+    __atomic_store_n(&block->stream, stream, __ATOMIC_RELAXED);
+    __atomic_store_n(&block->mark, stream ? stream_next_mark(stream) : 0, __ATOMIC_RELAXED);
     struct block **ways = pool->ways[block_set(block->size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *empty = NULL;
@@ -84,7 +84,7 @@ void block_put(struct block *block, struct stream *stream) {
 }
 
 static bool is_idle(const struct block *block, const struct stream *owner) {
-    return !owner || stream_has_passed(owner, block->mark);
+    return !owner || stream_has_passed(owner, __atomic_load_n(&block->mark, __ATOMIC_RELAXED));
 }
 
 /* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
@@ -167,9 +167,10 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
 /* ---- entering and leaving ---- */
 
 static void add_reserved(int device, size_t bytes) {
-    accounts[device].reserved += bytes;
-    if (accounts[device].reserved > accounts[device].peak_reserved)
-        accounts[device].peak_reserved = accounts[device].reserved;
+    const size_t now = accounts[device].reserved + bytes;
+    __atomic_store_n(&accounts[device].reserved, now, __ATOMIC_RELAXED);
+    if (now > accounts[device].peak_reserved)
+        accounts[device].peak_reserved = now;
 }
 
 static bool unlink_way(struct block_pool *pool, struct block *block) {
@@ -198,7 +199,8 @@ static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
 static void leave(struct block *block) {
     if (block->state == BLOCK_GONE)
         return;
-    accounts[block->device].reserved -= block->size;
+    const size_t now = accounts[block->device].reserved - block->size;
+    __atomic_store_n(&accounts[block->device].reserved, now, __ATOMIC_RELAXED);
     ranges_remove((uintptr_t)block->handle.key);
     __atomic_store_n(&block->state, BLOCK_GONE, __ATOMIC_RELEASE);
 }
@@ -244,7 +246,8 @@ bool block_retire(struct block *block) {
     if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED)
         return false;
     pthread_mutex_lock(&registry_lock);
-    const bool owned = unlink_cached(block, block->stream);
+    /* It may be on its way into a pool just now: then it is not found, and stays. */
+    const bool owned = unlink_cached(block, __atomic_load_n(&block->stream, __ATOMIC_RELAXED));
     if (owned)
         leave(block);
     pthread_mutex_unlock(&registry_lock);

@@ -58,8 +58,8 @@ static bool is_settled(const struct stream *stream) {
     if (!device_reaches_pageable(stream->device))
         return true;
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    return (busy == STREAM_IDLE || busy == STREAM_SUBMITTED) && stream->state == STREAM_LIVE &&
-           exclusive_hip();
+    return (busy == STREAM_IDLE || busy == STREAM_SUBMITTED) &&
+           stream_state(stream) == STREAM_LIVE && exclusive_hip();
 }
 
 static void report_copy(hipError_t error, const void *dst, const void *src, size_t bytes) {

@@ -6,7 +6,8 @@
 #include <link.h>
 #include <string.h>
 
-static bool shared_from_start, shared_since;
+static bool shared_from_start = true; /* until a thread has looked and found nothing */
+static bool shared_since;
 static unsigned long long seen; /* loads that the last walk knew of, + 1 */
 
 /* LLVM's own runtimes need HIP, but their calls come here instead. */
@@ -54,17 +55,21 @@ static int read_loads(struct dl_phdr_info *info, size_t size, void *data) {
     return 1; /* the first entry says it */
 }
 
+/* Threads may make their first calls at once: one that looks later finds the HIP, and the Python,
+ * that another has just opened for us. Who finds none is right. */
 void exclusive_start(void) {
     char path[4096];
-    shared_from_start = mapped_library("libamdhip64.so", path, sizeof path) != NULL ||
-                        dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
+    if (!mapped_library("libamdhip64.so", path, sizeof path) &&
+        !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
+        __atomic_store_n(&shared_from_start, false, __ATOMIC_RELEASE);
 }
 
 bool exclusive_hip(void) {
     if (options.exclusive_asked >= 0)
         return options.exclusive_asked;
     /* A child of fork would never get the lock below if a thread held it at the fork. */
-    if (shared_from_start || shared_since || runtime_forked)
+    if (__atomic_load_n(&shared_from_start, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&shared_since, __ATOMIC_RELAXED) || runtime_forked)
         return false;
     unsigned long long loads = 0;
     dl_iterate_phdr(read_loads, &loads);
@@ -73,7 +78,7 @@ bool exclusive_hip(void) {
     bool found = false;
     dl_iterate_phdr(look, &found);
     if (found)
-        shared_since = true;
+        __atomic_store_n(&shared_since, true, __ATOMIC_RELAXED);
     __atomic_store_n(&seen, loads, __ATOMIC_RELEASE);
     return !found;
 }

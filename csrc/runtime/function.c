@@ -103,7 +103,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, s
     const bool constant = mapped_for_good(name, strlen(name) + 1);
     *choose_slot(thread, home, epoch) =
         (struct function_slot){handle, name, function, holder, epoch, constant};
-    return function->handle;
+    return function_handle(function);
 }
 
 static inline bool serves(const struct function_slot *slot, hipModule_t module, const char *name) {
@@ -119,7 +119,7 @@ static __attribute__((noinline)) hipFunction_t get_from_window(struct thread *th
     for (size_t i = 1; i < SLOT_WINDOW; i++) {
         const struct function_slot *slot = &thread->functions[(home + i) % FUNCTION_SLOTS];
         if (serves(slot, module, name))
-            return slot->function->handle;
+            return function_handle(slot->function);
     }
     return get_slow(thread, home, module, name);
 }
@@ -129,6 +129,6 @@ hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
     const size_t home = home_of(module, name);
     const struct function_slot *slot = &thread->functions[home];
     if (LIKELY(serves(slot, module, name)))
-        return slot->function->handle;
+        return function_handle(slot->function);
     return get_from_window(thread, home, module, name);
 }

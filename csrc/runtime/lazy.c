@@ -16,7 +16,7 @@ static int visible;          /* pieces of host memory that kernels can write */
 static bool possible = true; /* no kernel is known that prints, nor a second stream */
 
 static bool is_observable(const struct stream *stream) {
-    return stream->state != STREAM_LIVE || !__atomic_load_n(&possible, __ATOMIC_RELAXED) ||
+    return stream_state(stream) != STREAM_LIVE || !__atomic_load_n(&possible, __ATOMIC_RELAXED) ||
            __atomic_load_n(&visible, __ATOMIC_RELAXED) || runtime_exiting() || !exclusive_hip() ||
            device_reaches_pageable(stream->device);
 }

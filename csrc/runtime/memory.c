@@ -174,10 +174,8 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, struct stre
 /* A stream whose order the pool may rely on; NULL otherwise. */
 static struct stream *ordering(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    return LIKELY(stream && (stream->state == STREAM_LIVE || stream->state == STREAM_BORROWED) &&
-                  stream->device < BLOCK_DEVICES)
-               ? stream
-               : NULL;
+    return LIKELY(stream && stream_is_live(stream) && stream->device < BLOCK_DEVICES) ? stream
+                                                                                      : NULL;
 }
 
 static void *allocate(uint64_t bytes, hipStream_t handle, bool shared) {

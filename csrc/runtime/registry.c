@@ -130,6 +130,6 @@ struct function *registry_set_function(struct module *module, const char *name,
         function->next = module->functions;
         module->functions = function;
     }
-    function->handle = handle;
+    __atomic_store_n(&function->handle, handle, __ATOMIC_RELEASE); /* read without the lock */
     return function;
 }

@@ -16,6 +16,10 @@ struct function {
     char name[];
 };
 
+static inline hipFunction_t function_handle(const struct function *function) {
+    return __atomic_load_n(&function->handle, __ATOMIC_RELAXED);
+}
+
 /* A module that HIP holds, or held. Found by its handle (at any time, without a lock) or by its
  * image (under registry_lock). Never freed; when HIP hands the same handle out again, the entry
  * serves the new module. */

@@ -49,7 +49,7 @@ bool stream_query(struct stream *stream) {
 }
 
 bool stream_query_unheld(struct stream *stream) {
-    int state = __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
+    int state = stream_state(stream);
     if ((state != STREAM_FREE && state != STREAM_RETIRED) || !change(stream, state, STREAM_LIVE))
         return false;
     const bool done = stream_query(stream);
@@ -61,7 +61,15 @@ bool stream_query_unheld(struct stream *stream) {
  * A program that leaks a stream each time (some lowered ones do) must not make every create look at
  * all of them. */
 static struct stream *recent[RECENT];
-static size_t total; /* streams in the table */
+static size_t total; /* streams in the table; written under registry_lock */
+
+static bool are_many(void) {
+    return __atomic_load_n(&total, __ATOMIC_RELAXED) > RECENT;
+}
+
+static bool is_on(const struct stream *stream, int device) {
+    return __atomic_load_n(&stream->device, __ATOMIC_RELAXED) == device;
+}
 
 static void remember(struct stream *stream) {
     const size_t slot = (uintptr_t)stream / sizeof *stream % RECENT;
@@ -74,21 +82,21 @@ void stream_give_back(struct thread *thread) {
 }
 
 static struct stream *take_free(int device) {
-    for (size_t i = 0; i < RECENT && total > RECENT; i++) {
+    for (size_t i = 0; i < RECENT && are_many(); i++) {
         struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
-        if (stream && stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
+        if (stream && is_on(stream, device) && change(stream, STREAM_FREE, STREAM_LIVE))
             return stream;
     }
-    for (struct stream *stream = total <= RECENT ? stream_first() : NULL; stream;
+    for (struct stream *stream = are_many() ? NULL : stream_first(); stream;
          stream = stream_next(stream))
-        if (stream->device == device && change(stream, STREAM_FREE, STREAM_LIVE))
+        if (is_on(stream, device) && change(stream, STREAM_FREE, STREAM_LIVE))
             return stream;
     return NULL;
 }
 
 /* Takes a stream that was given back with work pending, if its work is done by now. */
 static bool take_done(struct stream *stream, int device, int *queries) {
-    if (stream->device != device || *queries == QUERIES_PER_CREATE ||
+    if (!is_on(stream, device) || *queries == QUERIES_PER_CREATE ||
         !change(stream, STREAM_RETIRED, STREAM_LIVE))
         return false;
     ++*queries;
@@ -102,12 +110,12 @@ static bool take_done(struct stream *stream, int device, int *queries) {
 
 static struct stream *take_retired(int device) {
     int queries = 0;
-    for (size_t i = 0; i < RECENT && total > RECENT; i++) {
+    for (size_t i = 0; i < RECENT && are_many(); i++) {
         struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
         if (stream && take_done(stream, device, &queries))
             return stream;
     }
-    for (struct stream *stream = total <= RECENT ? stream_first() : NULL; stream;
+    for (struct stream *stream = are_many() ? NULL : stream_first(); stream;
          stream = stream_next(stream))
         if (take_done(stream, device, &queries))
             return stream;
@@ -119,13 +127,13 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     pthread_mutex_lock(&registry_lock);
     struct stream *stream = handle_find(&stream_map, handle);
     if (!stream && (stream = aligned_alloc(64, sizeof *stream))) {
-        *stream = (struct stream){.handle.key = handle, .state = STREAM_GONE};
-        total++;
+        *stream = (struct stream){.handle.key = handle, .device = device, .state = STREAM_GONE};
+        __atomic_store_n(&total, total + 1, __ATOMIC_RELAXED);
         handle_add(&stream_map, &stream->handle);
     }
     if (stream) {
-        stream->device = device;
-        stream->busy = STREAM_IDLE;
+        __atomic_store_n(&stream->device, device, __ATOMIC_RELAXED);
+        __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELAXED);
         __atomic_store_n(&stream->state, state, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&registry_lock);
@@ -156,7 +164,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
  * would have to be waited for before the other's work, and with it what came since. */
 static void note_several(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream->state == STREAM_LIVE || stream->state == STREAM_RETIRED)
+        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
             lazy_end();
     lazy_settle(NULL);
 }
@@ -207,7 +215,7 @@ hipError_t stream_finish(struct stream *stream) {
 /* More idle streams than the limit: HIP gets one back. */
 static void trim(struct stream *stream) {
     static unsigned calls;
-    if (total > RECENT && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % TRIM_EVERY != 0)
+    if (are_many() && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % TRIM_EVERY != 0)
         return; /* counting looks at all of them */
     if (stream_count_idle() <= (size_t)options.stream_limit_count)
         return;
@@ -220,12 +228,13 @@ static void trim(struct stream *stream) {
 void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    if (UNLIKELY(!stream || stream->state == STREAM_GONE)) {
+    const int state = LIKELY(stream) ? stream_state(stream) : STREAM_GONE;
+    if (UNLIKELY(state == STREAM_GONE)) {
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
                handle ? &destroyed_twice : &null_destroyed, (void *)handle);
         return;
     }
-    if (UNLIKELY(stream->state == STREAM_BORROWED))
+    if (UNLIKELY(state == STREAM_BORROWED))
         return;
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
     const bool idle = LIKELY(busy == STREAM_IDLE) || busy == STREAM_PUT_OFF;
@@ -265,15 +274,17 @@ hipError_t stream_wait(struct thread *thread, struct stream *stream) {
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
 static bool is_known_idle(const struct stream *stream) {
     return __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
-           stream->state == STREAM_LIVE && exclusive_hip();
+           stream_state(stream) == STREAM_LIVE && exclusive_hip();
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
-    (void)stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(stream && (stream->state == STREAM_GONE || is_known_idle(stream))))
+    const bool usable = stream_usable(thread, handle, &stream, expression);
+    if (UNLIKELY(!usable && stream_state(stream) == STREAM_GONE))
+        return;
+    if (UNLIKELY(stream && is_known_idle(stream)))
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
         return;
@@ -299,7 +310,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
 
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream->state != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+        if (stream_state(stream) != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
             return true;
     return false;
 }
@@ -307,7 +318,7 @@ bool stream_any_busy(void) {
 size_t stream_count_idle(void) {
     size_t count = 0;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        count += stream->state == STREAM_FREE;
+        count += stream_state(stream) == STREAM_FREE;
     return count;
 }
 

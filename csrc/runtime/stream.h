@@ -16,7 +16,6 @@ enum stream_state {
     STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
 };
 
-/* A cache line of its own: two threads on two streams share nothing. */
 /* struct stream's busy, when it is not the address of the thread that synchronises just now. */
 enum {
     STREAM_IDLE,      /* all that was submitted is known to be done */
@@ -28,6 +27,7 @@ enum {
 struct block_pool;
 struct staging;
 
+/* A cache line of its own: two threads on two streams share nothing. */
 struct stream {
     struct handle handle;
     int device;
@@ -40,6 +40,16 @@ struct stream {
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
+
+static inline int stream_state(const struct stream *stream) {
+    return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
+}
+
+/* Held by the program, or its own. */
+static inline bool stream_is_live(const struct stream *stream) {
+    const int state = stream_state(stream);
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_BORROWED;
+}
 
 /* What the runtime knows of a stream, or NULL if it is none of its own. A hit of the thread's last
  * stream costs 3 instructions. */
@@ -63,9 +73,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
     *stream = handle ? stream_find(thread, handle) : NULL;
     if (UNLIKELY(__atomic_load_n(&stream_put_off, __ATOMIC_ACQUIRE)))
         lazy_settle(*stream);
-    return LIKELY(!*stream || (*stream)->state == STREAM_LIVE ||
-                  (*stream)->state == STREAM_BORROWED) ||
-           stream_report_dead(handle, expression);
+    return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(handle, expression);
 }
 
 /* Work was submitted to the null stream or to streams of the program's own since the device was
@@ -153,7 +161,7 @@ static inline struct stream *stream_next(const struct stream *stream) {
 /* True if a handle is a stream that the runtime handed out. */
 static inline struct stream *stream_known(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
-    return stream && stream->state != STREAM_GONE ? stream : NULL;
+    return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
 }
 
 /* True if one of the runtime's streams may have work pending. Asks no driver. */

@@ -99,52 +99,53 @@ def _through_ctypes(path: str) -> dict[str, Callable[..., int]]:
     return {name: bind(name, arguments) for name, arguments in FUNCTIONS.items()}
 
 
+def _timed(name: str, function: Callable[..., int], count: Count) -> Callable[..., int]:
+    def call(*arguments: object) -> int:
+        begin = time.perf_counter_ns()
+        error = function(*arguments)
+        count(name, time.perf_counter_ns() - begin)
+        return error
+
+    return call
+
+
 class Hip:
     """The functions of HIP that the policy needs. Thread-safe; each returns hipError_t (0: good).
 
-    Arguments are cffi pointers. `binding` says which way they go: "hip-python" or "ctypes".
+    Arguments are cffi pointers. `binding` says which way they go: "hip-python" or "ctypes". `count`
+    is None unless there are statistics: it costs as much as the rest of a call, 1 µs.
+
+    module_unload(module) unloads a module, stream_create(stream) creates a stream with HIP's
+    default flags, whose handle goes to *stream, stream_destroy(stream) destroys one, and
+    free(address) gives device memory back, which waits for all work on its device.
     """
 
-    def __init__(self, path: str, count: Count) -> None:
+    def __init__(self, path: str, count: Count | None) -> None:
         self.path = path
-        self._count = count
         try:
-            self._functions = _through_hip_python(path)
+            functions = _through_hip_python(path)
             self.binding = "hip-python"
         except (ImportError, KeyError):
-            self._functions = _through_ctypes(path)
+            functions = _through_ctypes(path)
             self.binding = "ctypes"
-
-    def _call(self, name: str, *arguments: object) -> int:
-        begin = time.perf_counter_ns()
-        error = self._functions[name](*arguments)
-        self._count(name, time.perf_counter_ns() - begin)
-        return error
+        if count is not None:
+            functions = {name: _timed(name, f, count) for name, f in functions.items()}
+        self._module_load = functions["hipModuleLoadData"]
+        self._function_get = functions["hipModuleGetFunction"]
+        self._malloc = functions["hipMalloc"]
+        self.module_unload = functions["hipModuleUnload"]
+        self.stream_create = functions["hipStreamCreate"]
+        self.stream_destroy = functions["hipStreamDestroy"]
+        self.free = functions["hipFree"]
 
     def module_load(self, image, module) -> int:
         """Loads an image on the current device; the handle goes to *module."""
-        return self._call("hipModuleLoadData", module, ffi.cast("void *", image))
-
-    def module_unload(self, module) -> int:
-        """Unloads a module."""
-        return self._call("hipModuleUnload", module)
+        return self._module_load(module, ffi.cast("void *", image))
 
     def function_get(self, module, name, function) -> int:
         """Looks a kernel up by the C string `name`; the handle goes to *function."""
-        return self._call("hipModuleGetFunction", function, module, ffi.cast("void *", name))
-
-    def stream_create(self, stream) -> int:
-        """Creates a stream with HIP's default flags; the handle goes to *stream."""
-        return self._call("hipStreamCreate", stream)
-
-    def stream_destroy(self, stream) -> int:
-        """Destroys a stream."""
-        return self._call("hipStreamDestroy", stream)
+        return self._function_get(function, module, ffi.cast("void *", name))
 
     def malloc(self, bytes_: int, ptr) -> int:
         """Allocates device memory on the current device; the address goes to *ptr."""
-        return self._call("hipMalloc", ptr, ffi.cast("void *", bytes_))
-
-    def free(self, ptr) -> int:
-        """Gives device memory back; waits for all work on its device."""
-        return self._call("hipFree", ptr)
+        return self._malloc(ptr, ffi.cast("void *", bytes_))

@@ -51,6 +51,11 @@ class Runtime:
     def memory_retire(self, address: int) -> bool:
         return bool(self._host.memory_retire(_pointer(address)))
 
+    @property
+    def counts(self) -> bool:
+        """Whether there are statistics."""
+        return self._host.count != ffi.NULL
+
     def count(self, function: str, nanoseconds: int) -> None:
         self._host.count(function.encode(), nanoseconds)
 
@@ -67,7 +72,7 @@ class Policy:
     def __init__(self, runtime: Runtime, owned: bool) -> None:
         self.runtime = runtime
         self.owned = owned
-        self.hip = Hip(runtime.hip_path, runtime.count)
+        self.hip = Hip(runtime.hip_path, runtime.count if runtime.counts else None)
         self.modules = ModuleCache(
             runtime,
             self.hip.module_load,

@@ -83,13 +83,13 @@ struct mgpu_host host_functions = {
     .streams_idle = stream_count_idle,
     .memory_uses = memory_uses,
     .memory_retire = memory_retire,
-    .count = count,
     .say = say,
     .detach = policy_detach,
 };
 
 void host_start(void) {
     host_functions.hip_path = hip_path();
+    host_functions.count = options.stats[0] ? count : NULL;
     host_functions.module_limit = options.module_limit_count;
     host_functions.stream_limit = options.stream_limit_count;
 }

@@ -55,7 +55,7 @@ struct mgpu_host {
     /* Takes a block out of the table if it is cached; 1 if it did: then the policy frees it. */
     int (*memory_retire)(void *ptr);
     /* For the statistics: a call of HIP's function of this name (with its "hip") was made without
-     * going through the runtime's own table, and took so long. */
+     * going through the runtime's own table, and took so long. NULL: there are no statistics. */
     void (*count)(const char *function, uint64_t nanoseconds);
     /* A line on stderr, prefixed; only with MGPU_RT_VERBOSE. */
     void (*say)(const char *text);

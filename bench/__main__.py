@@ -206,9 +206,10 @@ def plot(results: tuple[Path, ...]) -> None:
 
 @main.command()
 def readme() -> None:
-    """Bring the README's tables up to the results that they name."""
-    path = native.ROOT / "README.md"
-    path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")
+    """Bring the tables of the READMEs up to the results that they name."""
+    for name in table.SHOWN_IN:
+        path = native.ROOT / name
+        path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")
 
 
 @main.command()

@@ -101,13 +101,3 @@ def _figures(taken: Mapping[int, list[Any]]) -> list[Figure]:
             ratio = min(_samples(one, name)) / min(_samples(taken[2], name))
             figures.append(Figure(f"{name}, two cores against one", round(ratio, 2), "times"))
     return figures
-
-
-def markdown(results: Mapping[str, Any]) -> str:
-    """The table of csrc/softgpu/README.md."""
-    figures = results["benchmarks"]["emulator-softgpu"]["figures"]
-    lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
-    for figure in figures:
-        target = f"{figure['at_most']:g}" if "at_most" in figure else ""
-        lines.append(f"| {figure['name']} | {figure['value']:,.4g} {figure['unit']} | {target} |")
-    return "\n".join(lines)

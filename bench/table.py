@@ -138,6 +138,15 @@ def replay(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def emulator(results: dict[str, Any], device: str) -> str:
+    """The speed of csrc/softgpu."""
+    lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
+    for figure in results["benchmarks"][f"emulator-{device}"]["figures"]:
+        target = f"{figure['at_most']:g}" if "at_most" in figure else ""
+        lines.append(f"| {figure['name']} | {figure['value']:,.4g} {figure['unit']} | {target} |")
+    return "\n".join(lines)
+
+
 def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
@@ -149,7 +158,11 @@ TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "targets": targets,
     "latency": latency,
     "replay": replay,
+    "emulator": emulator,
 }
+
+#: The files that show tables.
+SHOWN_IN = ("README.md", "csrc/softgpu/README.md")
 
 #: In the README: <!-- table KIND FILE DEVICE --> the table <!-- end -->
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)

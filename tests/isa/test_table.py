@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
 
 import pytest
 
-from bench import emulator
-
 from . import checked, corpus, encodings, table
-from .device import ROOT, TARGETS, Fault
+from .device import TARGETS, Fault
 from .encodings import ENCODERS, Fields, Row, rows
 from .objdump import compare
 from .single import Batch, random_waves
@@ -76,9 +72,3 @@ def test_corpus_is_counted() -> None:
 def test_corpus_has_no_opcode_without_a_row() -> None:
     assert set(table.counts()["seen"]) <= {row.name for row in encodings.rows()}
     assert set(table.counts()["libraries"]) == set(corpus.LIBRARIES)
-
-
-def test_readme_shows_the_measured_speed() -> None:
-    text = (ROOT / "csrc/softgpu/README.md").read_text()
-    ((file, shown),) = re.findall(r"<!-- speed (\S+) -->\n(.*?)\n<!-- end -->", text, re.S)
-    assert shown == emulator.markdown(json.loads((ROOT / file).read_text()))

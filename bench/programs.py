@@ -7,6 +7,7 @@ disturbs the machine meets all sides alike.
 from __future__ import annotations
 
 import contextlib
+import random
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +22,13 @@ from bench.sides import HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, WORDS, Side, a
 
 METHOD = (
     "Microseconds an iteration, the device's work included: medians over rounds of about 20 ms, "
-    "one in each side's process in turn, with new processes after five; ratios are of the rounds "
-    "of one turn. The first round of each process does not count, nor does a quarter of a round "
-    "before each one. On a GPU the main thread of each process is pinned to one processor, the "
-    "same for all."
+    "one in each side's process in random order, with new processes after five; ratios are of the "
+    "rounds of one turn. The first round of each process does not count, nor does a quarter of a "
+    "round before each one. On a GPU the main thread of each process is pinned to one processor, "
+    "the same for all."
 )
 ROUND_NS = 20e6
-#: As a part of a round, before each one: what the side before has left behind (the GPU's clocks,
-#: caches) is not this one's. Without it a side showed 2 % more on an H100 when it followed stock's.
+#: As a part of a round, before each one: what the side before has left behind is not this one's.
 LEAD = 0.25
 #: After so many, new processes: where things lie in memory makes some processes faster for life.
 ROUNDS_A_PROCESS = 5
@@ -178,11 +178,13 @@ def _measure(
     """Microseconds an iteration by side, round by round."""
     samples: dict[str, list[float]] = {}
     rounds = min(repetitions, ROUNDS_A_PROCESS)
+    order = random.Random(f"{program.name} {llvm}")
     for done in range(0, repetitions, rounds):
         step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
         with _started(program, llvm, device, [*sides[first:], *sides[:first]]) as runners:
-            for name, taken in _turns(runners, min(rounds, repetitions - done), program).items():
+            turns = min(rounds, repetitions - done)
+            for name, taken in _turns(runners, turns, program, order).items():
                 samples.setdefault(name, []).extend(
                     ns / 1e3 / _iterations(program, device) for ns in taken
                 )
@@ -218,14 +220,18 @@ def _started(
             runner.kill()
 
 
-def _turns(runners: Mapping[str, Runner], turns: int, program: Program) -> dict[str, list[float]]:
-    """Nanoseconds of a call by side, turn by turn; the sides' order changes with each turn."""
+def _turns(
+    runners: Mapping[str, Runner], turns: int, program: Program, order: random.Random
+) -> dict[str, list[float]]:
+    """Nanoseconds of a call by side, turn by turn.
+
+    In an order that changes, so that no side always follows the same other one: a GPU's clocks and
+    the caches remember.
+    """
     calls = {name: _calls(runner, program.most) for name, runner in runners.items()}
     taken: dict[str, list[float]] = {name: [] for name in runners}
-    names = list(runners)
-    for turn in range(turns):
-        for number in range(len(names)):
-            name = names[(number + turn) % len(names)]
+    for _ in range(turns):
+        for name in order.sample(list(runners), len(runners)):
             runners[name].round(max(1, round(LEAD * calls[name])))
             taken[name].append(runners[name].round(calls[name]) / calls[name])
     return taken

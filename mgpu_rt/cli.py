@@ -39,10 +39,21 @@ def main() -> None:
     metavar="PATH",
     help="Write them there as JSON instead (%p in it becomes the process id).",
 )
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False),
+    metavar="PATH",
+    help="Write when each call was there, as a Chrome trace (%p as above), for ui.perfetto.dev.",
+)
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
-    device: str, stats: bool, stats_json: str | None, program: str, arguments: tuple[str, ...]
+    device: str,
+    stats: bool,
+    stats_json: str | None,
+    trace: str | None,
+    program: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run PROGRAM with mgpu_rt preloaded.
 
@@ -58,6 +69,8 @@ def run(
             environment["MGPU_RT_STATS"] = "1"
         if stats_json:
             environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
+        if trace:
+            environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
         reason = preload.obstacle(preload.find(program))
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)

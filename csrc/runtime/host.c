@@ -89,7 +89,7 @@ struct mgpu_host host_functions = {
 
 void host_start(void) {
     host_functions.hip_path = hip_path();
-    host_functions.count = options.stats[0] ? count : NULL;
+    host_functions.count = stats_wanted() ? count : NULL;
     host_functions.module_limit = options.module_limit_count;
     host_functions.stream_limit = options.stream_limit_count;
 }

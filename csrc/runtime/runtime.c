@@ -10,6 +10,7 @@
 #include "registry.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,8 @@ static void run_exit(void) {
 __attribute__((destructor)) static void write_statistics(void) {
     if (options.stats && options.stats[0])
         stats_write(options.stats);
+    if (options.trace && options.trace[0])
+        trace_write(options.trace);
 }
 
 void runtime_register_exit(void) {
@@ -133,12 +136,12 @@ static void install(const struct hip_library *library, int devices) {
         hip_install(library);
         cuda_find(library->path);
     }
-    if (options.stats[0])
+    if (stats_wanted())
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    devices, options.cache);
-    __atomic_store_n(&runtime_mode, options.stats[0] ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&runtime_mode, stats_wanted() ? MODE_TIMED : 0, __ATOMIC_RELEASE);
 }
 
 void runtime_start(void) {

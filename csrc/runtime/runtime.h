@@ -99,6 +99,11 @@ enum cache {
     CACHE_COUNT
 };
 
+/* Every call is timed: for MGPU_RT_STATS or MGPU_RT_TRACE. */
+static inline bool stats_wanted(void) {
+    return options.stats[0] || options.trace[0];
+}
+
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
 void stats_abi_call(enum abi_index function, uint64_t begin);
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds);

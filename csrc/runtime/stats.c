@@ -4,6 +4,7 @@
 #include "mgpu_rt.h"
 #include "python.h"
 #include "runtime.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,13 +49,18 @@ static void add(uint64_t *counter, uint64_t amount) {
 }
 
 void stats_abi_call(enum abi_index function, uint64_t begin) {
+    const uint64_t nanoseconds = stats_now() - begin;
     add(&abi_counters[function].calls, 1);
-    add(&abi_counters[function].nanoseconds, stats_now() - begin);
+    add(&abi_counters[function].nanoseconds, nanoseconds);
+    if (options.trace[0])
+        trace_call(abi_names[function], "program", begin, nanoseconds);
 }
 
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
     add(&hip_counters[function].calls, 1);
     add(&hip_counters[function].nanoseconds, nanoseconds);
+    if (options.trace[0])
+        trace_call(hip_names[function], "driver", stats_now() - nanoseconds, nanoseconds);
 }
 
 void stats_miss(enum cache cache) {
@@ -71,6 +77,7 @@ void stats_reset(void) {
     memset(abi_counters, 0, sizeof abi_counters);
     memset(hip_counters, 0, sizeof hip_counters);
     memset(caches, 0, sizeof caches);
+    trace_reset();
 }
 
 /* ---- the table ---- */
@@ -209,18 +216,31 @@ static void write_tables(FILE *out) {
     print_table(out, "mgpu_rt: calls of the driver", hip_counters, hip_names, HIP_COUNT);
 }
 
-static void write_json(const char *destination) {
+static void say_cannot_write(const char *variable, const char *pattern) {
+    fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", variable, pattern, strerror(errno));
+}
+
+FILE *stats_open(const char *variable, const char *pattern) {
     char path[4096];
-    expand(destination, path, sizeof path);
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        fprintf(stderr, "mgpu_rt: MGPU_RT_STATS: cannot write '%s': %s\n", path, strerror(errno));
+    expand(pattern, path, sizeof path);
+    FILE *out = fopen(path, "we");
+    if (!out)
+        say_cannot_write(variable, path);
+    return out;
+}
+
+void stats_close(const char *variable, const char *pattern, FILE *file) {
+    if (fclose(file) != 0)
+        say_cannot_write(variable, pattern);
+}
+
+static void write_json(const char *destination) {
+    FILE *out = stats_open("MGPU_RT_STATS", destination);
+    if (!out)
         return;
-    }
     print_json(out);
     fputc('\n', out);
-    if (fclose(out) != 0)
-        fprintf(stderr, "mgpu_rt: MGPU_RT_STATS: cannot write '%s': %s\n", path, strerror(errno));
+    stats_close("MGPU_RT_STATS", destination, out);
 }
 
 void stats_write(const char *destination) {

@@ -53,7 +53,7 @@ struct python {
 #undef PYTHON_FN
 };
 
-enum { PATIENCE = 10 }; /* seconds */
+enum { PATIENCE = 10 }; /* seconds after which a start that hangs is given up */
 
 enum state { UNTRIED, STARTING, SERVING, ABSENT };
 static _Atomic int state = UNTRIED;

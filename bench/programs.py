@@ -225,8 +225,8 @@ def _turns(
 ) -> dict[str, list[float]]:
     """Nanoseconds of a call by side, turn by turn.
 
-    In an order that changes, so that no side always follows the same other one: a GPU's clocks and
-    the caches remember.
+    In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
+    next one.
     """
     calls = {name: _calls(runner, program.most) for name, runner in runners.items()}
     taken: dict[str, list[float]] = {name: [] for name in runners}

@@ -113,7 +113,7 @@ class Hip:
     """The functions of HIP that the policy needs. Thread-safe; each returns hipError_t (0: good).
 
     Arguments are cffi pointers. `binding` says which way they go: "hip-python" or "ctypes". `count`
-    is None unless there are statistics: it costs as much as the rest of a call, 1 µs.
+    is None unless there are statistics: it costs 1 µs a call.
 
     module_unload(module) unloads a module, stream_create(stream) creates a stream with HIP's
     default flags, whose handle goes to *stream, stream_destroy(stream) destroys one, and

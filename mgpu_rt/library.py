@@ -49,9 +49,9 @@ class Library:
         return f"<mgpu_rt {self.version()} at {self.path}>"
 
     def stats(self) -> dict[str, Any]:
-        """The statistics so far, as README.md describes them.
+        """The statistics so far, as mgpu_rt.h describes them.
 
-        Calls and times are counted only if MGPU_RT_STATS was set at the first call.
+        Calls and times are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
         """
         text = self._lib.mgpu_rt_stats_json()
         if not text:

@@ -136,7 +136,7 @@ def slow_python() -> Path:
 def test_python_starts_beside_hip(run, slow_python: Path) -> None:
     """In a thread that takes no signals. One after the other, they would wait for each other."""
     said = run("plain", MGPU_RT_PYTHON=str(slow_python)).stderr
-    assert "HIP came while Python started" in said
+    assert "HIP and Python start at once" in said
     assert "the thread takes signals" not in said
     assert said.count("no Python for the module cache (unknown error)") == 1
 
@@ -145,6 +145,18 @@ def test_python_that_never_starts(run, slow_python: Path) -> None:
     """The program goes on after ten seconds."""
     said = run("plain", MGPU_RT_PYTHON=str(slow_python), SLOW_PYTHON="for-ever").stderr
     assert said.count("no Python for the module cache (it has not started within ten seconds)") == 1
+
+
+def test_without_hip_no_python_is_started(run, slow_python: Path) -> None:
+    said = run(
+        "plain",
+        status=1,
+        MGPU_RT_HIP="/nowhere/libamdhip64.so",
+        MGPU_RT_PYTHON=str(slow_python),
+        SLOW_PYTHON="for-ever",
+    ).stderr
+    assert "no HIP library" in said
+    assert "no Python" not in said
 
 
 CONSTRUCTOR = """

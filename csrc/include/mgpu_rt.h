@@ -29,9 +29,15 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
  * given back. */
 int mgpu_rt_empty_cache(void);
 
-/* Statistics so far as JSON, in the form that README.md describes; the caller frees it with free().
- * Calls and times are 0 unless MGPU_RT_STATS is set; the counts of the caches are always kept where
- * they cost nothing: on misses. NULL if memory ran out. */
+/* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
+ *
+ *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
+ *     cache      of modules, functions, streams, events, memory: hits, misses, evictions
+ *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
+ *     python     what its start cost the program, in ns: opening, waiting, importing
+ *
+ * Calls and times are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call; the counts
+ * of the caches are always kept where they cost nothing: on misses. */
 char *mgpu_rt_stats_json(void);
 
 /* ---- scratch buffers ----

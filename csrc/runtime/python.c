@@ -1,15 +1,15 @@
 /* Hosts the policy in Python.
  *
  * libpython is not linked against (0.9 ms in every process that loads this library). At the first
- * miss the interpreter that the process has is taken, else the configured one, which was started
- * while HIP was. Only functions that exist unchanged from 3.10 to 3.13 are used, so one binary
+ * miss the interpreter that the process has is taken, else the configured one, which started while
+ * HIP did. Only functions that exist unchanged from 3.10 to 3.13 are used, so one binary
  * serves all of them. A program never dies because of Python: whatever fails here is said in one
  * line, and the built-in policy serves.
  *
- * Beside HIP's start only Py_InitializeEx runs, which takes neither the loader's lock nor anything
- * else that the waiting thread may hold, so that the program may come here from a constructor in
- * dlopen. What does need the loader is done in the program's own thread: opening libpython before,
- * importing the policy at the first miss. */
+ * Beside HIP's start only Py_InitializeEx runs, without the loader's lock, which the waiting thread
+ * may hold: the program may come here from a constructor in dlopen. What does need the loader is
+ * done in the program's own thread: opening libpython before, importing the policy at the first
+ * miss. */
 #include "python.h"
 #include "mapped.h"
 #include "runtime.h"
@@ -174,26 +174,26 @@ static void add_to_path(const struct python *python, const char *directory) {
 static struct {
     struct configured configured; /* 12 KB: too much for a small stack */
     struct python python;
-    void *library;
 } own;
 
 static bool open_own(char *reason, size_t size) {
     if (!find_configured(&own.configured, reason, size))
         return false;
     /* Extension modules expect libpython's names to be global. Lazy: 2 ms less. */
-    own.library = dlopen(own.configured.library, RTLD_LAZY | RTLD_GLOBAL);
-    if (!own.library)
+    void *library = dlopen(own.configured.library, RTLD_LAZY | RTLD_GLOBAL);
+    const bool good = library && resolve(&own.python, library) && set_flags(library);
+    if (!library)
         snprintf(reason, size, "%s", dlerror());
-    else if (resolve(&own.python, own.library) && set_flags(own.library))
-        return true;
-    else
+    else if (!good)
         snprintf(reason, size, "'%s' is not a Python 3.10 to 3.13", own.configured.library);
-    return false;
+    return good;
 }
 
-static bool start_own(void) {
-    if (!start_interpreter(&own.python, own.configured.interpreter))
+static bool start_own(char *reason, size_t size) {
+    if (!start_interpreter(&own.python, own.configured.interpreter)) {
+        snprintf(reason, size, "'%s' cannot be started", own.configured.library);
         return false;
+    }
     add_to_path(&own.python, own.configured.packages);
     own.python.PyEval_SaveThread();
     return true;
@@ -252,17 +252,11 @@ static int start(void) {
     if (find_present(&python)) {
         if (!python.Py_IsInitialized())
             return UNTRIED; /* the host program will start it, or has ended it: it is not ours */
-    } else {
-        if (!open_own(reason, sizeof reason)) {
-            report_once(&no_python, reason);
-            return ABSENT;
-        }
-        if (!start_own()) {
-            snprintf(reason, sizeof reason, "'%s' cannot be started", own.configured.library);
-            report_once(&no_python, reason);
-            return ABSENT;
-        }
+    } else if (open_own(reason, sizeof reason) && start_own(reason, sizeof reason)) {
         python = own.python;
+    } else {
+        report_once(&no_python, reason);
+        return ABSENT;
     }
     if (!import_policy(&python, reason, sizeof reason)) {
         report_once(&no_python, reason);
@@ -285,8 +279,10 @@ static bool begin(void) {
 /* ---- beside HIP ---- */
 
 static void *start_beside(void *unused) {
+    char reason[PATH_MAX + 64];
     (void)unused;
-    (void)start_own(); /* if it fails, the first miss tries again, and says why */
+    (void)start_own(reason,
+                    sizeof reason); /* if it fails, the first miss tries again and says it */
     return NULL;
 }
 

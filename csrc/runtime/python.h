@@ -8,8 +8,7 @@
 #include <stdbool.h>
 
 /* Begins to start an interpreter in a thread of its own, if one is wanted and the process has none;
- * then true, and the caller has to end it with policy_prepared. Meanwhile, and before anything that
- * the program could notice happens, HIP is started, which takes longer. Costs 2 ms. */
+ * then true, and the caller has to end it with policy_prepared once HIP has started. Costs 2 ms. */
 bool policy_prepare(pthread_t *starter);
 /* Waits until it has started. Afterwards nothing of the runtime's runs beside the program. */
 void policy_prepared(pthread_t starter);

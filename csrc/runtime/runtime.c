@@ -130,6 +130,16 @@ static int count_devices(const struct hip_functions *functions) {
     return count > 0 ? count : 1;
 }
 
+/* And Python beside it. */
+static int start_hip(const struct hip_functions *functions) {
+    pthread_t starter;
+    const bool starting = policy_prepare(&starter);
+    const int devices = count_devices(functions);
+    if (starting)
+        policy_prepared(starter);
+    return devices;
+}
+
 static void install(const struct hip_library *library, int devices) {
     hip_device_count = devices;
     if (library->path[0]) {
@@ -153,13 +163,9 @@ void runtime_start(void) {
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
-    pthread_t starter;
     exclusive_start();
-    const bool starting = policy_prepare(&starter);
     const bool found = hip_open(&library, options.hip);
-    const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
-    if (starting)
-        policy_prepared(starter);
+    const int devices = found && options.cache_on ? start_hip(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
     if (runtime_mode & MODE_UNSTARTED)
         install(&library, devices);

@@ -32,7 +32,7 @@ static inline bool runtime_exiting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
 }
 
-/* True while MGPU_RT_STATS counts every call. */
+/* True while every call is counted and timed. */
 static inline bool runtime_counting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_TIMED) != 0;
 }
@@ -99,7 +99,7 @@ enum cache {
     CACHE_COUNT
 };
 
-/* Every call is timed: for MGPU_RT_STATS or MGPU_RT_TRACE. */
+/* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
 static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0];
 }

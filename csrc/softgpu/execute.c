@@ -64,8 +64,8 @@ static void read_grid(struct dispatch *d) {
 /* ---- how long a kernel may run ---- */
 
 /* A wave that works alone while others wait for it may take its time; one that loops for what a
- * waiting wave would have to do is stopped after one or two minutes. */
-#define BARRIER_BUDGET 1000000000
+ * waiting wave would have to do is stopped: after 20 s if its loop is empty, later if not. */
+#define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;
 

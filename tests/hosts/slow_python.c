@@ -1,8 +1,9 @@
-/* A libpython whose start takes until HIP is there, or for ever (SLOW_PYTHON=for-ever), and which
- * can then import nothing. It says whether it would have taken the program's signals. */
-#include <limits.h>
+/* A libpython whose start takes until HIP's has begun, or for ever (SLOW_PYTHON=for-ever), and
+ * which can then import nothing. It says whether it would have taken the program's signals. */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,13 @@
 int Py_IgnoreEnvironmentFlag, Py_NoSiteFlag, Py_NoUserSiteDirectory;
 static volatile int initialized;
 
-static bool hip_is_there(void) {
-    char line[PATH_MAX + 128];
-    bool found = false;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && !found && fgets(line, sizeof line, maps))
-        found = strstr(line, "libamdhip64") != NULL;
-    if (maps)
-        fclose(maps);
-    return found;
+/* The stub of HIP counts its calls. */
+static bool hip_starts(void) {
+    static uint64_t (*count)(const char *function);
+    void *hip = count ? NULL : dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW | RTLD_NOLOAD);
+    if (hip)
+        *(void **)&count = dlsym(hip, "hipstub_count");
+    return count && count("hipInit") > 0;
 }
 
 void Py_InitializeEx(int signals) {
@@ -30,9 +29,9 @@ void Py_InitializeEx(int signals) {
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     if (!sigismember(&blocked, SIGALRM) || !sigismember(&blocked, SIGINT))
         fputs("the thread takes signals\n", stderr);
-    while ((how && strcmp(how, "for-ever") == 0) || !hip_is_there())
+    while ((how && strcmp(how, "for-ever") == 0) || !hip_starts())
         usleep(1000);
-    fputs("HIP came while Python started\n", stderr);
+    fputs("HIP and Python start at once\n", stderr);
     initialized = 1;
 }
 

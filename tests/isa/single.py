@@ -8,7 +8,9 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .device import CodeObject, Memory, assemble, dispatch
+import pytest
+
+from .device import CodeObject, Fault, Memory, assemble, dispatch
 
 LANES, WAVES = 64, 8
 LANE_BYTES, HEADER = 64, 64
@@ -210,3 +212,14 @@ def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
         scalars = (*(source(rng, k) for k in padded[:2]), rng.getrandbits(64))
         waves.append(Wave(EXECS[n], rng.getrandbits(64), rng.getrandbits(1), scalars, lanes))
     return waves
+
+
+def stopped_by(target: str, text: str) -> str:
+    """What is said of an instruction at which a wave has to stop. It is named."""
+    batch = Batch(target)
+    batch.add("stop", text)
+    with pytest.raises(Fault) as caught:
+        batch.load().run("stop", random_waves(random.Random(text), ["b32"])[:1])
+    said = str(caught.value)
+    assert text.split()[0] in said
+    return said

@@ -49,6 +49,7 @@ class Plan:
             {number: one.expected for number, one in scripts.items()},
             self.late,
             self.linked,
+            any(one.crosses or one.resets for one in scripts.values()),
         )
 
 

@@ -100,6 +100,7 @@ class Script:
     lines: list[str]
     expected: dict[int, str | None]
     resets: bool = False
+    crosses: bool = False  # one side destroys what the other has made
 
 
 def os_thread(thread: int) -> int:
@@ -141,7 +142,7 @@ class Program:
         self.marks = 0
         self.host: dict[int, Clock] = {}
         self.ended = False
-        self.resets = False
+        self.resets = self.crosses = False
         self.pending: set[int] = set()  # threads with an error to be read
         self.made: dict[str, int] = {}
         self._forget()
@@ -156,7 +157,9 @@ class Program:
         self._finish(self._thread(0, 1))
 
     def script(self) -> Script:
-        return Script(self.threads, self.exits, self.lines, self.expected, self.resets)
+        return Script(
+            self.threads, self.exits, self.lines, self.expected, self.resets, self.crosses
+        )
 
     def _thread(self, byte: int, passed: float) -> int:
         if self.exits and passed > 0.55:
@@ -302,6 +305,7 @@ class Program:
 
     def _unevent(self, thread: int, who: int, event: Event) -> None:
         self.touch(thread, event)
+        self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 
     def _release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
@@ -316,6 +320,7 @@ class Program:
             elif who == MGPU:
                 self.touch(thread, stream)
             who = MGPU if who == MGPU else HIP
+            self.crosses |= (who == MGPU) != (buffer.kind == ALLOCATED)
             self.say(thread, "free", who, buffer, stream)
         else:
             self.settle(thread, choice, buffer)
@@ -338,6 +343,7 @@ class Program:
                 self.settle(thread, 0, module.cell)
             if module.cell in self.buffers:
                 self.buffers.remove(module.cell)
+        self.crosses |= who != module.who
         self.say(thread, "unload", who, module)
         self.modules.remove(module)
 
@@ -570,9 +576,9 @@ def unstream(program: Program, thread: int, b: Bytes) -> None:
         return
     program._leave(thread, stream, b[3])
     program.streams.remove(stream)
-    other = HIP if stream.who == MGPU else MGPU
-    same = MGPU if stream.who == MGPU else HIP
-    program.say(thread, "unstream", other if b[1] % 4 == 3 else same, stream)
+    crosses = b[1] % 4 == 3
+    program.crosses |= crosses
+    program.say(thread, "unstream", int(crosses == (stream.who == MGPU)), stream)
 
 
 @_action(5)

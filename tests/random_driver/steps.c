@@ -59,7 +59,8 @@ enum { COPY_DEFAULT = 4, COPY_UP = 1, COPY_DOWN = 2, NON_BLOCKING = 1, DISABLE_T
 static void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 static void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 static sem_t marks[4 * MOST_OBJECTS];
-static bool copies_wait; /* of the runtime: what copies to pageable memory is there on return */
+/* The lines of threads below it need not wait for a copy to pageable memory: the runtime does. */
+static int copies_wait;
 
 void steps_reset(void) {
     memset(buffers, 0, sizeof buffers);
@@ -69,7 +70,8 @@ void steps_reset(void) {
     memset(functions, 0, sizeof functions);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; ++i)
         sem_init(&marks[i], 0, 0);
-    copies_wait = getenv("DRIVER_COPIES_RETURN") == NULL;
+    const char *text = getenv("DRIVER_COPIES_WAIT");
+    copies_wait = text != NULL ? (int)strtol(text, NULL, 10) : 100;
 }
 
 #define ARGUMENT(n) (step->argument[n])
@@ -211,7 +213,7 @@ static void copy(const struct step *step, long long who, void *to, const void *f
 static void copy_down(const struct step *step, long long who, void *to, const void *from,
                       size_t bytes, void *stream) {
     copy(step, who, to, from, bytes, COPY_DEFAULT, stream);
-    if (who == COPY_MGPU && !copies_wait)
+    if (who == COPY_MGPU && step->thread >= copies_wait)
         mgpuStreamSynchronize(stream);
     else if (who == COPY_ASYNC)
         check(step, HIP(hipStreamSynchronize, void *)(stream));

@@ -117,9 +117,14 @@ static void run_exit(void) {
     __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
 }
 
-/* Registered before HIP is opened, so that it runs after HIP's own handlers. */
+/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
+ * opened, these run after what HIP registers then. */
+static void note_late(void) {
+    __atomic_fetch_or(&runtime_mode, MODE_LATE, __ATOMIC_RELEASE);
+}
+
 static void note_end_of_hip(void) {
-    __atomic_fetch_or(&runtime_mode, MODE_OVER, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&runtime_mode, MODE_LATE | MODE_OVER, __ATOMIC_RELEASE);
 }
 
 /* After the program's global destructors, so that their calls are counted. */
@@ -199,7 +204,9 @@ static void install(const struct hip_library *library, int devices) {
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    devices, options.cache);
-    __atomic_store_n(&runtime_mode, stats_wanted() ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+    if (stats_wanted())
+        __atomic_fetch_or(&runtime_mode, MODE_TIMED, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
 }
 
 void runtime_start(void) {
@@ -212,6 +219,7 @@ void runtime_start(void) {
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
     const bool found = find_hip(&library);
+    atexit(note_late);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
     if (runtime_mode & MODE_UNSTARTED)

@@ -15,7 +15,8 @@ enum {
     MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
     MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
-    MODE_OVER = 8,      /* HIP's own exit handlers ran: it must not be called any more */
+    MODE_LATE = 8,      /* so did what HIP registered since it was first called */
+    MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
 };
 extern _Atomic unsigned runtime_mode;
 
@@ -54,8 +55,8 @@ static inline bool runtime_exiting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
 }
 
-static inline bool runtime_over(void) {
-    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_OVER) != 0;
+static inline bool runtime_is(unsigned mode) {
+    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & mode) != 0;
 }
 
 /* True while every call is counted and timed. */

@@ -430,28 +430,13 @@ bool stream_any_busy(void) {
     return false;
 }
 
-/* A launch of another thread's that comes between HIP's answer and the last line leaves its own
- * mark, which is not overwritten. */
-static bool is_quiet(struct stream *stream) {
-    uintptr_t token = (uintptr_t)thread_get();
-    const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    if (busy == STREAM_IDLE)
-        return true;
-    if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
-        return false; /* put off, or waited for just now */
-    __atomic_store_n(&stream->busy, token, __ATOMIC_RELEASE);
-    const bool quiet = stream_ask(stream) == hipSuccess;
-    __atomic_compare_exchange_n(&stream->busy, &token, quiet ? STREAM_IDLE : STREAM_LAUNCHED, false,
-                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    return quiet;
-}
-
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_LIVE || state == STREAM_RETIRED)
-            if (!is_quiet(stream))
-                return false;
+        if (state == STREAM_LIVE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+            return false; /* HIP may not even know it any more: the program may have destroyed it */
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+            return false;
     }
     return __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE;
 }

@@ -271,11 +271,12 @@ static bool confirm(struct stream *stream) {
 /* Looks at the streams that were destroyed with work pending, oldest first, a few at a time: the
  * ones that are still at work go behind the others. */
 static struct stream *take_retired(int device) {
+    const struct stream *first = NULL;
     for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
         struct stream *stream = take_queued(&retired[device], false);
         if (!stream)
             return NULL;
-        const hipError_t error = stream_ask(stream);
+        const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess) {
             __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
             return stream;
@@ -285,6 +286,7 @@ static struct stream *take_retired(int device) {
             return NULL;
         }
         put(&retired[device], stream);
+        first = first ? first : stream;
     }
     return NULL;
 }

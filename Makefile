@@ -18,7 +18,7 @@ TOOL_PACKAGES := mlir-22-tools llvm-22 lld-22 mlir-19-tools llvm-19 lld-19 \
 	mlir-15-tools llvm-15 lld-15 rocm-device-libs binutils
 TEST_PACKAGES := g++ valgrind clang-format-22
 
-SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/*)
+SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/* csrc/manager/*)
 LIBRARY := build/lib/libmlir_rocm_runtime.so
 
 .PHONY: all demo test check-jit bench lint format packages-build packages-tools packages-test clean

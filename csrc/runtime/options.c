@@ -7,6 +7,7 @@
 
 struct options options = {.cache_on = true,
                           .device_number = -1,
+                          .python_delay_ms = 1000,
                           .module_limit_count = 256,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.9,
@@ -115,6 +116,8 @@ void options_read(struct options *out) {
                                            "is none of auto, own and shared: auto is used")];
     read_memory_limit(out);
     out->verbose_on = strcmp(out->verbose, "0") != 0;
+    out->python_delay_ms =
+        number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->module_limit_count = number("MGPU_RT_MODULE_LIMIT", out->module_limit, 256, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;

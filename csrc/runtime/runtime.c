@@ -4,6 +4,7 @@
 #include "event.h"
 #include "exclusive.h"
 #include "lazy.h"
+#include "manager.h"
 #include "memory.h"
 #include "mgpu_rt.h"
 #include "python.h"
@@ -71,6 +72,7 @@ static void after_fork(void) {
 
 static void in_child(void) {
     runtime_forked = true;
+    manager_forked();
     stats_reset();
     pthread_mutex_unlock(&registry_lock);
 }
@@ -96,13 +98,11 @@ static void run_exit(void) {
         return;
     ran = true;
     if (!runtime_forked) {
-        const struct mgpu_policy *policy = policy_peek();
+        manager_stop();
         lazy_settle(NULL);
         if (options.cache_on && hip_path()[0])
             (void)give_back();
         report_held();
-        if (policy)
-            policy->shutdown();
     }
     __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
 }
@@ -130,16 +130,6 @@ static int count_devices(const struct hip_functions *functions) {
     return count > 0 ? count : 1;
 }
 
-/* And Python beside it. */
-static int start_hip(const struct hip_functions *functions) {
-    pthread_t starter;
-    const bool starting = policy_prepare(&starter);
-    const int devices = count_devices(functions);
-    if (starting)
-        policy_prepared(starter);
-    return devices;
-}
-
 static void install(const struct hip_library *library, int devices) {
     hip_device_count = devices;
     if (library->path[0]) {
@@ -165,12 +155,13 @@ void runtime_start(void) {
     struct hip_library library;
     exclusive_start();
     const bool found = hip_open(&library, options.hip);
-    const int devices = found && options.cache_on ? start_hip(&library.functions) : 1;
+    const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
     if (runtime_mode & MODE_UNSTARTED)
         install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
+    manager_start();
 }
 
 const char *mgpu_rt_version(void) {

@@ -48,7 +48,7 @@ struct options {
 #include "options.def"
 #undef OPTION
     bool cache_on, verbose_on;
-    long module_limit_count, stream_limit_count;
+    long module_limit_count, stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */

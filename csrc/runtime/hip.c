@@ -157,13 +157,14 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
     return false;
 }
 
-bool hip_open(struct hip_library *library, const char *wanted) {
+bool hip_open(struct hip_library *library, const char *wanted, bool silent) {
     struct attempts attempts = {.used = 0, .own = symbols_own()};
     const bool found =
         wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
     if (!found) {
         library->path[0] = '\0';
-        report_once(&not_found, attempts.text);
+        if (!silent)
+            report_once(&not_found, attempts.text);
     }
     return found;
 }

@@ -2,7 +2,8 @@
  *
  * Every function is thread-safe. The listing and counting ones call nothing of HIP's; the evicting
  * ones take the entry out of its table first, so that no call of the program's can get it any more,
- * and then give it back to HIP. No lock of the runtime's is held while they return to the manager. */
+ * and then give it back to HIP. No lock of the runtime's is held while they return to the manager.
+ */
 #ifndef MGPU_RT_MANAGE_H
 #define MGPU_RT_MANAGE_H
 

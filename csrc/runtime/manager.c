@@ -135,7 +135,8 @@ static const char *why_not(int error) {
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = stats_now() + UINT64_C(1000000) * BEGIN;
     bool there = true;
-    while (fresh->state == CHANNEL_STARTING && there && !stopping && stats_now() < limit) {
+    while (fresh->state == CHANNEL_STARTING && !fresh->reason[0] && there && !stopping &&
+           stats_now() < limit) {
         const uint32_t heard = fresh->bell;
         there = kill(process, 0) == 0 || errno != ESRCH;
         if (fresh->state == CHANNEL_STARTING && there)

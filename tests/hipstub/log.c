@@ -19,10 +19,8 @@ static const char *const names[STUB_FUNCTIONS] = {
 #define HIP_CALL(name, params, args, fast) #name,
 #include "functions.def"
 #undef HIP_CALL
-    "hipDeviceSynchronize",
-    "hipLaunchKernel",
-    "hipGetLastError",
-    "hipPeekAtLastError",
+    "hipDeviceSynchronize", "hipDeviceReset",     "hipLaunchKernel",
+    "hipGetLastError",      "hipPeekAtLastError",
 };
 
 struct record {

@@ -13,6 +13,7 @@
 bool stub_fast = true;
 int stub_devices = 1;
 int stub_pageable;
+bool stub_reuse;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -69,6 +70,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *devices = getenv("HIPSTUB_DEVICES");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
+    const char *reuse = getenv("HIPSTUB_REUSE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
@@ -89,6 +91,7 @@ __attribute__((constructor)) static void read_environment(void) {
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
+    stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

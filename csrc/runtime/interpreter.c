@@ -94,9 +94,8 @@ static bool from_installation(char *path) {
 }
 
 static bool from_option(const char *search, char *path) {
-    snprintf(path, PATH_MAX, "%s", options.python);
-    if (!strchr(path, '/'))
-        (void)from_search(search, options.python, path);
+    if (strchr(options.python, '/') || !from_search(search, options.python, path))
+        snprintf(path, PATH_MAX, "%s", options.python);
     return true; /* running it will say what is wrong with it */
 }
 

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -16,6 +17,49 @@ from tests.images import code_object
 KERNEL = "test_func"
 TIMEOUT = 100  # seconds; all take a few, on a busy machine more
 MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
+
+
+@functools.cache
+def other_python(version: str) -> str | None:
+    """An interpreter of that version ("3.14t": without the GIL); None if there is none here."""
+    versions = Path.home() / ".pyenv" / "versions"
+    found = sorted(versions.glob(f"{version}.*/bin/python")) if version[-1] != "t" else []
+    uv = Path.home() / ".local" / "share" / "uv" / "python"
+    suffix = "+freethreaded" if version[-1] == "t" else ""
+    found += sorted(uv.glob(f"cpython-{version.rstrip('t')}.*{suffix}-*/bin/python{version}"))
+    for name in (f"python{version}", *map(str, found)):
+        probe = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        try:
+            answer = subprocess.run(probe, capture_output=True, text=True, timeout=20)
+        except OSError:
+            continue
+        if answer.stdout.strip() == version.rstrip("t"):
+            return name
+    return None
+
+
+@functools.cache
+def python_with_cffi(version: str) -> str | None:
+    """One in a virtual environment that has it; None if there is no such interpreter."""
+    interpreter = other_python(version)
+    if interpreter is None:
+        return None
+    venv = BUILD / "tests" / f"python{version}"
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=120)
+        install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
+        subprocess.run(install, check=True, timeout=300, stderr=subprocess.DEVNULL)
+    return str(python)
+
+
+@functools.cache
+def bare_python() -> Path:
+    """An interpreter without cffi."""
+    venv = BUILD / "tests" / "bare"
+    if not (venv / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    return venv / "bin" / "python"
 
 
 def promptly(**changes: str) -> dict[str, str]:

@@ -17,11 +17,13 @@ from tests.compiled import compile_c
 from tests.hosting import (
     KERNEL,
     TIMEOUT,
+    bare_python,
     ends,
     host,
     image,
     manager_of,
     promptly,
+    python_with_cffi,
     run_host,
     run_program,
     running_managers,
@@ -271,16 +273,8 @@ def test_python_that_is_none(path: str) -> None:
     assert "where the library is" not in line
 
 
-def bare_python(directory: Path) -> Path:
-    """An interpreter without cffi."""
-    venv = BUILD / "tests" / "bare"
-    if not (venv / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    return venv / "bin" / "python"
-
-
-def test_interpreter_without_cffi(tmp_path: Path) -> None:
-    line = only_line(good("unserved", MGPU_RT_PYTHON=str(bare_python(tmp_path))))
+def test_interpreter_without_cffi() -> None:
+    line = only_line(good("unserved", MGPU_RT_PYTHON=str(bare_python())))
     assert "_cffi_backend" in line
 
 
@@ -310,7 +304,7 @@ def test_order_of_interpreters(tmp_path: Path) -> None:
     One that is neither the user's choice nor of the library's own environment is never used
     without a word.
     """
-    bare = str(bare_python(tmp_path))
+    bare = str(bare_python())
     lib = installation(tmp_path / "elsewhere", note=bare)
     venv = Path(sys.executable).parent.parent
     env = {"MGPU_RT_VERBOSE": "0", "MGPU_RT_RUN_PYTHON": bare, "VIRTUAL_ENV": str(venv)}
@@ -360,34 +354,9 @@ def test_without_hip_no_python_is_started() -> None:
     assert "manage" not in result.stderr
 
 
-def _other_python(version: str, venv: Path) -> str | None:
-    """An interpreter of that version with cffi, in a virtual environment of its own.
-
-    None if this machine has no such interpreter.
-    """
-    versions = Path.home() / ".pyenv" / "versions"
-    names = [f"python{version}", *sorted(versions.glob(f"{version}.*/bin/python3"))]
-    for name in map(str, names):
-        probe = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        try:
-            found = subprocess.run(probe, capture_output=True, text=True, timeout=20)
-        except OSError:
-            continue
-        if found.stdout.strip() == version:
-            break
-    else:
-        return None
-    python = venv / "bin" / "python"
-    if not python.exists():
-        subprocess.run([name, "-m", "venv", str(venv)], check=True, timeout=120)
-        install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
-        subprocess.run(install, check=True, timeout=300, stderr=subprocess.DEVNULL)
-    return str(python)
-
-
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
 def test_one_binary_for_every_python(version: str) -> None:
-    python = _other_python(version, BUILD / "tests" / f"python{version}")
+    python = python_with_cffi(version)
     if python is None:
         pytest.skip(f"no Python {version} on this machine")
     found, process = manager_of(good("served", MGPU_RT_PYTHON=python))

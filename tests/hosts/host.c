@@ -231,6 +231,7 @@ static bool keeps_host_state(void) {
         fprintf(stderr, "descriptors were\n%sand are\n%s", before.descriptors, after.descriptors);
     const bool childless = waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
     return first && served && childless && child_signals == 0 && !maps_python() &&
+           !dlsym(RTLD_DEFAULT, "crc32") && !dlsym(RTLD_DEFAULT, "XML_ParserCreate") &&
            memcmp(&before, &after, sizeof before) == 0;
 }
 

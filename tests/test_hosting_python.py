@@ -214,9 +214,13 @@ def test_daemon_threads_at_exit() -> None:
         )
 
 
-def test_sub_interpreters() -> None:
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+def test_sub_interpreters(version: str) -> None:
     """Point 10."""
-    python("""
+    interpreter = other_python(version)
+    if interpreter is None:
+        pytest.skip(f"no Python {version} on this machine")
+    script = """
     try:
         import _interpreters as interpreters
         make = lambda: interpreters.create('legacy')
@@ -231,6 +235,9 @@ def test_sub_interpreters() -> None:
         'lib.mgpuStreamCreate.restype = lib.mgpuModuleLoad.restype = ctypes.c_void_p',
         'data = open(%r, "rb").read()' % sys.argv[2],
         'assert lib.mgpuStreamCreate() and lib.mgpuModuleLoad(data, 0)',
+        'held = ctypes.PyDLL(%r)' % sys.argv[1],
+        'held.mgpuStreamCreate.restype = ctypes.c_void_p',
+        'assert held.mgpuStreamCreate()',
     ])
     for _ in range(2):
         interpreter = make()
@@ -238,7 +245,8 @@ def test_sub_interpreters() -> None:
         interpreters.destroy(interpreter)
         launch()
         wait_until_served()
-    """)
+    """
+    python(script, interpreter=interpreter)
 
 
 # ---- what happens in it -------------------------------------------------------------------------
@@ -336,6 +344,7 @@ def test_near_the_recursion_limit() -> None:
             pass
         if len(streams) < 40:
             streams.append(create())
+    launch()
     sys.setrecursionlimit(200)
     down(0)
     assert len(streams) == 40 and all(streams)

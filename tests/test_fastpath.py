@@ -106,13 +106,17 @@ def test_the_slow_way_would_be_seen() -> None:
 
 @pytest.mark.parametrize("python", ["off", ""], ids=["builtin", "python"])
 @pytest.mark.parametrize("calls", [7, 5])
-def test_driver_calls(calls: int, python: str) -> None:
-    """A launch and a synchronise, and nothing else."""
+@pytest.mark.parametrize("word", ["on", "off"])
+def test_driver_calls(calls: int, python: str, word: str) -> None:
+    """A launch, a synchronise, and unless nobody else calls HIP a look at the stream."""
     iterations = 10
-    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON=python)
+    exclusive = {"MGPU_RT_EXCLUSIVE": word}
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON=python, **exclusive)
     side = f"runtime,{native.RUNTIME}"
     command = [native.program("calls"), "record", native.STUB, iterations, calls, side]
     record = native.run_json(command, env)
     expected = {"hipModuleLaunchKernel": iterations, "hipStreamSynchronize": iterations}
+    if word == "off":
+        expected["hipStreamQuery"] = iterations
     assert record["counts"] == expected
     assert record["misuses"] == 0

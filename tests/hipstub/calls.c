@@ -116,8 +116,9 @@ static hipError_t last_error(enum stub_function function, bool clear) {
         return hipSuccess;
     hipError_t ignored;
     size_t number = stub_log_begin(function, "()", NULL, 0, &ignored);
-    stub_log_end(number, hipSuccess, NULL);
-    return stub_last_error(clear);
+    const hipError_t error = stub_last_error(true);
+    stub_log_end(number, clear ? hipSuccess : error, NULL);
+    return error;
 }
 
 hipError_t hipGetLastError(void);

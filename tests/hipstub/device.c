@@ -92,7 +92,7 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
 hipError_t emu_hipRuntimeGetVersion(int *version) {
     if (version == NULL)
         return hipErrorInvalidValue;
-    *version = 50221153;
+    *version = stub_release < 7 ? 50221153 : 70253211;
     return hipSuccess;
 }
 

@@ -256,8 +256,12 @@ hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags
 
 hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *address) {
     const struct block *block = find(address);
-    if (attributes == NULL || block == NULL || block->kind == MEMORY_FREED)
+    if (attributes == NULL)
         return hipErrorInvalidValue;
+    if (block == NULL || block->kind == MEMORY_FREED) {
+        *attributes = (hipPointerAttribute_t){.device = -1};
+        return stub_release < 6 ? hipErrorInvalidValue : hipSuccess;
+    }
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){
         .memory_type = device_only || block->kind == MEMORY_MANAGED,
@@ -283,4 +287,15 @@ void memory_reset(int device) {
             forget(block);
         else
             retire(block);
+}
+
+hipError_t emu_hipMemGetAddressRange(void **base, size_t *bytes, void *address) {
+    const struct block *block = find(address);
+    if (block == NULL || block->kind == MEMORY_FREED || block->kind == MEMORY_REGISTERED)
+        return hipErrorInvalidValue;
+    if (base != NULL)
+        *base = block->address;
+    if (bytes != NULL)
+        *bytes = block->bytes;
+    return hipSuccess;
 }

@@ -13,6 +13,7 @@
 bool stub_fast = true;
 int stub_devices = 1;
 int stub_pageable;
+int stub_release = 5;
 bool stub_reuse;
 size_t stub_memory = (size_t)1 << 30;
 
@@ -72,6 +73,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
+    const char *release = getenv("HIPSTUB_RELEASE");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
 
@@ -89,6 +91,8 @@ __attribute__((constructor)) static void read_environment(void) {
     if (devices != NULL)
         stub_devices = atoi(devices);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
+    if (release != NULL)
+        stub_release = atoi(release);
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
     stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;

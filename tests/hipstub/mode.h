@@ -10,6 +10,7 @@ extern bool stub_fast;
 
 extern int stub_devices;
 extern int stub_pageable;
+extern int stub_release; /* whose last error the stub has: 5 (the default) or 7 */
 extern bool stub_reuse;
 extern size_t stub_memory;
 

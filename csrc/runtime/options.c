@@ -9,6 +9,7 @@ struct options options = {.hip_symbols = "auto",
                           .cache_on = true,
                           .device_number = -1,
                           .module_limit_bytes = (size_t)1 << 30,
+                          .python_delay_ms = 1000,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.9};
 
@@ -128,6 +129,7 @@ void options_read(struct options *out) {
     read_memory_limit(out);
     out->verbose_on = strcmp(out->verbose, "0") != 0;
     read_module_limit(out);
+    out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;
     if (strcmp(out->device, "local-rank") == 0)

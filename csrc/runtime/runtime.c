@@ -6,6 +6,7 @@
 #include "evict.h"
 #include "lazy.h"
 #include "manage.h"
+#include "manager.h"
 #include "mapped.h"
 #include "memory.h"
 #include "mgpu_rt.h"
@@ -82,6 +83,7 @@ static void after_fork(void) {
 
 static void in_child(void) {
     runtime_forked = true;
+    manager_forked();
     stats_reset();
     after_fork();
 }
@@ -107,6 +109,7 @@ static void run_exit(void) {
         return;
     ran = true;
     if (!runtime_forked) {
+        manager_stop();
         settle();
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
@@ -226,6 +229,7 @@ void runtime_start(void) {
         install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
+    manager_start();
 }
 
 const char *mgpu_rt_version(void) {

@@ -76,7 +76,7 @@ struct options {
 #undef OPTION
     bool cache_on, verbose_on, exclusive_on;
     size_t module_limit_bytes;
-    long stream_limit_count;
+    long stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */

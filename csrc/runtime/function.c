@@ -90,7 +90,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, s
     const bool held = module->loaded && registry_held(module);
     struct function *function = held ? registry_find_function(module, name) : NULL;
     struct module_slot *holder = holder_of(thread, module);
-    const uint64_t epoch = registry_epoch;
+    const uint64_t epoch = __atomic_load_n(&registry_epoch, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&registry_lock);
     if (!held) {
         report_failure(expression, hipErrorNotFound, &unloaded_module, name, (void *)handle);

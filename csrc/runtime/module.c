@@ -70,7 +70,7 @@ static void bind(struct thread *thread, struct module_slot *slot, const void *im
     slot->image = image;
     slot->module = module;
     slot->handle = module_handle(module);
-    slot->epoch = registry_epoch;
+    slot->epoch = __atomic_load_n(&registry_epoch, __ATOMIC_SEQ_CST);
     slot->loads++;
     thread->loaded = slot;
 }

@@ -19,6 +19,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,8 +273,7 @@ static bool begin(void) {
     int expected = UNTRIED;
     return state == UNTRIED && options.cache_on && strcmp(options.python, "off") != 0 &&
            !runtime_exiting() && !runtime_forked &&
-           __atomic_compare_exchange_n(&state, &expected, STARTING, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
+           atomic_compare_exchange_strong(&state, &expected, STARTING);
 }
 
 /* ---- beside HIP ---- */

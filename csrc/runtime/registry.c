@@ -7,7 +7,7 @@ enum { IMAGE_BUCKETS = 256 };
 
 pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 struct handle_map registry_modules;
-_Atomic uint64_t registry_epoch = 1;
+uint64_t registry_epoch = 1;
 
 static struct module *images[IMAGE_BUCKETS];
 

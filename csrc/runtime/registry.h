@@ -42,7 +42,7 @@ extern pthread_mutex_t registry_lock;
 extern struct handle_map registry_modules;
 
 /* Counts the evictions; a slot that was filled before the last one is looked up anew. */
-extern _Atomic uint64_t registry_epoch;
+extern uint64_t registry_epoch;
 
 static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;

@@ -16,7 +16,7 @@ enum {
     MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,   /* the exit handlers ran: HIP may be gone */
 };
-extern _Atomic unsigned runtime_mode;
+extern unsigned runtime_mode;
 
 /* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
  * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
@@ -64,7 +64,7 @@ void options_read(struct options *out);
 /* A cause of failure that is explained once. */
 struct advice {
     const char *text; /* printf format */
-    _Atomic bool given;
+    bool given;
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:

@@ -59,7 +59,7 @@ static bool open_one(struct cuda_functions *functions, const char *path) {
 }
 
 static bool open_driver(struct cuda_functions *functions) {
-    const char *named = getenv("MGPU_RT_CUDA");
+    const char *named = secure_getenv("MGPU_RT_CUDA"); /* it names code */
     if (named && named[0]) {
         if (open_one(functions, named))
             return true;

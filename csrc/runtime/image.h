@@ -29,6 +29,7 @@ struct image {
     uint16_t machine;     /* e_machine of an ELF */
     bool sized_by_tables; /* the size is not in the head alone */
     bool writable;        /* holds device globals that a kernel can write, or may hold some */
+    bool opaque;          /* parts of it are packed, or of a kind that is not read here */
     const char *damage;   /* why no driver can load it; NULL if nothing is known against it */
 };
 

@@ -14,6 +14,7 @@ struct contents {
     bool readable; /* one that has bytes can be read */
     bool doubtful; /* one cannot, or is damaged */
     bool writable; /* one holds globals that a kernel can write, or may hold some */
+    bool opaque;   /* one is packed, or of a kind that is not read here */
 };
 
 static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
@@ -40,7 +41,7 @@ static void add(struct contents *contents, struct image *whole, struct view *vie
     if (image_is_elf(&entry))
         add_elf(contents, whole, &entry);
     else
-        contents->writable = true; /* nothing is known of it */
+        contents->writable = contents->opaque = true;
 }
 
 /* ---- clang's offload bundle ---- */
@@ -104,6 +105,7 @@ void image_describe_bundle(struct image *image, struct view *view) {
     image->head = BUNDLE_HEAD;
     image->sized_by_tables = true;
     image->writable = contents.writable;
+    image->opaque = contents.opaque;
 }
 
 bool image_bundle_table_lies_at(const struct image *image, const unsigned char *data) {
@@ -130,7 +132,7 @@ void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;
     image->kind = IMAGE_COMPRESSED;
-    image->writable = true;
+    image->writable = image->opaque = true;
     if (!view_holds(view, 0, COMPRESSED_HEAD))
         return;
     memcpy(&version, view->bytes + 4, sizeof version);
@@ -197,6 +199,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     uint64_t size;
     image->kind = IMAGE_FATBIN;
     image->machine = MACHINE_CUDA;
+    image->opaque = true; /* PTX and cubins in it are packed as a rule */
     memcpy(&header, view->bytes, sizeof header);
     if (__builtin_add_overflow(header.size, header.header_size, &size) ||
         header.header_size < sizeof header || !view_holds(view, 0, size)) {

@@ -138,7 +138,7 @@ static hipModule_t load_new(struct thread *thread, struct module_slot *slot, con
     if (!bytes)
         return load_directly(data);
     void *loaded = NULL;
-    lazy_note_image(image.bytes, image.size);
+    lazy_note_image(&image);
     const hipError_t error = policy_get()->module_load(for_hip, image.size, device, &loaded);
     runtime_register_exit();
     if (error != hipSuccess) {

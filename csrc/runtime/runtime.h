@@ -59,6 +59,10 @@ extern struct options options;
 
 void options_read(struct options *out);
 
+/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
+ * rights that its caller lacks. */
+const char *options_path_variable(const char *name);
+
 /* ---- messages ----------------------------------------------------------------------------- */
 
 /* A cause of failure that is explained once. */

@@ -20,15 +20,18 @@ static bool page_is_readable(uintptr_t page) {
                     errno != EFAULT);
 }
 
-/* [begin, end) in addresses. */
+/* Both at the begin of a page. */
 static bool pages_are_readable(uintptr_t begin, uintptr_t end) {
-    const uintptr_t size = page_size();
     const int error = errno; /* the program's */
     bool readable = true;
-    for (uintptr_t page = begin & ~(size - 1); page < end && readable; page += size)
+    for (uintptr_t page = begin; page < end && readable; page += page_size())
         readable = page_is_readable(page);
     errno = error;
     return readable;
+}
+
+static uintptr_t page_of(uintptr_t address) {
+    return address & ~(page_size() - 1);
 }
 
 bool view_holds(struct view *view, uint64_t offset, uint64_t size) {
@@ -37,15 +40,14 @@ bool view_holds(struct view *view, uint64_t offset, uint64_t size) {
     uintptr_t last;
     if (__builtin_add_overflow(offset, size, &end) || end > view->limit)
         return false;
-    if (size == 0 || end <= view->known)
+    if (end <= view->known)
         return true;
-    const uint64_t from = offset < view->known ? view->known : offset;
-    if (__builtin_add_overflow(start, end, &last) || !pages_are_readable(start + from, last))
+    if (__builtin_add_overflow(start, end - 1, &last) || page_of(last) + page_size() == 0)
         return false;
-    if (offset <= view->known) {
-        const size_t page_end = (last + page_size() - 1) / page_size() * page_size() - start;
-        view->known = page_end < view->limit ? page_end : view->limit;
-    }
+    const uintptr_t behind = page_of(last) + page_size();
+    if (!pages_are_readable(page_of(start + view->known), behind))
+        return false;
+    view->known = behind - start < view->limit ? behind - start : view->limit;
     return true;
 }
 

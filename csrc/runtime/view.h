@@ -14,8 +14,8 @@ struct view {
     size_t known; /* so many bytes from the start can be read */
 };
 
-/* True if `size` bytes at `offset` can be read. A page that is not known yet costs one system call,
- * 50 ns. */
+/* True if `size` bytes at `offset` can be read, and all before them: what lies behind a gap is no
+ * part of the same file. A page that is not known yet costs one system call, 50 ns. */
 bool view_holds(struct view *view, uint64_t offset, uint64_t size);
 
 /* A part of a view that can be read, as a view of its own: nothing of it is asked again. */

@@ -22,7 +22,7 @@
 
 enum { EXIT_REGISTRATIONS = 8 };
 
-_Atomic unsigned runtime_mode = MODE_UNSTARTED;
+unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -225,7 +225,7 @@ void runtime_start(void) {
     atexit(note_late);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
-    if (runtime_mode & MODE_UNSTARTED)
+    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
         install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();

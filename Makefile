@@ -2,8 +2,10 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
+# make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
+# make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice.
@@ -18,10 +20,10 @@ TOOL_PACKAGES := mlir-22-tools llvm-22 lld-22 mlir-19-tools llvm-19 lld-19 \
 	mlir-15-tools llvm-15 lld-15 rocm-device-libs binutils
 TEST_PACKAGES := g++ valgrind clang-format-22
 
-SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/*)
+SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/* csrc/manager/*)
 LIBRARY := build/lib/libmlir_rocm_runtime.so
 
-.PHONY: all demo test check-jit bench lint format packages-build packages-tools packages-test clean
+.PHONY: all demo test check-jit soak-hosts bench lint format packages-build packages-tools packages-test clean
 .DEFAULT_GOAL := all
 
 include csrc/softgpu/build.mk
@@ -30,6 +32,7 @@ include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
+include tests/fuzz/fuzz.mk
 
 all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
 
@@ -76,6 +79,10 @@ test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(
 check-jit: all packages-tools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test,jit]'
 	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
+
+N ?= 10000
+soak-hosts: all $(HIPSTUB_LIBRARIES)
+	$(BIN)/python -m tests.hosts.soak $(N)
 
 bench: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench

@@ -8,7 +8,6 @@ in a wheel in mgpu_rt/lib.
 from __future__ import annotations
 
 import sys
-import sysconfig
 from pathlib import Path
 
 from setuptools import setup
@@ -39,17 +38,10 @@ OPTIMISE = ["-O3", "-flto"]
 
 def compile_flags() -> list[str]:
     """The library's own flags: the warnings are errors of ours, not of a newer compiler."""
-    library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
-    macros = {
-        "MGPU_RT_VERSION": __version__,
-        "MGPU_RT_DEFAULT_PYTHON": sys.executable,
-        "MGPU_RT_DEFAULT_LIBPYTHON": library,
-        "MGPU_RT_DEFAULT_PACKAGES": sysconfig.get_path("platlib"),
-    }
     return [
         *("-std=c11", "-D_GNU_SOURCE", *OPTIMISE, "-g", "-fPIC", "-fvisibility=hidden"),
         *("-Wall", "-Wextra", "-Wpedantic"),
-        *(f'-D{name}="{value}"' for name, value in macros.items()),
+        f'-DMGPU_RT_VERSION="{__version__}"',
     ]
 
 
@@ -93,6 +85,8 @@ class BuildRuntime(build_ext):
                 *("-Wl,--as-needed", "-Wl,-O1"),
             ],
         )
+        if editable:  # which Python manages the caches of what was built here
+            (out / "mgpu_rt.python").write_text(f"{sys.executable}\n", encoding="utf-8")
         if not editable:
             for table in ("abi.def", "runtime/options.def"):
                 self.copy_file(str(ROOT / "csrc" / table), str(out.parent))

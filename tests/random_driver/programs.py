@@ -39,6 +39,7 @@ class Plan:
                 actions,
                 exits=self.exits and number == len(self.programs),
                 null_order=self.device.name.startswith("stub"),
+                memory=self.device.memory,
                 without=self.without,
             )
             scripts[number] = program.script()

@@ -68,6 +68,7 @@ class Device:
     hip: str
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
+    memory: int = 0  # bytes, where they are few
     copies_return: bool = False  # copies to pageable memory return before they have arrived
 
 
@@ -83,13 +84,14 @@ def _stub(name: str, **options: str) -> Device:
         str(BUILD / "hipstub" / "libamdhip64.so.5"),
         ("build/hipstub",),
         tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
+        memory=int(options.get("memory", 0)),
         copies_return=True,
     )
 
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": "4M"})
+SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 SOFTGPU = Device(
     "softgpu",
     "gfx90a",

@@ -129,6 +129,7 @@ class Program:
         *,
         exits: bool = False,
         null_order: bool = False,
+        memory: int = 0,
         without: Sequence[str] = (),
     ) -> None:
         head = head.ljust(4, b"\0")
@@ -137,6 +138,7 @@ class Program:
         # it, and with several threads nothing says which of two submissions came first.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
+        self.memory = memory  # bytes that the device has, which must do; 0: enough
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
         self.marks = 0
@@ -378,7 +380,7 @@ class Program:
             if buffer.known:
                 self.down(thread, buffer, self.null, MGPU, 0, buffer.known, 0, 0)
         self.last_error(thread)
-        if self.head[2] % 8 == 7:
+        if self.head[2] % 8 == 7 and not self.memory:
             self.ask(None, thread, "misuse")
             return
         for event in self.events:
@@ -463,6 +465,9 @@ def malloc(program: Program, thread: int, b: Bytes) -> None:
     kinds = (ALLOCATED,) * 8 + (MALLOC, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED)
     kind = kinds[b[0] % len(kinds)]
     count = WORDS[b[1] % len(WORDS)]
+    held = sum(4 * len(buffer.content) for buffer in program.buffers)
+    if program.memory and held + 4 * count > program.memory // 2:
+        return
     stream = program.pick(program.streams, b[2])
     shared = kind == ALLOCATED and stream is program.null and b[3] % 8 == 7
     buffer = Buffer(index, kind, thread, kind, np.zeros(count, np.uint32))

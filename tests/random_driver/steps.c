@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- the two interfaces ---- */
 
@@ -52,7 +53,14 @@ static void check(const struct step *step, int error) {
         say(step, "foreign error %d", error);
 }
 
-enum { COPY_DEFAULT = 4, COPY_UP = 1, COPY_DOWN = 2, NON_BLOCKING = 1, DISABLE_TIMING = 2 };
+enum {
+    COPY_DEFAULT = 4,
+    COPY_UP = 1,
+    COPY_DOWN = 2,
+    NON_BLOCKING = 1,
+    DISABLE_TIMING = 2,
+    NOT_READY = 600
+};
 
 /* ---- objects ---- */
 
@@ -315,9 +323,8 @@ static void play_sync(const struct step *step) {
         check(step, HIP(hipStreamSynchronize, void *)(STREAM(1)));
         break;
     case 2:
-        do
-            error = HIP(hipStreamQuery, void *)(STREAM(1));
-        while (error == 600 || error == 34); /* not ready, in HIP's numbers and the driver's old */
+        while ((error = HIP(hipStreamQuery, void *)(STREAM(1))) == NOT_READY)
+            usleep(50);
         check(step, error);
         HIP(hipGetLastError, void)(); /* "not ready" stays there in some releases */
         break;

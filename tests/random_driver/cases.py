@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.random_driver import images, programs, runner, script
@@ -27,7 +28,13 @@ def _program(source: random.Random) -> programs.Bytes:
     return source.randbytes(4), actions
 
 
-def write(wanted: int, directory: Path, device: runner.Device, seed: int) -> list[Path]:
+def write(
+    wanted: int,
+    directory: Path,
+    device: runner.Device,
+    seed: int,
+    without: Sequence[str] = (),
+) -> list[Path]:
     """Cases of as many programs; every fifth is of one that goes on at the process's end."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
@@ -35,7 +42,7 @@ def write(wanted: int, directory: Path, device: runner.Device, seed: int) -> lis
         exits = len(paths) % 5 == 4
         drawn = [_program(source) for _ in range(1 if exits else PROGRAMS)]
         late, linked = bool(source.randrange(2)), bool(source.randrange(2))
-        plan = programs.Plan(device, drawn, (), late, linked, exits)
+        plan = programs.Plan(device, drawn, (), late, linked, exits, tuple(without))
         paths.append(directory / f"{seed:04}-{len(paths):05}.json")
         plan.case().save(paths[-1])
         written += len(drawn)
@@ -48,10 +55,11 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without", action="append", default=[], help="an action left out")
     options = parser.parse_args()
     lowered = images.write(options.chip)
     device = next(d for d in runner.DEVICES.values() if d.chip == options.chip)
-    write(options.programs, options.directory.resolve(), device, options.seed)
+    write(options.programs, options.directory.resolve(), device, options.seed, options.without)
     needed = [options.directory.resolve(), lowered, *runner.OUT.glob("player*")]
     needed += [runner.BUILD / name for name in ("lib", "stock", "cuhip")]
     here = Path(__file__).resolve().parent

@@ -40,6 +40,7 @@ class Side:
     library: str = "build/lib"
     options: tuple[tuple[str, str], ...] = ()
     stock: bool = False
+    players: str = "build/random_driver"
 
 
 def _side(name: str, **options: str) -> Side:
@@ -181,7 +182,7 @@ class Case:
 
 def play(case: Case, side: Side, device: Device, timeout: float = TIMEOUT) -> Said:
     """Plays a case in a process of its own."""
-    player = OUT / ("player-linked" if case.linked else "player")
+    player = ROOT / side.players / ("player-linked" if case.linked else "player")
     said = Said()
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
         script.write(case.text())
@@ -227,15 +228,18 @@ def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[st
 def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
     """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
     found = []
-    for number in case.expected:
-        found += _wrong_lines(said, case, stock, number)
-        if stock is not None:
-            found += _wrong_failures(said, case, stock, number)
     if said.status != 0:
         found.append(f"status {said.status}, in program {said.begun}")
     elif said.results.get(0, {}).get(0) != "bye":
         found.append("the end of the process was not reached")
-    return found + [f"said: {line}" for line in said.other[:20]]
+    found += [f"said: {line}" for line in said.other[:40]]
+    for number in case.expected:
+        if said.status != 0 and number > said.begun:
+            break
+        found += _wrong_lines(said, case, stock, number)
+        if stock is not None:
+            found += _wrong_failures(said, case, stock, number)
+    return found
 
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:

@@ -123,25 +123,38 @@ void runtime_register_exit(void) {
 
 /* ---- start ---- */
 
-static int count_devices(const struct hip_functions *functions) {
-    int count = 1;
-    if (functions->Init(0) != hipSuccess || functions->GetDeviceCount(&count) != hipSuccess)
+/* What HIP says of itself when it starts. */
+struct found {
+    int devices; /* -1: it does not say */
+    int version; /* 0: the same */
+};
+
+static struct found ask_hip(const struct hip_functions *functions) {
+    struct found found = {-1, 0};
+    const hipError_t started = functions->Init(0);
+    const hipError_t counted = functions->GetDeviceCount(&found.devices);
+    const hipError_t told = functions->RuntimeGetVersion(&found.version);
+    if (counted != hipSuccess)
+        found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's own calls are to meet the error */
-    return count > 0 ? count : 1;
+    return found;
 }
 
 /* And Python beside it. */
-static int start_hip(const struct hip_functions *functions) {
+static struct found start_hip(const struct hip_functions *functions) {
     pthread_t starter;
     const bool starting = policy_prepare(&starter);
-    const int devices = count_devices(functions);
+    const struct found found = ask_hip(functions);
     if (starting)
         policy_prepared(starter);
-    return devices;
+    return found;
 }
 
-static void install(const struct hip_library *library, int devices) {
-    hip_device_count = devices;
+static void install(const struct hip_library *library, struct found found) {
+    hip_device_count = found.devices > 0 ? found.devices : 1;
+    hip_no_device = found.devices == 0;
+    hip_version = found.version;
     if (library->path[0]) {
         hip_install(library);
         cuda_find(library->path);
@@ -150,7 +163,7 @@ static void install(const struct hip_library *library, int devices) {
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
-                   devices, options.cache);
+                   hip_device_count, options.cache);
     __atomic_store_n(&runtime_mode, stats_wanted() ? MODE_TIMED : 0, __ATOMIC_RELEASE);
 }
 
@@ -164,11 +177,12 @@ void runtime_start(void) {
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
     exclusive_start();
-    const bool found = hip_open(&library, options.hip);
-    const int devices = found && options.cache_on ? start_hip(&library.functions) : 1;
+    struct found found = {-1, 0};
+    if (hip_open(&library, options.hip) && options.cache_on)
+        found = start_hip(&library.functions);
     pthread_mutex_lock(&start_lock);
     if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
-        install(&library, devices);
+        install(&library, found);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
 }

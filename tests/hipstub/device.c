@@ -74,11 +74,10 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     }
 }
 
-/* Those of Debian 12's libamdhip64. */
 hipError_t emu_hipRuntimeGetVersion(int *version) {
     if (version == NULL)
         return hipErrorInvalidValue;
-    *version = 50221153;
+    *version = stub_version;
     return hipSuccess;
 }
 

@@ -12,6 +12,7 @@
  *                     that many microseconds late; several numbers: one a stream, in order of
  *                     creation (the null stream first), repeated.
  *   HIPSTUB_DEVICES   number of devices, 1.
+ *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's).
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
  *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first

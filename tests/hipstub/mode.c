@@ -12,6 +12,7 @@
 
 bool stub_fast = true;
 int stub_devices = 1;
+int stub_version = 50221153;
 int stub_pageable;
 size_t stub_memory = (size_t)1 << 30;
 
@@ -67,6 +68,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *delay = getenv("HIPSTUB_DELAY");
     const char *async = getenv("HIPSTUB_ASYNC");
     const char *devices = getenv("HIPSTUB_DEVICES");
+    const char *version = getenv("HIPSTUB_VERSION");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
@@ -86,6 +88,8 @@ __attribute__((constructor)) static void read_environment(void) {
     read_delays(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    if (version != NULL)
+        stub_version = atoi(version);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);

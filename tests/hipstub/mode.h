@@ -9,6 +9,7 @@
 extern bool stub_fast;
 
 extern int stub_devices;
+extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
 extern size_t stub_memory;
 

@@ -43,6 +43,13 @@ def test_no_gpu_is_said_once(mgpu: Mgpu) -> None:
     assert "`mgpu-rt run --device softgpu" in said
 
 
+@in_child(HIPSTUB_DEVICES="0")
+def test_no_gpu_is_said_whatever_comes_first(mgpu: Mgpu) -> None:
+    mgpu.MemHostRegister(mgpu.image(bytes(4096)), 4096)
+    (said,) = _advice(mgpu)
+    assert "finds no GPU" in said
+
+
 @in_child(HIPSTUB_DEVICES="0", MGPU_RT_CACHE="off")
 def test_no_gpu_is_said_without_the_cache(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))

@@ -78,6 +78,7 @@ def test_offset_of_an_empty_bundle_entry(mgpu: Mgpu) -> None:
         struct.pack_into("<Q", image, 32, offset)
         module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
         assert mgpu.function(module, KERNEL)
+        assert mgpu.load(_at_the_edge(mgpu, bytes(image))) == module
     assert mgpu.stderr() == ""
 
 

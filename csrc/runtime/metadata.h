@@ -1,4 +1,4 @@
-/* Code objects that HIP 5 takes for OpenCL's device-side enqueueing.
+/* The metadata of AMD's code objects: what they say of kernels, and a correction for HIP 5.2.
  *
  * LLVM 15 and later say of each kernel that it wants the device's default queue, unless they can
  * prove that it does not; at -O0, or where a kernel calls a function that is not optimised (printf

@@ -6,6 +6,7 @@
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
+# make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice.
@@ -33,6 +34,7 @@ include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
+include tests/sanitize/sanitize.mk
 
 all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
 

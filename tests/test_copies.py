@@ -199,7 +199,7 @@ def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
     assert "an error of earlier work shows here" in text
 
 
-@in_child(HIPSTUB_ASYNC=SLOW, HIPSTUB_RELEASE="7")
+@in_child(HIPSTUB_ASYNC=SLOW, HIPSTUB_VERSION="70253211")
 def test_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
     """And the error stays, as with stock from HIP 7 on: no question of ours fails there."""
     stream = mgpu.StreamCreate()

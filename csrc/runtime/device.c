@@ -36,20 +36,10 @@ bool device_reaches_pageable(int device) {
 }
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
-static bool error_sticks(void) {
-    enum { UNKNOWN, NO, YES };
-    static char answer;
-    char known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
-    if (LIKELY(known != UNKNOWN))
-        return known == YES;
-    int version = 0;
-    known = hip.RuntimeGetVersion(&version) == hipSuccess && version >= 70000000 ? YES : NO;
-    __atomic_store_n(&answer, known, __ATOMIC_RELAXED);
-    return known == YES;
-}
+enum { HIP_7 = 70000000 };
 
 void device_forget_error(hipError_t error) {
-    if (error != hipErrorNotReady || !error_sticks())
+    if (error != hipErrorNotReady || hip_version < HIP_7)
         (void)hip.GetLastError();
 }
 

@@ -11,11 +11,14 @@
 
 static char installed_path[4096];
 int hip_device_count = 1;
+bool hip_no_device;
+int hip_version;
 
 static struct advice not_found = {
     .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
             "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
-            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda"};
+            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
+    .leads_to = NOTHING_RUNS};
 static struct advice lacks_function = {.text =
                                            "%s has no %s: calls of it answer hipErrorNotSupported"};
 

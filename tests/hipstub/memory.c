@@ -261,7 +261,7 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         return hipErrorInvalidValue;
     if (block == NULL || block->kind == MEMORY_FREED) {
         *attributes = (hipPointerAttribute_t){.device = -1};
-        return stub_release < 6 ? hipErrorInvalidValue : hipSuccess;
+        return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){

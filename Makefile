@@ -31,7 +31,7 @@ include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 
-all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
+all: packages-build $(LIBRARY) $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(CUHIP_LIBRARY)
 
 # $(call install,PACKAGES): those that are missing, on a Debian with the rights to install.
 define install

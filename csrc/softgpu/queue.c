@@ -186,6 +186,22 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
+/* Since ROCr 7, which may also name the copy engine. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
+                                                  HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
+                                                  HSAuint32 engine, void *ring,
+                                                  HSAuint64 ring_bytes, HsaEvent *event,
+                                                  HsaQueueResource *resource);
+HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
+                                   HSA_QUEUE_PRIORITY priority, HSAuint32 engine, void *ring,
+                                   HSAuint64 ring_bytes, HsaEvent *event,
+                                   HsaQueueResource *resource) {
+    enum { SDMA_BY_ENGINE = 6 };
+    (void)engine; /* they are alike, and each queue has a thread of its own */
+    return hsaKmtCreateQueue(node, (int)type == SDMA_BY_ENGINE ? HSA_QUEUE_SDMA : type, percentage,
+                             priority, ring, ring_bytes, event, resource);
+}
+
 static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state state) {
     atomic_store(&queue->state, state);
     wake(&queue->state);
@@ -235,8 +251,13 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID id, HSAuint32 coun
     return HSAKMT_STATUS_SUCCESS;
 }
 
+/* For cooperative launches, whose groups wait for each other through memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID id, HSAuint32 count,
                                                  HSAuint32 *first) {
-    (void)id, (void)count, (void)first;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
+    (void)count;
+    if (!id)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    if (first)
+        *first = 0;
+    return HSAKMT_STATUS_SUCCESS;
 }

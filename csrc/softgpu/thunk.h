@@ -30,6 +30,12 @@ const struct softgpu_target *softgpu_node_target(uint32_t node);
 /* Bytes that a node can hand out: the device's memory, or the machine's for node 0. */
 uint64_t softgpu_node_memory(uint32_t node);
 
+/* --- topology.c ---------------------------------------------------------------------------- */
+
+/* What stands for libdrm's handle of a device. ROCr 6.1 gives it to the real libdrm, which reads
+ * its own structure there: one in which everything is 0. */
+void *softgpu_drm_device(void);
+
 /* --- process.c ----------------------------------------------------------------------------- */
 
 /* The driver is in use from here on. */

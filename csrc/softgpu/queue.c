@@ -28,6 +28,7 @@ enum {
     SLICE_NS = 100 * 1000,
     TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short naps */
     JOIN_SECONDS = 10,
+    SECONDS_FOR_ROCR = 5,
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -99,6 +100,19 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
 
 void softgpu_queue_found(struct softgpu_queue *queue) {
     softgpu_doorbell_disarm(&queue->doorbell);
+}
+
+void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault) {
+    const struct timespec limit = {.tv_sec = SECONDS_FOR_ROCR};
+    softgpu_report_fault(queue->node, (uintptr_t)queue->amd, fault);
+    uint64_t since = softgpu_now();
+    while (atomic_load(&queue->state) == SOFTGPU_QUEUE_RUNS) {
+        sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &limit);
+        if (softgpu_now() - since < SECONDS_FOR_ROCR * UINT64_C(1000000000))
+            continue;
+        softgpu_say("the runtime did not act on this fault; ending the process");
+        abort();
+    }
 }
 
 /* struct sched_attr, which the C library does not declare. */

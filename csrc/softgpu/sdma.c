@@ -243,7 +243,7 @@ void softgpu_drain_sdma(struct softgpu_queue *queue) {
                      words[0]);
         if (!known || !perform(queue, words, &fault)) {
             if (*fault.text)
-                softgpu_report_fault(queue->node, 0, &fault);
+                softgpu_queue_fail(queue, &fault);
             return;
         }
         index += 4 * count;

@@ -66,10 +66,8 @@ bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);
 /* --- fault.c ------------------------------------------------------------------------------- */
 
 /* Prints the fault and reports it to ROCr as hardware would: through the memory event, or through
- * the queue's error signal. Neither returns an error to the program: HIP aborts the process, as
- * it does on a GPU. Does not return if that has not happened after a while: it aborts itself,
- * because a program that goes on with wrong values would be worse. queue_va is 0 for the copy
- * engine, of whose errors ROCr hears only by the memory event. */
+ * the queue's error signal. queue_va is 0 for the copy engine, of whose errors ROCr hears only by
+ * the memory event. The caller then waits for the runtime: softgpu_queue_fail. */
 void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault);
 
 #endif

@@ -37,6 +37,8 @@ class Surroundings:
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
         if self.release.seam == "libdtif.so":
             result["HSA_ENABLE_DTIF"] = "1"
+            # HIP's pools would want virtual memory that programs manage, which softgpu has not.
+            result["DEBUG_HIP_MEM_POOL_VMHEAP"] = "0"
         return result
 
     def prefix(self, search: str = "") -> list[str]:
@@ -48,7 +50,7 @@ class Surroundings:
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
         """The same command, run by the release's loader."""
-        words = [str(word) for word in words]
+        words = ["tests.rocm.child" if word == "tests.child" else str(word) for word in words]
         if "mgpu_rt" in words and "--" in words:  # it becomes what follows
             at = words.index("--") + 1
             return [*words[:at], *self.prefix(search), *words[at:]]

@@ -33,7 +33,8 @@ static void check(int status, const char *what) {
 
 static void *memory(uint64_t bytes) {
     void *pages = NULL;
-    check(allocate(0, bytes, (HsaMemFlags){.ui32 = {.HostAccess = 1}}, &pages), "hsaKmtAllocMemory");
+    check(allocate(0, bytes, (HsaMemFlags){.ui32 = {.HostAccess = 1}}, &pages),
+          "hsaKmtAllocMemory");
     return pages;
 }
 

@@ -16,7 +16,17 @@ CELL = 64  # bytes a lane
 REGION = LANES * CELL
 FAMILIES = ("global", "flat", "mubuf", "ds", "scratch", "smem")
 IGNORED = (  # not implemented, or nothing that a single instruction could show
-    *("MV_FORMAT", "MV_CACHE", "DS_NONE", "DS_NO_ADDRESS", "DS_NOP", "DS_SWIZZLE", "DS_PERMUTE"),
+    *(
+        "MV_FORMAT",
+        "MV_CACHE",
+        "DS_NONE",
+        "DS_NO_ADDRESS",
+        "DS_NOP",
+        "DS_GWS_INIT",
+        "DS_GWS_BARRIER",
+        "DS_SWIZZLE",
+        "DS_PERMUTE",
+    ),
     *("DS_BPERMUTE", "SM_CACHE", "SM_MEMTIME", "SM_MEMREALTIME", "SM_PROBE", "SM_DISCARD"),
     *("SM_ATOMIC", "SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
 )

@@ -15,7 +15,13 @@ from tests.rocm.releases import Release
 #: Where libraries are that a program needs and a release does not bring, such as libpython.
 _MACHINE = ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
 #: What DTIF's loader says of itself on stderr.
-_CHATTER = ("Load libdtif.so ", "Load all DTIF ", "DtifCreate ", "DtifDestroy ", "Unload libdtif.so ")
+_CHATTER = (
+    "Load libdtif.so ",
+    "Load all DTIF ",
+    "DtifCreate ",
+    "DtifDestroy ",
+    "Unload libdtif.so ",
+)
 _LEAKS = "Warning: Resource leak detected by SharedSignalPool"
 
 

@@ -48,9 +48,7 @@ def test_the_longest_copy_there_is(engine: Callable[..., list[str]]) -> None:
 
 
 @pytest.mark.parametrize("chip", ("gfx906", "gfx908"))
-def test_older_engines_count_to_four_mebibytes(
-    engine: Callable[..., list[str]], chip: str
-) -> None:
+def test_older_engines_count_to_four_mebibytes(engine: Callable[..., list[str]], chip: str) -> None:
     assert _copies(engine, chip, (1, 4 * MIB)) == [1, 4 * MIB]
 
 

@@ -41,6 +41,8 @@ enum move {
     DS_NONE,       /* not emulated */
     DS_NO_ADDRESS, /* nor these, which have no address operand */
     DS_NOP,
+    DS_GWS_INIT,
+    DS_GWS_BARRIER,
     DS_SWIZZLE,
     DS_PERMUTE,
     DS_BPERMUTE,

@@ -33,7 +33,7 @@ ROUND = """
   global_store_dword v5, v4, s[8:9] offset:{at}
   s_waitcnt vmcnt(0)
 """
-SET_UP = "v_mov_b32 v6, {others}\n  ds_gws_init v6 offset:{resource} gds"
+SET_UP = "s_mov_b32 m0, 0\n  v_mov_b32 v6, {others}\n  ds_gws_init v6 offset:{resource} gds"
 
 
 @pytest.mark.parametrize("resource", (0, 5))
@@ -43,8 +43,8 @@ def test_all_waves_of_a_grid_meet(resource: int) -> None:
     first = KERNEL.format(text=SET_UP.format(others=GROUPS - 1, resource=resource))
     body = TEXT.format(others=GROUPS - 1, rounds=rounds)
     for text, groups in ((first, 1), (KERNEL.format(text=body), GROUPS)):
-        kernel = CodeObject(assemble("gfx90a", text)).kernel("kernel")
-        dispatch("gfx90a", kernel, [64 * groups], [64], struct.pack("<Q", page.va))
+        code = CodeObject(assemble("gfx90a", text))
+        dispatch("gfx90a", code.kernel("kernel"), [64 * groups], [64], struct.pack("<Q", page.va))
     for group in range(GROUPS):
         seen = struct.unpack_from("<II", page.read(8, 16 + 8 * group))
         assert seen == (GROUPS, 2 * GROUPS), group

@@ -129,8 +129,8 @@ def _suites() -> str:
 
 _INTRODUCTION = """# What was tested on what
 
-`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them, and runs
-the tests of the emulated device ([csrc/softgpu](../csrc/softgpu/README.md)) on each. This page is
-written by it, from tests/rocm/matrix.json ({date}). HIP 5.2.3, which is Debian 12's, is what `make
-test` runs. No AMD GPU was measured.
+`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them, and
+runs the tests of the emulated device ([csrc/softgpu](../csrc/softgpu/README.md)) on each. It writes
+this page, from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
+No AMD GPU was measured.
 """

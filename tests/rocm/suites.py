@@ -36,9 +36,7 @@ SUITES = (
     Suite("random", "random sequences of calls", (*_ON_DEVICE, "tests/test_memory_random.py")),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
     Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),
-    Suite(
-        "release", "what this release does otherwise than 5.2.3", ("tests/rocm/test_release.py",)
-    ),
+    Suite("release", "what is new since 5.2.3", ("tests/rocm/test_release.py",)),
     Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
     Suite("mlir-runner", "programs just in time", (*_ON_DEVICE, "tests/test_jit.py")),
 )

@@ -36,6 +36,17 @@ class Surroundings:
     def hip(self) -> Path:
         return packages.libraries(self.root)[0] / self.release.library
 
+    @property
+    def names(self) -> Path:
+        """A folder where every name that a program may ask for leads to the release's HIP."""
+        folder = self.root / "names"
+        folder.mkdir(exist_ok=True)
+        for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
+            link = folder / name
+            if not link.is_symlink():
+                link.symlink_to(self.hip)
+        return folder
+
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
         """What a child needs beside the loader; LD_LIBRARY_PATH gives way to prefix()."""
         result = dict(os.environ if base is None else base)
@@ -49,7 +60,8 @@ class Surroundings:
 
     def prefix(self, search: str = "") -> list[str]:
         """What stands before a program. `search` is what LD_LIBRARY_PATH would be."""
-        own = [str(softgpu.BUILD / "softgpu"), *map(str, packages.libraries(self.root))]
+        own = [str(softgpu.BUILD / "softgpu"), str(self.names)]
+        own += map(str, packages.libraries(self.root))
         asked = [path for path in search.split(":") if path and path not in own]
         path = ":".join([own[0], *asked, *own[1:], *_MACHINE])
         return [str(packages.loader(self.root)), "--library-path", path]
@@ -57,7 +69,8 @@ class Surroundings:
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
         """The same command, run by the release's loader."""
         words = ["tests.rocm.child" if word == "tests.child" else str(word) for word in words]
-        if "mgpu_rt" in words and "--" in words:  # it becomes what follows
+        runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
+        if runs and "--" in words:  # it becomes what follows
             at = words.index("--") + 1
             return [*words[:at], *self.prefix(search), *words[at:]]
         with open(words[0], "rb") as program:

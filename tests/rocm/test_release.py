@@ -1,4 +1,4 @@
-"""What a later release of HIP does, on the newest one in `make test`, on each in `make check-rocm`."""
+"""What a later release of HIP does: the newest in `make test`, each in `make check-rocm`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bench import lower
 from mgpu_rt import softgpu
-from tests.rocm.surroundings import Popen, Surroundings, without_chatter
+from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.conftest import KERNELS, PROGRAMS
 
 LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
@@ -28,12 +28,11 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
         command: list[object], variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         env = here.environment({"MGPU_RT_SOFTGPU": here.release.chips[0], **(variables or {})})
-        words = here.command([str(word) for word in command])
-        process = subprocess.Popen(
-            words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        out, err = process.communicate(timeout=TIMEOUT)
-        return subprocess.CompletedProcess(words, process.returncode, out, without_chatter(err))
+        words = [str(word) for word in command]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with Popen(words, env=env, text=True, **pipes) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     return start
 

@@ -1,4 +1,4 @@
-"""The copy engine at the limits of its commands, without HIP: every release writes what it likes."""
+"""The copy engine at the limits of its commands, without HIP: releases differ in what they send."""
 
 from __future__ import annotations
 

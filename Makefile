@@ -7,6 +7,7 @@
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 # make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
+# make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice.
@@ -35,8 +36,9 @@ include bench/stock/build.mk
 include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
 include tests/sanitize/sanitize.mk
+include tests/rocm/check.mk
 
-all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
+all: packages-build $(LIBRARY) $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(CUHIP_LIBRARY)
 
 # $(call install,PACKAGES): those that are missing, on a Debian with the rights to install.
 define install

@@ -52,7 +52,6 @@ static bool is_stopping(void) {
 
 enum manager_state manager_state(void) {
     return (enum manager_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
-        &state, __ATOMIC_ACQUIRE);
 }
 
 /* ---- waiting ---- */

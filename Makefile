@@ -5,6 +5,7 @@
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
+# make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice.
@@ -31,6 +32,7 @@ include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
+include tests/fuzz/fuzz.mk
 
 all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
 

@@ -68,8 +68,7 @@ def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))
     first, second = mgpu.load(image), mgpu.load(image)
     assert first != second
-    handle = mgpu.stub_ffi.cast("hipModule_t", int(mgpu.ffi.cast("uintptr_t", first)))
-    assert mgpu.stub.hipModuleUnload(handle) == 0
+    assert mgpu.stub.hipModuleUnload(mgpu.for_stub(first)) == 0
     third = mgpu.load(image)
     assert mgpu.function(third, FORUM_KERNEL) and third != second
     mgpu.ModuleUnload(second)

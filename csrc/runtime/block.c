@@ -249,6 +249,7 @@ bool block_enter(void *address, size_t size, int device) {
         leave(block);
         __atomic_store_n(&block_clock, block_clock + 1, __ATOMIC_RELAXED);
         block->size = size;
+        block->entered = block_clock;
         block->device = device;
         block->uses++;
         block->stream = NULL;

@@ -31,6 +31,7 @@ struct block {
     uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
     uint64_t uses;         /* how often it was handed out */
     uint64_t last_use;     /* block_clock when it was given back last */
+    uint64_t entered;      /* and when HIP handed it out */
     struct block *next_spilled;
 };
 

@@ -5,9 +5,9 @@
  * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's.
  *
  * An address that no table has is not host memory for that: it may be a module's global, another
- * library's, managed or mapped memory. HIP is asked, where the answer matters: not for a copy that
- * HIP submits anyway, and from the device only once the copy is under way. Where nobody else calls
- * HIP, an answer holds until a call of ours changes what some address is. */
+ * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
+ * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
+ * some address is. */
 #include "cuda.h"
 #include "device.h"
 #include "exclusive.h"
@@ -26,8 +26,6 @@ static const char copy_expression[] =
 /* NVIDIA's driver takes the bytes of a small copy to the device and goes on: nothing blocks, and
  * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
 enum { CUDA_TAKES = 16 << 10 };
-
-enum place { PLACE_BLOCK, PLACE_PAGEABLE, PLACE_OTHER };
 
 /* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
 static bool ask_hip(const void *address) {
@@ -55,6 +53,9 @@ static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_
 static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
     const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
     const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
+    const enum range_kind kind = ranges_find(address, bytes);
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
+        return false;
     if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
         return true;
     if (!ask_hip(address) || (bytes > 1 && !ask_hip((const char *)address + bytes - 1)))
@@ -62,18 +63,6 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     if (exclusive_hip())
         thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
     return true;
-}
-
-static enum place place_of(struct thread *thread, const void *address, size_t bytes) {
-    switch (ranges_find(address, bytes)) {
-    case RANGE_DEVICE:
-        return PLACE_BLOCK;
-    case RANGE_NONE:
-    case RANGE_MIXED: /* or the table is being written by a thread that was interrupted */
-        return is_pageable(thread, address, bytes) ? PLACE_PAGEABLE : PLACE_OTHER;
-    default:
-        return PLACE_OTHER;
-    }
 }
 
 static bool is_block(const void *address, size_t bytes) {
@@ -106,21 +95,13 @@ static void copy_by_hip(struct stream *stream, hipStream_t handle, void *dst, co
     stream_launched(stream); /* it may write host memory */
 }
 
-/* HIP's copies to pageable memory have arrived when they return; this makes sure that it holds with
- * every HIP, as staged copies that come later read the host's memory at once. */
-static void wait_for_copy(struct thread *thread, struct stream *stream, hipStream_t handle) {
-    const hipError_t error = stream ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess))
-        report_failure(copy_expression, error, &stream_fault);
-}
-
 /* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
 static void copy_up(struct thread *thread, struct stream *stream, void *dst, const void *src,
                     size_t bytes) {
     hipStream_t handle = (hipStream_t)stream->handle.key;
     hipError_t error = hipSuccess;
     if (!(cuda_present() && bytes <= CUDA_TAKES) && bytes <= STAGING_UP_LIMIT &&
-        is_settled(stream) && place_of(thread, src, bytes) == PLACE_PAGEABLE &&
+        is_settled(stream) && is_pageable(thread, src, bytes) &&
         staging_up(stream, dst, src, bytes, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, dst, src, bytes);
@@ -137,16 +118,13 @@ static void copy(struct thread *thread, struct stream *stream, hipStream_t handl
         copy_up(thread, stream, dst, src, bytes);
         return;
     }
-    const bool pageable = place_of(thread, dst, bytes) == PLACE_PAGEABLE;
-    if (pageable && stream && is_block(src, bytes) &&
-        staging_down(thread, stream, dst, src, bytes, &error)) {
+    if (stream && bytes <= STAGING_DOWN_LIMIT && is_block(src, bytes) &&
+        is_pageable(thread, dst, bytes) && staging_down(thread, stream, dst, src, bytes, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_failure(copy_expression, error, &stream_fault);
         return;
     }
     copy_by_hip(stream, handle, dst, src, bytes);
-    if (pageable)
-        wait_for_copy(thread, stream, handle);
 }
 
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {

@@ -3,8 +3,8 @@
 #include "mgpu_rt.h"
 #include "runtime.h"
 
-/* Calls that only give back: after HIP's exit handlers ran (llvm #190563), what is still held is
- * freed with the process. */
+/* Calls that only give back: what is held at the end is freed with the process, and HIP may not
+ * bear them any more (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -27,9 +27,10 @@ static struct advice hip_is_over = {
 static bool begin_slow(enum abi_index function, uint64_t *begin) {
     runtime_start();
     *begin = stats_now();
-    if (LIKELY(!runtime_over()))
+    const bool release = is_release(function);
+    if (LIKELY(!runtime_is(release ? MODE_LATE : MODE_OVER)))
         return true;
-    if (!is_release(function))
+    if (!release)
         report_once(&hip_is_over);
     stats_abi_call(function, *begin);
     return false;

@@ -9,7 +9,8 @@
  * costs a load again and again, it doubles, and says so once. */
 void evict_modules(uint64_t missed);
 
-/* Unloads all modules that nobody holds; returns how many. */
+/* Unloads all modules that nobody holds, as stock has done already where the program did; returns
+ * how many. May wait for work. */
 int evict_all_modules(void);
 
 #endif

@@ -134,7 +134,7 @@ enum { FILE_NAMES = sizeof file_names / sizeof *file_names };
 static bool try_directory(struct hip_library *library, const char *root,
                           struct attempts *attempts) {
     char path[4096];
-    for (size_t i = 0; root && root[0] && i < FILE_NAMES; i++) {
+    for (size_t i = 0; root && i < FILE_NAMES; i++) {
         snprintf(path, sizeof path, "%s/lib/%s", root, file_names[i]);
         if (try_name(library, path, attempts))
             return true;
@@ -147,8 +147,8 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
     void *mapped = mapped_library("libamdhip64.so", path, sizeof path);
     if (mapped && accept(library, mapped, path, attempts))
         return true;
-    if (try_directory(library, getenv("ROCM_PATH"), attempts) ||
-        try_directory(library, getenv("HIP_PATH"), attempts) ||
+    if (try_directory(library, options_path_variable("ROCM_PATH"), attempts) ||
+        try_directory(library, options_path_variable("HIP_PATH"), attempts) ||
         try_directory(library, "/opt/rocm", attempts))
         return true;
     for (size_t i = 0; i < FILE_NAMES; i++)

@@ -98,7 +98,11 @@ int memory_give_back(int device) {
 
 static int by_last_use(const void *a, const void *b) {
     const struct block *left = *(struct block *const *)a, *right = *(struct block *const *)b;
-    return (left->last_use > right->last_use) - (left->last_use < right->last_use);
+    if (left->last_use != right->last_use)
+        return left->last_use > right->last_use ? 1 : -1;
+    if (left->uses != right->uses) /* both since the same miss */
+        return left->uses > right->uses ? 1 : -1;
+    return left->entered > right->entered ? 1 : -1;
 }
 
 /* Copies up to `room` cached blocks of a device; returns how many there are. */

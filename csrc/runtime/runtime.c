@@ -22,7 +22,7 @@
 
 enum { EXIT_REGISTRATIONS = 8 };
 
-_Atomic unsigned runtime_mode = MODE_UNSTARTED;
+unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,9 +120,14 @@ static void run_exit(void) {
     __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
 }
 
-/* Registered before HIP is opened, so that it runs after HIP's own handlers. */
+/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
+ * opened, these run after what HIP registers then. */
+static void note_late(void) {
+    __atomic_fetch_or(&runtime_mode, MODE_LATE, __ATOMIC_RELEASE);
+}
+
 static void note_end_of_hip(void) {
-    __atomic_fetch_or(&runtime_mode, MODE_OVER, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&runtime_mode, MODE_LATE | MODE_OVER, __ATOMIC_RELEASE);
 }
 
 /* After the program's global destructors, so that their calls are counted. */
@@ -202,7 +207,9 @@ static void install(const struct hip_library *library, int devices) {
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    devices, options.cache);
-    __atomic_store_n(&runtime_mode, stats_wanted() ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+    if (stats_wanted())
+        __atomic_fetch_or(&runtime_mode, MODE_TIMED, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
 }
 
 void runtime_start(void) {
@@ -215,9 +222,10 @@ void runtime_start(void) {
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
     const bool found = find_hip(&library);
+    atexit(note_late);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
-    if (runtime_mode & MODE_UNSTARTED)
+    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
         install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();

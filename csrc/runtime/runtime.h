@@ -15,9 +15,10 @@ enum {
     MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
     MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
-    MODE_OVER = 8,      /* HIP's own exit handlers ran: it must not be called any more */
+    MODE_LATE = 8,      /* so did what HIP registered since it was first called */
+    MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
 };
-extern _Atomic unsigned runtime_mode;
+extern unsigned runtime_mode;
 
 /* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
  * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
@@ -54,8 +55,8 @@ static inline bool runtime_exiting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
 }
 
-static inline bool runtime_over(void) {
-    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_OVER) != 0;
+static inline bool runtime_is(unsigned mode) {
+    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & mode) != 0;
 }
 
 /* True while every call is counted and timed. */
@@ -85,7 +86,8 @@ extern struct options options;
 
 void options_read(struct options *out);
 
-/* The value of a variable that names code or a file; NULL if it is not set or empty. */
+/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
+ * rights that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 /* ---- messages ----------------------------------------------------------------------------- */
@@ -93,7 +95,7 @@ const char *options_path_variable(const char *name);
 /* A cause of failure that is explained once. */
 struct advice {
     const char *text; /* printf format */
-    _Atomic bool given;
+    bool given;
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:

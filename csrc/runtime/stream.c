@@ -271,11 +271,12 @@ static bool confirm(struct stream *stream) {
 /* Looks at the streams that were destroyed with work pending, oldest first, a few at a time: the
  * ones that are still at work go behind the others. */
 static struct stream *take_retired(int device) {
+    const struct stream *first = NULL;
     for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
         struct stream *stream = take_queued(&retired[device], false);
         if (!stream)
             return NULL;
-        const hipError_t error = stream_ask(stream);
+        const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess) {
             __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
             return stream;
@@ -285,6 +286,7 @@ static struct stream *take_retired(int device) {
             return NULL;
         }
         put(&retired[device], stream);
+        first = first ? first : stream;
     }
     return NULL;
 }
@@ -430,28 +432,13 @@ bool stream_any_busy(void) {
     return false;
 }
 
-/* A launch of another thread's that comes between HIP's answer and the last line leaves its own
- * mark, which is not overwritten. */
-static bool is_quiet(struct stream *stream) {
-    uintptr_t token = (uintptr_t)thread_get();
-    const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    if (busy == STREAM_IDLE)
-        return true;
-    if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
-        return false; /* put off, or waited for just now */
-    __atomic_store_n(&stream->busy, token, __ATOMIC_RELEASE);
-    const bool quiet = stream_ask(stream) == hipSuccess;
-    __atomic_compare_exchange_n(&stream->busy, &token, quiet ? STREAM_IDLE : STREAM_LAUNCHED, false,
-                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    return quiet;
-}
-
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_LIVE || state == STREAM_RETIRED)
-            if (!is_quiet(stream))
-                return false;
+        if (state == STREAM_LIVE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+            return false; /* HIP may not even know it any more: the program may have destroyed it */
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+            return false;
     }
     return __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE;
 }

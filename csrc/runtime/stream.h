@@ -179,8 +179,8 @@ static inline struct stream *stream_known(hipStream_t handle) {
 /* True if one of the runtime's streams may have work pending. Asks no driver. */
 bool stream_any_busy(void);
 
-/* The same, asking HIP about each that may: what it finds idle is not asked about again until
- * something is submitted. */
+/* True if no work is pending as far as can be told: HIP is asked about the streams that the program
+ * does not hold; of those that it holds only their last synchronise tells. */
 bool stream_all_quiet(void);
 
 /* A thread ends: its last stream is for the others, and it has chosen none. */

@@ -292,7 +292,7 @@ void memory_reset(int device) {
 hipError_t emu_hipMemGetAddressRange(void **base, size_t *bytes, void *address) {
     const struct block *block = find(address);
     if (block == NULL || block->kind == MEMORY_FREED || block->kind == MEMORY_REGISTERED)
-        return hipErrorInvalidValue;
+        return hipErrorInvalidDevicePointer;
     if (base != NULL)
         *base = block->address;
     if (bytes != NULL)

@@ -96,6 +96,34 @@ def test_the_program_notices_nothing() -> None:
     good("state", LC_ALL="C.UTF-8")
 
 
+def test_signals_are_the_programs() -> None:
+    """The library's own thread takes none that the program's threads block."""
+    good("signals")
+
+
+def test_main_may_end_first() -> None:
+    """The last thread's end is the program's, although the library has one."""
+    result = run_host("main-ends", promptly())
+    assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
+    assert ends(manager_of(result.stderr)[1])
+
+
+def test_a_program_that_adopts_orphans() -> None:
+    """The manager would be its child: so there is none, and it says why."""
+    said = good("reaper")
+    assert "this process adopts orphans" in only_line(said)
+
+
+def test_first_process_of_a_container() -> None:
+    probe = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no right to make a namespace of processes")
+    command = [*probe, str(host()), str(library()), str(image()), KERNEL, "unserved"]
+    result = run_program(command, promptly())
+    assert result.stdout == "ok\n", result.stderr
+    assert "docker run --init" in only_line(result.stderr)
+
+
 def test_locale_is_the_programs() -> None:
     """Point 3: not even for a moment."""
     good("locale", LC_ALL="C.UTF-8")

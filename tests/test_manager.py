@@ -182,6 +182,32 @@ def test_what_a_policy_prints(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
+def test_the_end_of_hip(tmp_path: Path) -> None:
+    """No call of HIP's is made for the manager once the exit handlers ran."""
+    for _ in range(3):
+        with Program(tmp_path, "AsksForEver", HIPSTUB_TEARDOWN="1") as program:
+            program.do("launch(); wait_until_served()")
+            program.wait_for(program.notes)
+            program.do("launch(); held = lib.mgpuStreamCreate()")
+            assert program.end() == 0
+            assert "teardown" not in program.said()
+
+
+def test_what_a_child_does_is_its_own(tmp_path: Path) -> None:
+    """A child of fork has no manager: its parent's must not hear of it."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        program.do("child = os.fork() or [[launch() for _ in range(40)], os._exit(0)]")
+        program.do("assert os.waitpid(child, 0)[1] == 0")
+        turns = len(program.notes())
+        program.wait_for(lambda: len(program.notes()) > turns + 1)
+        program.do("launch()")
+        assert program.end() == 0
+        told = [event for note in program.notes() for event in note["events"]]
+        assert len([event for event in told if event[0] == "MODULE_LOADED"]) <= 1
+
+
 # ---- failing ------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 
 enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
+#define NEVER_RUN 8U /* MFD_NOEXEC_SEAL */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -58,13 +59,19 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
+/* Kernels before 6.3 do not know the flag; those that may insist on it do. */
+UNWATCHED static int create_memory(void) {
+    const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
+    return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
+}
+
 /* 0 to 2 lead nowhere, CHANNEL_FD to the memory. */
 UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     close_all();
     const int nowhere = open("/dev/null", O_RDWR);
     if (nowhere != 0 || dup(nowhere) != 1 || dup(nowhere) != 2)
         return 0;
-    const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", 0U);
+    const int memory = create_memory();
     if (memory != CHANNEL_FD || ftruncate(memory, (off_t)spawn->size) != 0)
         return 0;
     void *mapped = mmap(NULL, spawn->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);

@@ -134,3 +134,13 @@ class Threads(PinAll):
             thread.join()
         note(threads=len(threads))
         return ()
+
+
+class AsksForEver(PinAll):
+    """HIP is called on its behalf at every moment, the last one included."""
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        note(asks=True)
+        while True:
+            self.caches.memory(0)
+            yield Evict(Kind.STREAM, self.caches.streams()[0].handle)

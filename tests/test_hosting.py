@@ -285,6 +285,36 @@ def test_cache_off_starts_no_python() -> None:
     assert "manage" not in good("plain", MGPU_RT_CACHE="off")
 
 
+def test_the_manager_is_not_preloaded() -> None:
+    """With the library in LD_PRELOAD the manager does not get it too."""
+    env = promptly(LD_PRELOAD=str(library()))
+    command = [str(host()), str(library()), str(image()), KERNEL, "served"]
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stderr
+        said = ""
+        while "process" not in said:
+            line = program.stderr.readline()
+            assert line, said
+            said += line
+        maps = Path(f"/proc/{manager_of(said)[1]}/environ").read_bytes()
+        assert program.wait(TIMEOUT) == 0
+    assert b"LD_PRELOAD" not in maps
+
+
+def test_cffi_among_the_users_own_packages(tmp_path: Path) -> None:
+    """-I leaves them out; they are asked if cffi is nowhere else."""
+    python = bare_python()
+    version = "python{}.{}".format(*sys.version_info)
+    packages = tmp_path / ".local" / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
+    for file in own.glob("_cffi_backend*"):
+        (packages / file.name).symlink_to(file)
+    good("served", MGPU_RT_PYTHON=str(python), HOME=str(tmp_path))
+
+
 def only_line(said: str) -> str:
     """The one line that says why there is no manager."""
     lines = [line for line in said.splitlines() if "no Python to manage the caches" in line]

@@ -338,7 +338,8 @@ void manager_stop(void) {
         limit.tv_nsec -= 1000000000;
         limit.tv_sec++;
     }
-    (void)pthread_timedjoin_np(thread, NULL, &limit);
+    if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
+        pthread_detach(thread); /* it is between two looks, and goes by itself */
 }
 
 void manager_forked(void) {

@@ -307,6 +307,22 @@ static bool end_main_first(void) {
     pthread_exit(NULL);
 }
 
+/* Four threads miss for a while, beside a manager. */
+static bool miss_together(void) {
+    pthread_t threads[4];
+    const bool good = launch_once() && is_served();
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, miss_for_ever, NULL);
+    for (int i = 0; i < 10; i++) {
+        usleep(100000);
+        (void)launch_once();
+    }
+    stop = true;
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return good && launch_once();
+}
+
 /* A thread with the smallest stack there may be makes the first call. */
 static bool on_a_small_stack(void) {
     pthread_t thread;
@@ -366,6 +382,8 @@ static bool run(const char *mode) {
         return launch_once() && manager_is("\"manager\": \"ended\"") && launch_once();
     if (strcmp(mode, "signals") == 0)
         return leaves_signals_alone();
+    if (strcmp(mode, "misses") == 0)
+        return miss_together();
     if (strcmp(mode, "main-ends") == 0)
         return end_main_first();
     if (strcmp(mode, "reaper") == 0)

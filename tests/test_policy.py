@@ -217,6 +217,15 @@ def test_streams_that_were_long_unused_go_back_but_one() -> None:
     assert set(world.table) == {10, 12, 20}
 
 
+def test_streams_stay_whose_uses_nobody_counts() -> None:
+    world = World(Kind.STREAM)
+    for handle in (1, 2, 3):
+        world.get(handle)
+        world.table[handle] = world.table[handle]._replace(uses=0, held=False)
+    for _ in range(20):
+        assert world.turn(10) == []
+
+
 def test_blocks_go_back_where_the_device_is_short() -> None:
     world = World(Kind.BLOCK)
     world.free = {0: 20, 1: 500}

@@ -149,8 +149,7 @@ static hipModule_t take_known(const struct load *load) {
     pthread_mutex_unlock(&registry_lock);
     if (!module)
         return NULL;
-    module->uses++;
-    module->last_use = registry_now();
+    module_note_use(module);
     bind(load->thread, load->data, module);
     load->thread->loaded = module;
     return module_handle(module);
@@ -182,8 +181,7 @@ static inline hipModule_t load_from(struct thread *thread, const struct module_s
         return NULL;
     if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
-        module->uses++;
-        module->last_use = registry_now();
+        module_note_use(module);
         thread->loaded = module;
         return module_handle(module);
     }

@@ -106,8 +106,13 @@ def _run(report: Report, environment: Mapping[str, str]) -> None:
     probe = os.path.join(os.path.dirname(preload.runtime()), PROBE)
     try:
         result = subprocess.run(
-            [probe],
-            env={**_quiet(environment), "MGPU_RT_VERBOSE": "1"},
+            [probe, "--manager"],
+            env={
+                "MGPU_RT_PYTHON_DELAY": "0",
+                **_quiet(environment),
+                "MGPU_RT_VERBOSE": "1",
+                "MGPU_RT_RUN_PYTHON": sys.executable,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -171,28 +176,25 @@ def _hip(
 
 
 def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
-    """Who makes the decisions: Python, or the built-in policy."""
+    """Who decides what stays: Python, or the library by itself."""
     if environment.get("MGPU_RT_CACHE") == "off":
         report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
     if environment.get("MGPU_RT_PYTHON") == "off":
-        report.add("Python", NOTE, "off: the built-in policy keeps everything")
+        report.add("Python", NOTE, "off: the library manages its caches by itself")
         return
-    cache = re.search(r"module cache in Python (\S+), HIP through (\S+)", said)
-    times = re.search(r"Python: (\S+) ms to open it, (\S+) ms .*, (\S+) ms to import", said)
-    if not cache or not times:
+    manager = re.search(r"manager: Python (\S+), process", said)
+    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
+    if not manager or not named:
         lines = [line for line in said.splitlines() if "no Python" in line]
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
-    report.python = cache[1]
-    named = environment.get("MGPU_RT_PYTHON")
-    milliseconds = sum(map(float, times.groups()))
+    report.python = manager[1]
     report.add(
         "Python",
         OK,
-        f"{cache[1]}{f' ({named})' if named else ''} owns the caches and costs the first call "
-        f"{milliseconds:.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
+        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
     )
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -103,6 +104,7 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
         **base,
         "LD_PRELOAD": ":".join([library, *(name for name in preloaded if name != library)]),
         "LD_LIBRARY_PATH": f"{search}:{here}" if search else here,
+        "MGPU_RT_RUN_PYTHON": sys.executable,
     }
 
 

@@ -72,7 +72,9 @@ static hipError_t unload(const struct evicted *evicted) {
 
 static int by_last_use(const void *a, const void *b) {
     const struct module *left = *(struct module *const *)a, *right = *(struct module *const *)b;
-    return (left->last_use > right->last_use) - (left->last_use < right->last_use);
+    const uint64_t before = __atomic_load_n(&left->last_use, __ATOMIC_RELAXED);
+    const uint64_t after = __atomic_load_n(&right->last_use, __ATOMIC_RELAXED);
+    return (before > after) - (before < after);
 }
 
 /* The modules that nobody holds and nothing pins, oldest first. Under registry_lock; the caller
@@ -171,7 +173,8 @@ size_t module_list(struct cached *out, size_t room) {
         if (state == MODULE_GONE)
             continue;
         if (count < room)
-            out[count] = (struct cached){module_handle(module), module->image.size, module->uses,
+            out[count] = (struct cached){module_handle(module), module->image.size,
+                                         __atomic_load_n(&module->uses, __ATOMIC_RELAXED),
                                          module->device, state == MODULE_LIVE};
         count++;
     }

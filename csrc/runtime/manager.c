@@ -24,6 +24,7 @@ enum {
     SLOW = 30000,    /* ms without a sign of it after which it is called slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
     STACK = 1 << 20,
+    THREADS_FIELD = 20, /* of /proc/self/stat, from 1 on */
     TRIED = 768,
 };
 
@@ -234,8 +235,29 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
+/* A program whose main thread has left by pthread_exit ends with its last thread, and this one must
+ * not be that. The kernel forgets a thread's list of robust mutexes when it ends: a question that
+ * needs no descriptor. */
+static bool main_has_left(void) {
+    void *list = &list;
+    size_t size;
+    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
+}
+
+/* Only asked then: main, which counts until the end, and this one. */
+static bool alone(void) {
+    char text[1024], *at;
+    FILE *stat = main_has_left() ? fopen("/proc/self/stat", "re") : NULL;
+    const bool read = stat && fgets(text, sizeof text, stat) && (at = strrchr(text, ')'));
+    if (stat)
+        fclose(stat);
+    for (int field = 2; read && field < THREADS_FIELD && at; field++)
+        at = strchr(at + 1, ' ');
+    return read && at && strtol(at, NULL, 10) <= 2;
+}
+
 static void serve(struct channel *from) {
-    while (!is_stopping()) {
+    while (!is_stopping() && !alone()) {
         const uint32_t heard = __atomic_load_n(&from->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&from->asked, __ATOMIC_ACQUIRE) != from->answered) {
             (void)answer(from);
@@ -255,7 +277,7 @@ static void *run(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), "mgpu_rt");
     rest((uint64_t)options.python_delay_ms);
-    struct channel *found = is_stopping() ? NULL : find_manager();
+    struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
         __atomic_store_n(&channel, found, __ATOMIC_RELEASE);
         __atomic_store_n(&state, MANAGER_SERVING, __ATOMIC_RELEASE);
@@ -321,7 +343,8 @@ void manager_stop(void) {
         limit.tv_nsec -= 1000000000;
         limit.tv_sec++;
     }
-    (void)pthread_timedjoin_np(thread, NULL, &limit);
+    if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
+        pthread_detach(thread); /* it is between two looks, and goes by itself */
 }
 
 void manager_forked(void) {

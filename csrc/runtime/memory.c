@@ -345,7 +345,8 @@ size_t block_list(struct cached *out, size_t room) {
             continue;
         if (count < room)
             out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block->size,
-                                         block->uses, block->device, state == BLOCK_LIVE};
+                                         __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
+                                         block->device, state == BLOCK_LIVE};
         count++;
     }
     return count;

@@ -145,8 +145,7 @@ static hipModule_t take_known(const struct load *load) {
     pthread_mutex_unlock(&registry_lock);
     if (!module || !device_kept(load->device))
         return NULL;
-    module->uses++;
-    module->last_use = registry_now();
+    module_note_use(module);
     bind(load->thread, load->data, module);
     load->thread->loaded = module;
     return module_handle(module);
@@ -180,8 +179,7 @@ static inline hipModule_t load_from(struct thread *thread, const struct module_s
                (slot->constant || image_lies_at(&module->image, image)))) {
         if (UNLIKELY(!device_kept(module->device)))
             return NULL;
-        module->uses++;
-        module->last_use = registry_now();
+        module_note_use(module);
         thread->loaded = module;
         return module_handle(module);
     }

@@ -1,13 +1,16 @@
-"""Builds the two halves with cffi: the C library, and the module that lets it call Python.
+"""Writes the C source of mgpu_rt._host, the module that lets the C library call Python.
+
+    python mgpu_rt/build.py OUT.c
 
 `_host.abi3.so` is an API-mode cffi module of `extern "Python"` callbacks, one for each entry of
 `struct mgpu_policy` (csrc/runtime/policy.h). The library itself holds nothing of Python's: it finds
-`mgpu_rt.host` at its first miss. setup.py runs both through setuptools' compiler.
+`mgpu_rt.host` at its first miss. csrc/host.mk compiles it.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from cffi import FFI
@@ -68,9 +71,9 @@ def make_ffi() -> FFI:
         "    return &table;\n}\n"
         "static void mgpu_attach(uint64_t attach, const struct mgpu_policy *policy) {\n"
         "    ((void (*)(const struct mgpu_policy *))(uintptr_t)attach)(policy);\n}\n" + CAPSULE,
-        include_dirs=[str(RUNTIME)],
     )
     return ffi
 
 
-ffibuilder = make_ffi()
+if __name__ == "__main__":
+    make_ffi().emit_c_code(sys.argv[1])

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import functools
 import json
-from pathlib import Path
 from typing import Any
 
 from cffi import FFI
 
-from mgpu_rt import abi, report
-
-NAME = "libmlir_rocm_runtime.so"
+from mgpu_rt import abi, layout, report
 
 
 def path() -> str:
     """The path of the library. Raises FileNotFoundError if it was not built."""
-    package = Path(__file__).resolve().parent
-    candidates = [package / "lib" / NAME, package.parent / "build" / "lib" / NAME]
-    for candidate in candidates:
-        if candidate.exists():
-            return str(candidate)
-    raise FileNotFoundError(f"{candidates[-1]} was not built: run `make` in {package.parent}")
+    library = layout.PREFIX / "lib" / layout.LIBRARY
+    if not library.exists():
+        raise FileNotFoundError(f"{library} was not built: run `make` in {layout.CHECKOUT}")
+    return str(library)
 
 
 class Library:

@@ -36,7 +36,7 @@ $(HEADER): csrc/include/mgpu_rt.h
 # Softgpu takes the declarations of AMD's driver library from its header (libhsakmt-dev, in ROCm
 # hsakmt-roct-devel). SOFTGPU=no builds all else without it.
 SOFTGPU ?= yes
-DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_LIBRARIES)) $(CUHIP_LIBRARY)
+DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)) $(CUHIP_LIBRARY)
 
 .PHONY: native package
 native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(HOST_MODULE) \

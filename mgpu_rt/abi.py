@@ -37,6 +37,7 @@ char *mgpu_rt_stats_json(void);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
+char *mgpu_rt_find_hip(void);
 const char *mgpu_rt_version(void);
 """
 

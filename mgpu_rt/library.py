@@ -6,8 +6,6 @@ import functools
 import json
 from typing import Any
 
-from cffi import FFI
-
 from mgpu_rt import abi, layout, report
 
 
@@ -19,6 +17,17 @@ def path() -> str:
     return str(library)
 
 
+def why_not_loaded(error: OSError) -> str:
+    """The way out where the loader refuses the library."""
+    text = str(error)
+    anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
+    if "GLIBC_" in text:
+        return f"this system's C library is too old for it ({text}): compile it here: {anew}"
+    if "wrong ELF class" in text or "invalid ELF header" in text or "machine" in text:
+        return f"it was made for another kind of machine ({text}): compile it here: {anew}"
+    return f"the loader says: {text}"
+
+
 class Library:
     """The functions of the library. Those of the ABI are attributes: `library.mgpuStreamCreate()`.
 
@@ -26,11 +35,16 @@ class Library:
     """
 
     def __init__(self, path: str) -> None:
+        from cffi import FFI  # not needed for a path, nor by the command
+
         self.path = path
         self.ffi = FFI()
         self.ffi.cdef(abi.cdef())
         self.ffi.cdef("void free(void *);")
-        self._lib = self.ffi.dlopen(path)
+        try:
+            self._lib = self.ffi.dlopen(path)
+        except OSError as error:
+            raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu"):

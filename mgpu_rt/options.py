@@ -49,5 +49,5 @@ def options() -> list[Option]:
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, for a word about a slip of the pen."""
-    known = {option.variable for option in options()}
+    known = {option.variable for option in options()} | {"MGPU_RT_RUN_PYTHON"}
     return sorted(name for name in environ if name.startswith("MGPU_RT_") and name not in known)

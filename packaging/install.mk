@@ -46,13 +46,18 @@ install-files:
 uninstall:
 	rm -rf $(foreach path,$(INSTALLED),'$(DESTDIR)$(path)')
 
-# Compiled for the oldest C library that is served, by a compiler that knows how.
-ZIG := python -m ziglang cc -target x86_64-linux-gnu.2.28 -idirafter /usr/include
+# Compiled for the oldest C library that is served, by a compiler that knows how. auditwheel has the
+# last word on what the files in the wheel really need.
+OLDEST := 2.28
+PLATFORM := manylinux_$(subst .,_,$(OLDEST))_x86_64
+ZIG := python -m ziglang cc -target x86_64-linux-gnu.$(OLDEST) -idirafter /usr/include
 dist: | $(VENV)/.tools
 	$(PIP) install -c requirements.lock ziglang auditwheel
 	rm -rf dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist")' >/dev/null
-	CC='$(ZIG)' $(PIP) wheel --no-deps --no-build-isolation -w dist/linux dist/*.tar.gz
-	$(BIN)/python -m auditwheel -v repair --plat manylinux_2_28_x86_64 -w dist dist/linux/*.whl
-	rm -r dist/linux
+	$(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist")' >/dev/null
+	PATH="$(CURDIR)/$(BIN):$$PATH" CC='$(ZIG)' $(PIP) wheel --no-deps --no-build-isolation \
+		--config-settings=--build-option=--plat-name=$(PLATFORM) -w dist dist/*.tar.gz
+	$(BIN)/python -m auditwheel show dist/*.whl | tee dist/auditwheel.txt | \
+		grep -E 'manylinux_2_(1?[0-9]|2[0-8])_x86_64' >/dev/null || { cat dist/auditwheel.txt; exit 1; }
+	rm dist/auditwheel.txt
 	ls -l dist

@@ -20,7 +20,9 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Another runtime that is preloaded: ours comes first, but both run their constructors."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        if os.path.basename(path).startswith(RUNTIME) and os.path.realpath(path) != ours:
+        # Without a folder it is ours: preload.with_library says where it lies.
+        name = os.path.basename(path)
+        if name != path and name.startswith(RUNTIME) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
 
 

@@ -54,9 +54,7 @@ build/runtime/exports.map: csrc/runtime/exports.map.in csrc/abi.def
 $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
-# It asks the library beside it, whatever LD_LIBRARY_PATH leads to.
 $(PROBE): csrc/probe.c $(LIBRARY)
-	$(CC) -O1 -Icsrc/include $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -Wl,-rpath,'$$ORIGIN' \
-		-Wl,--disable-new-dtags
+	$(CC) -O1 -Icsrc/include $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

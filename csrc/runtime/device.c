@@ -21,15 +21,32 @@ bool device_reaches_pageable(int device) {
     char answer = __atomic_load_n(&answers[device], __ATOMIC_RELAXED);
     if (LIKELY(answer != UNKNOWN))
         return answer == YES;
-    if (hip.PeekAtLastError() != hipSuccess) /* a failure below would hide it */
-        return true;
     int value = 1;
-    if (hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device) !=
-        hipSuccess) {
-        (void)hip.GetLastError();
+    const hipError_t error =
+        hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device);
+    if (error != hipSuccess) {
+        device_forget_error(error);
         value = 1;
     }
     answer = value ? YES : NO;
     __atomic_store_n(&answers[device], answer, __ATOMIC_RELAXED);
     return answer == YES;
+}
+
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+static bool error_sticks(void) {
+    enum { UNKNOWN, NO, YES };
+    static char answer;
+    char known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+    if (LIKELY(known != UNKNOWN))
+        return known == YES;
+    int version = 0;
+    known = hip.RuntimeGetVersion(&version) == hipSuccess && version >= 70000000 ? YES : NO;
+    __atomic_store_n(&answer, known, __ATOMIC_RELAXED);
+    return known == YES;
+}
+
+void device_forget_error(hipError_t error) {
+    if (error != hipErrorNotReady || !error_sticks())
+        (void)hip.GetLastError();
 }

@@ -94,6 +94,7 @@ static void enter(hipEvent_t handle, int device) {
         event->device = device;
         event->live = true;
         event->gone = event->reused = event->recorded = false;
+        event->stream = NULL;
     }
     pthread_mutex_unlock(&registry_lock);
 }
@@ -108,7 +109,7 @@ static __attribute__((noinline)) hipEvent_t create_slow(int device) {
         stats_bypass(CACHE_EVENTS);
     hipEvent_t handle = NULL;
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
-           hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
+           RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
     if (handle && options.cache_on)
         enter(handle, device);
     return handle;
@@ -206,4 +207,15 @@ int event_trim(struct thread *thread) {
         REPORT("hipEventDestroy(event)", hip.EventDestroy((hipEvent_t)event->handle.key), NULL);
     }
     return count;
+}
+
+void event_forget_all(void) {
+    pthread_mutex_lock(&registry_lock);
+    spare = NULL;
+    for (struct thread *thread = thread_list; thread; thread = thread->next)
+        __atomic_store_n(&thread->event_count, 0, __ATOMIC_RELAXED);
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next)
+        event->gone = true;
+    pthread_mutex_unlock(&registry_lock);
 }

@@ -107,7 +107,8 @@ static void note(struct attempts *attempts, const char *name, const char *reason
 static void read_path(struct hip_library *library, void *handle, const char *name) {
     struct link_map *map = NULL;
     const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
-    snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
+    if (known || name != library->path)
+        snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
 }
 
 static bool accept(struct hip_library *library, void *handle, const char *name,
@@ -184,13 +185,14 @@ static void look_for_another(const struct hip_library *library) {
         report_once(&two_of_them, path, library->path);
 }
 
-bool hip_open(struct hip_library *library, const char *wanted) {
+bool hip_open(struct hip_library *library, const char *wanted, bool silent) {
     struct attempts attempts = {.used = 0, .own = symbols_own()};
     const bool found =
         wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
     if (!found) {
         library->path[0] = '\0';
-        report_once(&not_found, attempts.text);
+        if (!silent)
+            report_once(&not_found, attempts.text);
         return false;
     }
     look_for_another(library);

@@ -13,6 +13,8 @@
 bool stub_fast = true;
 int stub_devices = 1;
 int stub_pageable;
+int stub_release = 5;
+bool stub_reuse;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -69,7 +71,9 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *devices = getenv("HIPSTUB_DEVICES");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
+    const char *reuse = getenv("HIPSTUB_REUSE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
+    const char *release = getenv("HIPSTUB_RELEASE");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
 
@@ -87,8 +91,11 @@ __attribute__((constructor)) static void read_environment(void) {
     if (devices != NULL)
         stub_devices = atoi(devices);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
+    if (release != NULL)
+        stub_release = atoi(release);
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
+    stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

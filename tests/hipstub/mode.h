@@ -10,6 +10,8 @@ extern bool stub_fast;
 
 extern int stub_devices;
 extern int stub_pageable;
+extern int stub_release; /* whose last error the stub has: 5 (the default) or 7 */
+extern bool stub_reuse;
 extern size_t stub_memory;
 
 /* Microseconds that the nth stream delays each operation by, or -1 if streams have no thread. */

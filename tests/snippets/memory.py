@@ -62,6 +62,16 @@ def hipMemGetInfo(hip: Hip) -> None:
     hip.hipFree(address)
 
 
+def hipMemGetAddressRange(hip: Hip) -> None:
+    address = hip.memory(1000)
+    base, size = hip.new("void **"), hip.new("size_t *")
+    hip.hipMemGetAddressRange(base, size, address + 10)
+    assert base[0] == address
+    assert size[0] == 1000
+    hip.hipFree(address)
+    hip.hipMemGetAddressRange(base, size, address)
+
+
 def hipPointerGetAttributes(hip: Hip) -> None:
     address = hip.memory(100)
     found = hip.made("hipPointerGetAttributes", "hipPointerAttribute_t", address)

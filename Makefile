@@ -2,11 +2,13 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
+# make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
+# make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice. Where there is no apt-get it says
@@ -23,11 +25,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 HOST_PYTHON := $(BIN)/python
 
-BUILD_NEEDS := cc binutils python python-headers libpython $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
-TOOL_NEEDS := llvm-22 llvm-19 llvm-15 device-libs binutils
-TEST_NEEDS := cxx valgrind clang-format cmake pkg-config
+# The names are those of packaging/need.sh.
+NEEDS_build := cc binutils python python-headers libpython $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
+NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
+NEEDS_test := cxx valgrind clang-format cmake pkg-config
+NEEDS_install := mmdebstrap
 
-.PHONY: all demo test check-jit bench lint format needs-build needs-tools needs-test clean
+STEPS := build tools test fuzz install
+
+.PHONY: all demo test check-jit soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
@@ -46,13 +52,13 @@ include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
+include tests/fuzz/fuzz.mk
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"
 
-needs-build needs-tools needs-test:
-	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh packaging/need.sh \
-		$($(subst needs-build,BUILD,$(subst needs-tools,TOOL,$(subst needs-test,TEST,$@)))_NEEDS)
+$(STEPS:%=needs-%): needs-%:
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh packaging/need.sh $(NEEDS_$*)
 
 $(VENV)/.tools: requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
@@ -78,6 +84,10 @@ test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_
 check-jit: all needs-tools
 	$(PIP) install -c requirements.lock --no-build-isolation -e '.[hip,test,jit]'
 	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
+
+N ?= 10000
+soak-hosts: all $(HIPSTUB_LIBRARIES)
+	$(BIN)/python -m tests.hosts.soak $(N)
 
 bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench

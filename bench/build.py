@@ -100,7 +100,7 @@ def bare_runtime() -> Path:
 
 
 def _compile_bare(sources: Path, result: Path) -> None:
-    values = ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON", "DEFAULT_PACKAGES")
+    values = ("VERSION",)
     native.compile_c(
         [
             *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),

@@ -1,6 +1,7 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs it the way it
  * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
- * With the argument --hip it prints which HIP libraries a program would find, and opens none. */
+ * With the argument --hip it prints which HIP libraries a program would find, and opens none; with
+ * --stay it ends when its standard input does, so that there is time for the manager to begin. */
 #include "mgpu_rt.h"
 
 #include <stdio.h>
@@ -26,5 +27,8 @@ int main(int count, char **arguments) {
         return 1;
     mgpuStreamSynchronize(stream);
     mgpuStreamDestroy(stream);
+    if (count > 1 && strcmp(arguments[1], "--stay") == 0)
+        while (getchar() != EOF)
+            continue;
     return 0;
 }

@@ -12,6 +12,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from mgpu_rt.checklist import FAILURE, NOTE, OK, WARNING, Report
 from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
+PATIENCE = 20.0  # seconds for the manager to begin; it takes half of one
 
 #: The way out where files of an installation do not fit together.
 HOW_TO_BUILD = (
@@ -28,6 +31,9 @@ HOW_TO_BUILD = (
     if layout.INSTALLED
     else "build it anew: make"
 )
+
+#: What the library says once the manager has begun.
+MANAGED = re.compile(r"the caches are managed by '(.+)' \((.+)\)")
 
 # ---- the library ----
 
@@ -114,19 +120,48 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
+def _manages(environment: Mapping[str, str]) -> bool:
+    """True if a program would start the manager in Python."""
+    off = (environment.get("MGPU_RT_PYTHON"), environment.get("MGPU_RT_CACHE"))
+    return "off" not in off
+
+
+def _probe(command: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs the probe until it and the manager have said all. Raises OSError, TimeoutExpired."""
+    verbose = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON_DELAY": "0"}
+    with (
+        tempfile.TemporaryFile() as file,
+        subprocess.Popen(
+            command,
+            env={**_quiet(environment), **verbose},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+        ) as process,
+    ):
+        begin = time.monotonic()
+        while process.poll() is None and process.stdin:
+            file.seek(0)
+            said = file.read().decode(errors="replace")
+            passed = time.monotonic() - begin
+            if passed > TIMEOUT:
+                process.kill()
+                raise subprocess.TimeoutExpired(command, TIMEOUT)
+            started = "mgpu_rt: HIP: " in said or "no HIP library" in said
+            settled = not _manages(environment) or MANAGED.search(said) or "no Python" in said
+            if started and (settled or passed > PATIENCE) and not process.stdin.closed:
+                process.stdin.close()
+            time.sleep(0.01)
+        file.seek(0)
+        said = file.read().decode(errors="replace")
+    return subprocess.CompletedProcess(command, process.returncode, "", said)
+
+
 def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
     probe = rocm.probe()
     try:
-        result = subprocess.run(
-            [probe],
-            env={**_quiet(environment), "MGPU_RT_VERBOSE": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-        )
+        result = _probe([probe, "--stay"], environment)
     except subprocess.TimeoutExpired:
         report.add(
             "HIP",
@@ -215,23 +250,21 @@ def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
         report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
     if environment.get("MGPU_RT_PYTHON") == "off":
-        report.add("Python", NOTE, "off: the built-in policy keeps everything")
+        report.add("Python", NOTE, "off: the library goes on by itself, least recently used first")
         return
-    cache = re.search(r"module cache in Python (\S+), HIP through (\S+)", said)
-    times = re.search(r"Python: (\S+) ms to open it, (\S+) ms .*, (\S+) ms to import", said)
-    if not cache or not times:
+    begun = MANAGED.search(said)
+    if not begun:
         lines = [line for line in said.splitlines() if "no Python" in line]
-        text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        silence = f"no Python has begun to manage the caches within {PATIENCE:.0f} s"
+        text, _, advice = (lines or [silence])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
-    report.python = cache[1]
-    named = environment.get("MGPU_RT_PYTHON")
-    milliseconds = sum(map(float, times.groups()))
+    version = re.search(r"manager: Python (\S+),", said)
+    report.python = version[1] if version else ""
     report.add(
         "Python",
         OK,
-        f"{cache[1]}{f' ({named})' if named else ''} owns the caches and costs the first call "
-        f"{milliseconds:.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
+        f"{report.python} manages the caches, in a process of its own: {begun[1]} ({begun[2]})",
     )
 
 

@@ -91,6 +91,13 @@ has_clang_format() { command_there clang-format-22; }
 words_clang_format="clang-format-22"
 packages_clang_format="clang-format-22"
 
+has_clang_22() {
+    printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return !d && n; }\n' |
+        clang-22 -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null
+}
+words_clang_22="clang-22 with libFuzzer"
+packages_clang_22="clang-22 libclang-rt-22-dev"
+
 has_cmake() { command_there cmake; }
 words_cmake="cmake"
 packages_cmake="cmake"

@@ -84,6 +84,33 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
+def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
+    """Only what is surely no declaration lets a module be shared."""
+    for declaration in (
+        ".global .u32 g;",
+        ".visible.global.u32 g;",
+        "/* g */.global .u32 g;",
+        ".extern .func f;.global/**/.u32 g;",
+        "}.global.align 4 .b8 g[4];",
+    ):
+        text = PTX.format(globals=declaration).encode() + b"\0"
+        assert mgpu.load(mgpu.image(text)) != mgpu.load(mgpu.image(text)), declaration
+    for other in ("// .globl f", "@p st.global.u32 [a], 1;", "cvta.to.global.u64 a, b;"):
+        text = PTX.format(globals=other).encode() + b"\0"
+        assert mgpu.load(mgpu.image(text)) == mgpu.load(mgpu.image(text)), other
+
+
+@in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
+def test_lazy_reads_ptx_whatever_it_begins_with(mgpu: Mgpu) -> None:
+    """And says so where it ends."""
+    for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
+        mgpu.load(mgpu.image(begin + PLAIN))
+        assert "a kernel may print" not in mgpu.stderr(), begin
+    mgpu.load(mgpu.image(PTX.format(globals=".extern .func vprintf;").encode() + b"\0"))
+    assert "a kernel may print" in mgpu.stderr()
+
+
+@in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address(mgpu: Mgpu) -> None:
     """Where memory ends behind it: a JIT may reuse an address."""
     page = mmap.PAGESIZE

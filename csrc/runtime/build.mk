@@ -38,14 +38,6 @@ build/runtime/%.o: csrc/runtime/%.c mgpu_rt/__init__.py
 	@mkdir -p $(@D)
 	$(CC) $(RUNTIME_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The interpreter that a checkout was built with; a package (OUT) names none.
-HOST_PYTHON ?= python3
-build/runtime/python.o: RUNTIME_CFLAGS += $(if $(OUT),-DMGPU_RT_DEFAULT_PYTHON='""' \
-	-DMGPU_RT_DEFAULT_LIBPYTHON='""' -DMGPU_RT_DEFAULT_PACKAGES='""',$(shell $(HOST_PYTHON) -c \
-	'import sys, sysconfig as s; l = s.get_config_var; f = "-DMGPU_RT_DEFAULT_%s=\\\"%s\\\""; \
-	print(f % ("PYTHON", sys.executable), f % ("LIBPYTHON", l("LIBDIR") + "/" + l("INSTSONAME")), \
-	f % ("PACKAGES", s.get_path("platlib")))'))
-
 build/runtime/exports.map: csrc/runtime/exports.map.in csrc/abi.def
 	@mkdir -p $(@D)
 	$(CC) -E -P -x c $< -o $@

@@ -1,6 +1,7 @@
 #include "hip_search.h"
 #include "mapped.h"
 #include "mgpu_rt.h"
+#include "runtime.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -152,7 +153,7 @@ static void search_environment(struct hip_candidates *found, const char *place, 
 /* ---- the loader ---- */
 
 static void search_library_path(struct hip_candidates *found) {
-    const char *value = getenv("LD_LIBRARY_PATH");
+    const char *value = options_path_variable("LD_LIBRARY_PATH");
     char *folders = value ? strdup(value) : NULL, *rest = NULL;
     for (char *folder = folders ? strtok_r(folders, ":;", &rest) : NULL; folder;
          folder = strtok_r(NULL, ":;", &rest))
@@ -218,8 +219,8 @@ struct hip_candidates hip_search(void) {
     struct hip_candidates found = {NULL, 0, 0};
     static const char packages[] = "ROCm's Python packages";
     char *home = malloc(PATH_MAX);
-    search_root(&found, ROCM_PATH, "ROCM_PATH", getenv("ROCM_PATH"));
-    search_root(&found, HIP_PATH, "HIP_PATH", getenv("HIP_PATH"));
+    search_root(&found, ROCM_PATH, "ROCM_PATH", options_path_variable("ROCM_PATH"));
+    search_root(&found, HIP_PATH, "HIP_PATH", options_path_variable("HIP_PATH"));
     search_library_path(&found);
     search_loader(&found);
     search_cache(&found);
@@ -228,9 +229,9 @@ struct hip_candidates hip_search(void) {
     walk(&found, INSTALLED, "/opt/rocm-*", "/opt", "rocm-", search_root);
     if (home && mapped_home(home, PATH_MAX))
         search_packages(&found, INSTALLED, packages, home);
-    search_environment(&found, packages, getenv("VIRTUAL_ENV"));
-    search_environment(&found, packages, getenv("CONDA_PREFIX"));
-    search_root(&found, INSTALLED, "CONDA_PREFIX", getenv("CONDA_PREFIX"));
+    search_environment(&found, packages, options_path_variable("VIRTUAL_ENV"));
+    search_environment(&found, packages, options_path_variable("CONDA_PREFIX"));
+    search_root(&found, INSTALLED, "CONDA_PREFIX", options_path_variable("CONDA_PREFIX"));
     free(home);
     if (found.count)
         qsort(found.list, found.count, sizeof *found.list, compare);

@@ -129,7 +129,7 @@ static hipModule_t load_new(struct load *load) {
     if (!bytes)
         return load_directly(load->data);
     hipModule_t handle = NULL;
-    lazy_note_image(load->image.bytes, load->image.size);
+    lazy_note_image(&load->image);
     const hipError_t error = RETRY(hip.ModuleLoadData(&handle, for_hip));
     runtime_register_exit();
     if (error != hipSuccess) {

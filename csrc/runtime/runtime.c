@@ -6,6 +6,7 @@
 #include "evict.h"
 #include "lazy.h"
 #include "manage.h"
+#include "manager.h"
 #include "mapped.h"
 #include "memory.h"
 #include "mgpu_rt.h"
@@ -21,7 +22,7 @@
 
 enum { EXIT_REGISTRATIONS = 8 };
 
-_Atomic unsigned runtime_mode = MODE_UNSTARTED;
+unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -82,6 +83,7 @@ static void after_fork(void) {
 
 static void in_child(void) {
     runtime_forked = true;
+    manager_forked();
     stats_reset();
     after_fork();
 }
@@ -107,6 +109,7 @@ static void run_exit(void) {
         return;
     ran = true;
     if (!runtime_forked) {
+        manager_stop();
         settle();
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
@@ -222,10 +225,11 @@ void runtime_start(void) {
     atexit(note_late);
     const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
     pthread_mutex_lock(&start_lock);
-    if (runtime_mode & MODE_UNSTARTED)
+    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
         install(&library, devices);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
+    manager_start();
 }
 
 const char *mgpu_rt_version(void) {

@@ -18,7 +18,7 @@ enum {
     MODE_LATE = 8,      /* so did what HIP registered since it was first called */
     MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
 };
-extern _Atomic unsigned runtime_mode;
+extern unsigned runtime_mode;
 
 /* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
  * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
@@ -76,7 +76,7 @@ struct options {
 #undef OPTION
     bool cache_on, verbose_on, exclusive_on;
     size_t module_limit_bytes;
-    long stream_limit_count;
+    long stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
@@ -86,7 +86,8 @@ extern struct options options;
 
 void options_read(struct options *out);
 
-/* The value of a variable that names code or a file; NULL if it is not set or empty. */
+/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
+ * rights that its caller lacks. */
 const char *options_path_variable(const char *name);
 
 /* ---- messages ----------------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ const char *options_path_variable(const char *name);
 /* A cause of failure that is explained once. */
 struct advice {
     const char *text; /* printf format */
-    _Atomic bool given;
+    bool given;
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:

@@ -49,7 +49,7 @@ static size_t bundle_size(const unsigned char *image) {
         if (!peek(at, entry, sizeof entry))
             return 0;
         at += sizeof entry + entry[2];
-        if (entry[0] + entry[1] > end)
+        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's does not look at an empty one */
             end = entry[0] + entry[1];
     }
     unsigned char last;

@@ -33,7 +33,7 @@ NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz install
 
-.PHONY: all demo test check-jit soak-hosts bench lint format clean $(STEPS:%=needs-%)
+.PHONY: all demo test check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
@@ -91,6 +91,9 @@ soak-hosts: all $(HIPSTUB_LIBRARIES)
 
 bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench
+
+check-install: all needs-tools needs-test needs-install
+	$(BIN)/python -m pytest -q -m "not gpu" tests/install
 
 C_SOURCES = $(shell git ls-files '*.c' '*.h')
 

@@ -44,8 +44,8 @@ native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER)
 
 # $(call lay,FILES,FOLDER,MODE): into the package, without what only a debugger reads.
 define lay
-	$(INSTALL) -d $(OUT)/$(2)
-	$(INSTALL) -m $(3) $(1) $(OUT)/$(2)
+	$(INSTALL) -d '$(OUT)/$(2)'
+	$(INSTALL) -m $(3) $(1) '$(OUT)/$(2)'
 
 endef
 
@@ -59,5 +59,5 @@ package: native $(FORWARDERS)
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(HOST_MODULE),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/options.def,.,644)
-	$(STRIP) --strip-unneeded $(OUT)/lib/libmlir_rocm_runtime.so $(OUT)/lib/mgpu-rt-probe \
-		$(OUT)/lib/*/*.so* $(OUT)/_host.abi3.so
+	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
+		lib/*/*.so* _host.abi3.so

@@ -5,12 +5,12 @@
 
 HOST_PYTHON ?= python3
 HOST_MODULE := mgpu_rt/_host.abi3.so
-HOST_INCLUDE = $(shell $(HOST_PYTHON) -c 'import sysconfig as s; \
+HOST_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 	print("-I" + s.get_path("include"), "-I" + s.get_path("platinclude"))')
 
 build/host/_host.c: mgpu_rt/build.py csrc/manager/manager.h
 	@mkdir -p $(@D)
-	$(HOST_PYTHON) mgpu_rt/build.py $@ >/dev/null
+	'$(HOST_PYTHON)' mgpu_rt/build.py $@ >/dev/null
 
 $(HOST_MODULE): build/host/_host.c $(wildcard csrc/manager/*) csrc/runtime/channel.h
 	$(CC) -shared -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g -fPIC -pthread -Wall -Wextra \

@@ -17,6 +17,11 @@ INSTALLED := $(addprefix $(LIBDIR)/,$(LIBRARY_NAMES)) $(LIBDIR)/cmake/mgpu_rt \
 	$(LIBDIR)/pkgconfig/mgpu_rt.pc $(INCLUDEDIR)/mgpu_rt.h $(BINDIR)/mgpu-rt $(DOCDIR) \
 	$(LIBDIR)/mgpu_rt
 
+# Words of make's are separated by spaces, and uninstall removes each.
+ifneq ($(words $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(BINDIR) $(DOCDIR)),5)
+$(error PREFIX and the folders in it may hold no space)
+endif
+
 .PHONY: install install-files uninstall dist
 
 # All or nothing: what a failed installation has left is taken out again.

@@ -337,8 +337,7 @@ GUARDS = [
 
 COMPILE = (
     ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
-    + [f'-DMGPU_RT_{name}=""' for name in ("VERSION",)]
-    + ['-DMGPU_RT_DEFAULT_PACKAGES=""']
+    + ['-DMGPU_RT_VERSION=""']
 )
 
 

@@ -60,7 +60,7 @@ dist: | $(VENV)/.tools
 	$(PIP) install -c requirements.lock ziglang auditwheel
 	rm -rf dist
 	$(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist")' >/dev/null
-	PATH="$(CURDIR)/$(BIN):$$PATH" CC='$(ZIG)' $(PIP) wheel --no-deps --no-build-isolation \
+	PATH="$(abspath $(BIN)):$$PATH" CC='$(ZIG)' $(PIP) wheel --no-deps --no-build-isolation \
 		--config-settings=--build-option=--plat-name=$(PLATFORM) -w dist dist/*.tar.gz
 	$(BIN)/python -m auditwheel show dist/*.whl | tee dist/auditwheel.txt | \
 		grep -E 'manylinux_2_(1?[0-9]|2[0-8])_x86_64' >/dev/null || { cat dist/auditwheel.txt; exit 1; }

@@ -335,10 +335,10 @@ GUARDS = [
 ]
 
 
-COMPILE = (
-    ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
-    + ['-DMGPU_RT_VERSION=""']
-)
+COMPILE = [
+    *("cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"),
+    '-DMGPU_RT_VERSION=""',
+]
 
 
 def _compile(csrc: Path, names: list[str], objects: Path) -> None:

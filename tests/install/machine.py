@@ -33,7 +33,8 @@ def environment(**changes: str) -> dict[str, str]:
 def run(*words: object, cwd: Path | None = None, **changes: str) -> str:
     """What a command writes to stdout. Fails with all that it wrote if it fails."""
     result = attempt(*words, cwd=cwd, **changes)
-    assert result.returncode == 0, f"{words}\n{result.stdout}\n{result.stderr}"
+    said = f"{result.stdout[-4000:]}\n{result.stderr[-4000:]}"
+    assert result.returncode == 0, f"{words}\n{said}"
     return result.stdout
 
 

@@ -5,6 +5,8 @@
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
+# make soak     20,000 random programs over this library and stock's (SOAK=n): 25 minutes on 2 cores
+# make sanitize the runtime with sanitizers under random programs
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
@@ -33,6 +35,7 @@ include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
+include tests/random_driver/build.mk
 
 all: packages-build $(LIBRARY) build/softgpu/libhsakmt.so.1 $(CUHIP_LIBRARY)
 
@@ -73,7 +76,7 @@ $(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/__init__.py mgpu_rt/abi.py mgpu_rt/b
 demo: all packages-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) lint
+test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) lint
 	$(BIN)/python -m pytest -q
 
 check-jit: all packages-tools

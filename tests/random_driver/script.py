@@ -248,7 +248,6 @@ class Program:
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
         """A wait for all of a stream, by another stream or (None, or by choice) by the host."""
-        self.touch(thread, last)
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -263,6 +262,7 @@ class Program:
         self._unevent(thread, other, event)
 
     def _host_wait(self, thread: int, last: Stream, choice: int) -> None:
+        self.touch(thread, last)
         how = choice // 8 % 5
         event = self._event(thread, choice & 1) if how == 4 else None
         if event is None:

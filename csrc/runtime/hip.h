@@ -30,6 +30,7 @@ enum {
     hipEventDisableTiming = 2,
     hipMemAttachGlobal = 1,
     hipHostMallocDefault = 0,
+    hipPointerAttributeBufferId = 7,
     hipDeviceAttributePageableMemoryAccess = 65,
 };
 

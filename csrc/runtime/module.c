@@ -7,6 +7,7 @@
  * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
  * lowered program are its constants. */
 #include "cuda.h"
+#include "device.h"
 #include "evict.h"
 #include "lazy.h"
 #include "mapped.h"
@@ -114,6 +115,7 @@ static hipModule_t enter(struct load *load, hipModule_t handle) {
     pthread_mutex_unlock(&registry_lock);
     if (!module)
         return handle; /* without memory for the entry: as stock's */
+    device_watch(load->device);
     observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
     if (shared)
         bind(load->thread, load->data, module);
@@ -147,7 +149,7 @@ static hipModule_t take_known(const struct load *load) {
     pthread_mutex_lock(&registry_lock);
     struct module *module = registry_take_image(&load->image, load->hash, load->device);
     pthread_mutex_unlock(&registry_lock);
-    if (!module)
+    if (!module || !device_kept(load->device))
         return NULL;
     module->uses++;
     module->last_use = registry_now();
@@ -182,6 +184,8 @@ static inline hipModule_t load_from(struct thread *thread, const struct module_s
         return NULL;
     if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
+        if (UNLIKELY(!device_kept(module->device)))
+            return NULL;
         module->uses++;
         module->last_use = registry_now();
         thread->loaded = module;

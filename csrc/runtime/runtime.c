@@ -2,6 +2,7 @@
 #include "runtime.h"
 #include "block.h"
 #include "cuda.h"
+#include "device.h"
 #include "event.h"
 #include "evict.h"
 #include "lazy.h"
@@ -35,6 +36,8 @@ static void settle(void) {
 }
 
 int runtime_give_back(void) {
+    if (!device_all_kept())
+        return 0;
     staging_give_back();
     return evict_all_modules() + memory_give_back(-1) + stream_give_back_all() +
            event_trim(thread_get());
@@ -57,6 +60,7 @@ void runtime_forget_all(void) {
     staging_forget_all();
     block_forget_all();
     event_forget_all();
+    device_forget_watches();
     ranges_change();
 }
 

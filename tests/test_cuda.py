@@ -69,6 +69,7 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
         "  option 6 = 8192",
         "  option 7 = 3",
     ]
+    mgpu.ModuleUnload(first)
     assert mgpu.load(mgpu.image(PLAIN)) == first  # a module of text is one by either call
     assert _jit(mgpu, PLAIN.replace(b"ret", b"bra")) != first
     assert mgpu.stderr() == ""
@@ -161,7 +162,11 @@ def test_fatbins(mgpu: Mgpu) -> None:
         return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, size) + entry + content
 
     for content, loads in ((fatbin(2, cubin), 1), (fatbin(1, PLAIN), 2), (cubin, 1)):
-        modules = {mgpu.load(mgpu.image(content)) for _ in range(2)}
+        modules = set()
+        for _ in range(2):
+            module = mgpu.load(mgpu.image(content))
+            modules.add(module)
+            mgpu.ModuleUnload(module)
         assert len(modules) == loads
         assert len(_calls(stub, "cuModuleLoadData")) == loads
     truncated = fatbin(2, cubin)[:16] + b"\0" * 8

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import abi
 from tests.child import BUILD, ROOT, environment, run_child
 
 RUNTIME = ROOT / "csrc" / "runtime"
@@ -393,11 +392,10 @@ GUARDS = [
 ]
 
 
-COMPILE = (
-    ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
-    + [f'-DMGPU_RT_{name}=""' for name in ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON")]
-    + ['-DMGPU_RT_DEFAULT_PACKAGES=""']
-)
+COMPILE = [
+    *("cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"),
+    '-DMGPU_RT_VERSION=""',
+]
 
 
 def _compile(csrc: Path, names: list[str], objects: Path) -> None:
@@ -433,7 +431,7 @@ def _build(guard: Guard, number: int, unchanged: Path) -> Path:
         names = [guard.file]
     _compile(sources, names, out / "objects")
     exports = out / "exports.map"
-    exports.write_text(abi.export_map())
+    exports.write_text("{ global: mgpu*; local: *; };\n")
     library = out / "libmlir_rocm_runtime.so"
     objects = [str(path) for path in (out / "objects").glob("*.o")]
     flags = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]

@@ -46,6 +46,10 @@ static int memory_type(const void *address) {
                                                                                      : 0;
 }
 
+int mgpu_cuhip_memory_type(const void *address) {
+    return context_enter() == hipSuccess ? memory_type(address) : 0;
+}
+
 /* HIP frees memory of either kind by either function. */
 hipError_t memory_free(void *address) {
     if (!address)

@@ -102,7 +102,7 @@ static struct kernel kernel_of(hipFunction_t handle) {
     pthread_mutex_lock(&registry_lock);
     for (const struct module *module = handle_first(&registry_modules); module && !found;
          module = (const struct module *)module->handle.next)
-        found = module->loaded && describe(module, handle, &kernel);
+        found = module_state(module) != MODULE_GONE && describe(module, handle, &kernel);
     pthread_mutex_unlock(&registry_lock);
     return kernel;
 }

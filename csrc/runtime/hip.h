@@ -31,6 +31,7 @@ enum {
     hipEventDisableTiming = 2,
     hipMemAttachGlobal = 1,
     hipHostMallocDefault = 0,
+    hipPointerAttributeBufferId = 7,
     hipDeviceAttributePageableMemoryAccess = 65,
 };
 
@@ -72,10 +73,11 @@ struct hip_library {
 };
 
 /* Finds and opens HIP: `wanted` (MGPU_RT_HIP) if it is not empty; one that the process has mapped;
- * ROCM_PATH, HIP_PATH, /opt/rocm; the loader's names. If none can be had, false, and once on stderr
- * what was tried and how to say where it is. Changes nothing but *library: several threads may try
- * at once. */
-bool hip_open(struct hip_library *library, const char *wanted);
+ * what hip_search.h finds, the first that can be opened and has what is needed. If none can be had,
+ * false, and once on stderr what was tried and how to say where it is, unless `silent`; if the
+ * process has two then, that is said too. Changes nothing but *library: several threads may try at
+ * once. */
+bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
 /* Makes it the one that `hip` calls. */
 void hip_install(const struct hip_library *library);

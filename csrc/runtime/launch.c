@@ -45,9 +45,9 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     }
     if (!stream_usable(thread_get(), stream, &known, launch_expression))
         return;
-    const hipError_t error = hip.ModuleLaunchKernel(
+    const hipError_t error = RETRY(hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
     stream_launched(known);
     if (UNLIKELY(error != hipSuccess))
         advise_launch(launch_expression, error, LAUNCH);
@@ -97,9 +97,9 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = hip.ModuleLaunchCooperativeKernel(
+    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
     if (error != hipSuccess)
         advise_launch(cooperative_expression, error, LAUNCH);
@@ -137,7 +137,8 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
-    const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    const hipError_t error =
+        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
     if (error != hipSuccess)
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,

@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-struct options options = {.cache_on = true,
+struct options options = {.hip_symbols = "auto",
+                          .cache_on = true,
                           .device_number = -1,
-                          .module_limit_count = 256,
+                          .module_limit_bytes = (size_t)1 << 30,
+                          .python_delay_ms = 1000,
                           .stream_limit_count = 32,
-                          .memory_limit_fraction = 0.9,
-                          .exclusive_asked = -1};
+                          .memory_limit_fraction = 0.9};
 
 /* An option that makes no sense: says so, with what is done instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
@@ -87,6 +88,20 @@ static void read_memory_limit(struct options *out) {
         out->memory_limit_fraction = value;
 }
 
+/* "64M", "1000000". */
+static void read_module_limit(struct options *out) {
+    char *end;
+    const double value = strtod(out->module_limit, &end);
+    const double factor = *end ? unit(*end) : 1;
+    out->module_limit_bytes = (size_t)1 << 30;
+    if (end == out->module_limit || !(value >= 0 && value < 1e18) || factor == 0 ||
+        (*end && end[1]))
+        complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
+                 "is not a number of bytes such as 64M: 1G is used");
+    else
+        out->module_limit_bytes = (size_t)(value * factor);
+}
+
 /* The place of a value among `count` known ones; the first, with a message, for any other. */
 static int choice(const char *variable, const char *value, const char *const *known, int count,
                   const char *problem) {
@@ -143,23 +158,23 @@ void options_read(struct options *out) {
     out->field = variable_or(variable, default_value);
 #include "options.def"
 #undef OPTION
+    static const char *const off_on[] = {"off", "on"};
     static const char *const sync_modes[] = {"strict", "lazy"};
-    static const char *const exclusive_modes[] = {"auto", "off", "on"};
     if (getauxval(AT_SECURE))
         out->python = "off";
     read_outputs(out);
     out->cache_on = is_on("MGPU_RT_CACHE", out->cache);
     out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
                             "is neither strict nor lazy: strict is used") == 1;
-    out->exclusive_asked = choice("MGPU_RT_EXCLUSIVE", out->exclusive, exclusive_modes, 3,
-                                  "is none of on, off and auto: auto is used") -
-                           1;
+    out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
+                               "is neither on nor off: off is used") == 1;
     static const char *const symbol_modes[] = {"auto", "own", "shared"};
     out->hip_symbols = symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
                                            "is none of auto, own and shared: auto is used")];
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
-    out->module_limit_count = number("MGPU_RT_MODULE_LIMIT", out->module_limit, 256, default_limit);
+    read_module_limit(out);
+    out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;
     if (strcmp(out->device, "local-rank") == 0)

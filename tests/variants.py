@@ -76,7 +76,7 @@ def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Pat
 
 def run_tests(library: Path, *tests: str, seconds: int = 100) -> subprocess.CompletedProcess[str]:
     """Runs tests (pytest's names for them) with a library."""
-    env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_TIMEOUT": "30"}
+    env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_TIMEOUT": "12"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     return subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=seconds

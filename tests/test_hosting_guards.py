@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import dataclass
 
 import pytest
 
+from tests.hosting import running_managers
 from tests.variants import Change, build, run_tests
 
 RUNTIME = "csrc/runtime/"
@@ -145,6 +148,10 @@ RULES = [
 def test_rule_is_missed(number: int) -> None:
     missing = RULES[number]
     library = build(f"rule-{number}", missing.change)
-    done = run_tests(library, f"tests/{missing.module}.py::{missing.test}")
+    try:
+        done = run_tests(library, f"tests/{missing.module}.py::{missing.test}")
+    finally:
+        for process in running_managers(library.parent.parent.parent):
+            os.kill(process, signal.SIGKILL)
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout

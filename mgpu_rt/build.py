@@ -1,13 +1,16 @@
-"""Builds the cffi module mgpu_rt._host: how the manager reaches the library in the program.
+"""Writes the C source of mgpu_rt._host: how the manager reaches the library in the program.
+
+    python mgpu_rt/build.py OUT.c
 
 `_host.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h. The library
-itself holds nothing of Python's: it runs mgpu_rt/manager.py, which imports this. setup.py runs both
-through setuptools' compiler.
+itself holds nothing of Python's: it runs mgpu_rt/manager.py, which imports this. csrc/host.mk
+compiles it.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from cffi import FFI
@@ -30,12 +33,9 @@ def make_ffi() -> FFI:
     ffi.set_source(
         "mgpu_rt._host",
         '#include "manager.h"\n',
-        sources=["csrc/manager/manager.c"],
-        include_dirs=["csrc/manager"],
-        depends=["csrc/manager/manager.h", "csrc/runtime/channel.h"],
-        extra_compile_args=["-std=c11", "-D_GNU_SOURCE"],
     )
     return ffi
 
 
-ffibuilder = make_ffi()
+if __name__ == "__main__":
+    make_ffi().emit_c_code(sys.argv[1])

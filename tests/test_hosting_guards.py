@@ -59,8 +59,8 @@ RULES = [
     ),
     rule(
         RUNTIME + "manager.c",
-        "while (!stopping && !alone())",
-        "while (!stopping)",
+        "while (!is_stopping() && !alone())",
+        "while (!is_stopping())",
         HOSTING,
         "test_main_may_end_first",
     ),

@@ -282,7 +282,7 @@ def test_05_so_are_those_destroyed_with_work_pending(mgpu: Mgpu) -> None:
         assert mgpu.stub.hipstub_live(b"streams") <= 9
 
 
-@in_child(HIPSTUB_RELEASE="7", HIPSTUB_ASYNC="0")
+@in_child(HIPSTUB_VERSION="70253211", HIPSTUB_ASYNC="0")
 def test_05_an_error_that_is_pending_changes_nothing(mgpu: Mgpu) -> None:
     """HIP 7 keeps an error until the program reads it: no reason to take no stream again."""
     function = forum(mgpu)
@@ -386,7 +386,7 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
         block = mgpu.MemAlloc(64 * KIB, stream, False)
         mgpu.Memcpy(block, out, 64 * KIB, stream)
         mgpu.Memcpy(out, block, 64 * KIB, stream)
-    assert mgpu.count("hipHostMalloc") <= 32
+    assert mgpu.count("hipHostMalloc") <= 33  # and the one that watches the device
     assert mgpu.stderr() == ""
 
 

@@ -5,6 +5,7 @@
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
 #include "evict.h"
+#include "device.h"
 #include "manage.h"
 #include "memory.h"
 #include "observe.h"
@@ -138,7 +139,7 @@ void evict_modules(uint64_t missed) {
     pthread_mutex_unlock(&registry_lock);
     if (thrashing)
         report_once(&limit_thrashes, limit, limit * 2);
-    if (!due)
+    if (!due || !device_all_kept())
         return;
     const size_t count = take_out_oldest(limit - limit / 8, stream_all_quiet(), evicted);
     for (size_t i = 0; i < count; i++)
@@ -186,7 +187,7 @@ hipError_t module_evict(void *handle) {
     struct module *module = handle_find(&registry_modules, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
-    if (module_state(module) != MODULE_FREE || !stream_all_quiet())
+    if (module_state(module) != MODULE_FREE || !device_kept(module->device) || !stream_all_quiet())
         return hipErrorNotReady;
     pthread_mutex_lock(&registry_lock);
     const bool taken = take_out(module, &evicted);

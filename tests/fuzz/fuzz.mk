@@ -7,7 +7,7 @@
 FUZZ_SECONDS := 10
 FUZZ_JOBS := $(shell nproc)
 FUZZ_CC := clang-22
-FUZZ_PACKAGES := clang-22 libclang-rt-22-dev
+NEEDS_fuzz := clang-22
 
 fuzz_dir := build/fuzz
 fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-frame-pointer \
@@ -17,10 +17,11 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
 fuzz_images := image image_elf image_bundle kernel_names ptx view
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images)
+fuzz_sources_metadata := metadata msgpack
 fuzz_sources_names := $(fuzz_images)
 fuzz_sources_ptx := ptx
 fuzz_sources_options := options
-FUZZ_READERS := image bundle names ptx options
+FUZZ_READERS := image bundle metadata names ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
@@ -31,10 +32,7 @@ $(fuzz_dir)/fuzz-$(1): tests/fuzz/$(1).c tests/fuzz/edge.c tests/fuzz/edge.h \
 endef
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 
-.PHONY: packages-fuzz fuzz
-packages-fuzz:
-	$(call install,$(FUZZ_PACKAGES))
-
-fuzz: all packages-tools packages-fuzz
+.PHONY: fuzz
+fuzz: all needs-tools needs-fuzz
 	@$(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --jobs $(FUZZ_JOBS) $(FUZZ_READERS)

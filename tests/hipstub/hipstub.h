@@ -12,7 +12,8 @@
  *                     that many microseconds late; several numbers: one a stream, in order of
  *                     creation (the null stream first), repeated.
  *   HIPSTUB_DEVICES   number of devices, 1.
- *   HIPSTUB_RELEASE   5 (default) or 7: whose thread's last error it has (mode.h).
+ *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
+ *                     70000000 on the thread's last error is as HIP 7 has it (log.c).
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
  *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first

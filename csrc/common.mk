@@ -1,0 +1,5 @@
+# What gcc and clang want differently. Included by the makefiles of this folder.
+
+CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+LTO ?= $(if $(CLANG),-flto,-flto=auto)
+PORTABLE := $(if $(CLANG),-include csrc/clang.h)

@@ -87,8 +87,8 @@ RULES = [
     ),
     rule(
         RUNTIME + "manager.c",
-        "    observe_listen(NULL);\n    state = MANAGER_NONE;",
-        "    state = MANAGER_NONE;",
+        "    observe_listen(NULL);\n    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);",
+        "    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);",
         MANAGER,
         "test_what_a_child_does_is_its_own",
     ),

@@ -154,7 +154,8 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
         snprintf(reason, size, "%s", fresh->reason);
     else
         snprintf(reason, size, "it %s",
-                 there ? "has not begun within a minute" : "ended before it began");
+                 there ? "has not begun within a minute"
+                       : "ended before it began (does it have mgpu_rt?)");
     return __atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_SERVING;
 }
 

@@ -21,6 +21,7 @@ Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; 
 _LLVM = re.compile(r"\[(?:[a-z_]+-)?(22|19|15)-softgpu")
 _CHIP = re.compile(r"gfx9[0-9a-f]+")
 DEFAULT_CHIP = "gfx90a"
+FORUMS_ABI = 400
 
 
 def load() -> dict:
@@ -34,7 +35,9 @@ def rows(release: Release, suite: str, abi: int, outcomes: Outcomes) -> list[dic
         llvm, chip = _LLVM.search(test), _CHIP.search(test)
         key = (chip[0] if chip else DEFAULT_CHIP, llvm[1] if llvm else "22")
         if suite == "programs" and key[1] == "15":
-            key = ("gfx906", "15")  # the forum's command lowers for it
+            key = ("gfx906", "15")  # the forum's command lowers for it, and knows version 4 only
+            if abi != FORUMS_ABI:
+                continue
         groups.setdefault(key, {})[test] = outcome
     return [
         _row(release, suite, abi, chip, llvm, tests)

@@ -9,6 +9,8 @@
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
+# make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
+# make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
 # sudo), Python packages into .venv. Nothing is installed twice. Where there is no apt-get it says
@@ -53,6 +55,8 @@ include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
+include tests/sanitize/sanitize.mk
+include tests/rocm/check.mk
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"

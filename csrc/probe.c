@@ -1,16 +1,26 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs it the way it
  * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
  * With the argument --hip it prints which HIP libraries a program would find, and opens none; with
- * --stay it ends when its standard input does, so that there is time for the manager to begin. */
+ * --manager it waits until Python manages the caches, or will not. */
 #include "mgpu_rt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void *mgpuStreamCreate(void);
 void mgpuStreamSynchronize(void *stream);
 void mgpuStreamDestroy(void *stream);
+
+/* Until Python manages the caches, or will not. */
+static void wait_for_manager(void) {
+    for (int starting = 1; starting; usleep(5000)) {
+        char *text = mgpu_rt_stats_json();
+        starting = text && strstr(text, "\"manager\": \"starting\"");
+        free(text);
+    }
+}
 
 static int print_hip(void) {
     char *found = mgpu_rt_find_hip();
@@ -27,8 +37,7 @@ int main(int count, char **arguments) {
         return 1;
     mgpuStreamSynchronize(stream);
     mgpuStreamDestroy(stream);
-    if (count > 1 && strcmp(arguments[1], "--stay") == 0)
-        while (getchar() != EOF)
-            continue;
+    if (count > 1 && strcmp(arguments[1], "--manager") == 0)
+        wait_for_manager();
     return 0;
 }

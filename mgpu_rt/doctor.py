@@ -12,8 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,7 +21,6 @@ from mgpu_rt.checklist import FAILURE, NOTE, OK, WARNING, Report
 from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
-PATIENCE = 20.0  # seconds for the manager to begin; it takes half of one
 
 #: The way out where files of an installation do not fit together.
 HOW_TO_BUILD = (
@@ -32,8 +29,6 @@ HOW_TO_BUILD = (
     else "build it anew: make"
 )
 
-#: What the library says once the manager has begun.
-MANAGED = re.compile(r"the caches are managed by '(.+)' \((.+)\)")
 
 # ---- the library ----
 
@@ -120,48 +115,24 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
-def _manages(environment: Mapping[str, str]) -> bool:
-    """True if a program would start the manager in Python."""
-    off = (environment.get("MGPU_RT_PYTHON"), environment.get("MGPU_RT_CACHE"))
-    return "off" not in off
-
-
-def _probe(command: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs the probe until it and the manager have said all. Raises OSError, TimeoutExpired."""
-    verbose = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON_DELAY": "0"}
-    with (
-        tempfile.TemporaryFile() as file,
-        subprocess.Popen(
-            command,
-            env={**_quiet(environment), **verbose},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=file,
-        ) as process,
-    ):
-        begin = time.monotonic()
-        while process.poll() is None and process.stdin:
-            file.seek(0)
-            said = file.read().decode(errors="replace")
-            passed = time.monotonic() - begin
-            if passed > TIMEOUT:
-                process.kill()
-                raise subprocess.TimeoutExpired(command, TIMEOUT)
-            started = "mgpu_rt: HIP: " in said or "no HIP library" in said
-            settled = not _manages(environment) or MANAGED.search(said) or "no Python" in said
-            if started and (settled or passed > PATIENCE) and not process.stdin.closed:
-                process.stdin.close()
-            time.sleep(0.01)
-        file.seek(0)
-        said = file.read().decode(errors="replace")
-    return subprocess.CompletedProcess(command, process.returncode, "", said)
-
-
 def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
     probe = rocm.probe()
     try:
-        result = _probe([probe, "--stay"], environment)
+        result = subprocess.run(
+            [probe, "--manager"],
+            env={
+                "MGPU_RT_PYTHON_DELAY": "0",
+                **_quiet(environment),
+                "MGPU_RT_VERBOSE": "1",
+                "MGPU_RT_RUN_PYTHON": sys.executable,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+        )
     except subprocess.TimeoutExpired:
         report.add(
             "HIP",
@@ -245,26 +216,25 @@ def _hip(
 
 
 def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
-    """Who makes the decisions: Python, or the built-in policy."""
+    """Who decides what stays: Python, or the library by itself."""
     if environment.get("MGPU_RT_CACHE") == "off":
         report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
     if environment.get("MGPU_RT_PYTHON") == "off":
-        report.add("Python", NOTE, "off: the library goes on by itself, least recently used first")
+        report.add("Python", NOTE, "off: the library manages its caches by itself")
         return
-    begun = MANAGED.search(said)
-    if not begun:
+    manager = re.search(r"manager: Python (\S+), process", said)
+    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
+    if not manager or not named:
         lines = [line for line in said.splitlines() if "no Python" in line]
-        silence = f"no Python has begun to manage the caches within {PATIENCE:.0f} s"
-        text, _, advice = (lines or [silence])[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
-    version = re.search(r"manager: Python (\S+),", said)
-    report.python = version[1] if version else ""
+    report.python = manager[1]
     report.add(
         "Python",
         OK,
-        f"{report.python} manages the caches, in a process of its own: {begun[1]} ({begun[2]})",
+        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
     )
 
 

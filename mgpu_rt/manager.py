@@ -32,6 +32,8 @@ CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 def leave_reason(reason: str) -> None:
     """For the library; without cffi, which may be what is missing."""
     with contextlib.suppress(OSError):
+        if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
+            return  # started by hand
         os.pwrite(CHANNEL_FD, reason.encode(errors="replace")[:CHANNEL_REASON_SIZE], CHANNEL_REASON)
 
 
@@ -130,14 +132,15 @@ def attach() -> Channel | None:
         return None
     try:
         return Channel()
-    except Refused:
+    except Refused as refused:
+        print(refused, file=sys.stderr)  # for who starts this by hand
         return None
 
 
 def main() -> None:
     channel = attach()
     if channel is None:
-        return
+        raise SystemExit(2)
     try:
         os.chdir("/")  # the program's directory may be unmounted
         sys.stdout = cast(TextIO, Lines(channel.say))

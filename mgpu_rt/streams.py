@@ -13,7 +13,8 @@ class StreamPool(Books):
 
     The library hands idle ones out again and keeps up to MGPU_RT_STREAM_LIMIT of them. A program
     that once used many at a time and no longer does need not keep them: what was not used for a
-    minute goes back, but for the one that serves a program with one at a time.
+    minute goes back, but for the one that serves a program with one at a time. A stream whose uses
+    the library does not count (0) stays.
     """
 
     PATIENCE = 60.0  # seconds
@@ -30,5 +31,9 @@ class StreamPool(Books):
             return
         old = self.clock() - self.PATIENCE
         for stream in self.idle():
-            if stream.last_use < old and stream.handle != self.shared(stream.device):
+            if (
+                stream.uses
+                and stream.last_use < old
+                and stream.handle != self.shared(stream.device)
+            ):
                 yield Evict(Kind.STREAM, stream.handle)

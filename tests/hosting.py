@@ -15,7 +15,8 @@ from tests.child import BUILD, ROOT, environment, library
 from tests.images import code_object
 
 KERNEL = "test_func"
-TIMEOUT = int(os.environ.get("MGPU_RT_TEST_TIMEOUT", "100"))  # seconds; all take a few, on a busy machine more
+#: Seconds; all take a few, on a busy machine more.
+TIMEOUT = int(os.environ.get("MGPU_RT_TEST_TIMEOUT", "100"))
 MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
 
 

@@ -80,7 +80,7 @@ def test_doctor_over_the_stub() -> None:
     assert report["hip"] == str(STUB)
     assert len(report["devices"]) == 2
     assert report["python"] == sys.version.split()[0]
-    assert "manages the caches" in line(report, "Python")
+    assert f"from a process of its own: {sys.executable} (mgpu-rt run)" in line(report, "Python")
     assert "LLVM 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24" in line(report, "programs")
     assert "failure" not in states(report).values()
 
@@ -143,7 +143,7 @@ def test_doctor_with_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("env", "state", "words"),
     [
-        ({"MGPU_RT_PYTHON": "off"}, "note", "the library goes on by itself"),
+        ({"MGPU_RT_PYTHON": "off"}, "note", "the library manages its caches by itself"),
         ({"MGPU_RT_CACHE": "off"}, "note", "not needed: MGPU_RT_CACHE=off"),
         ({"MGPU_RT_PYTHON": "/nowhere/python"}, "warning", "set MGPU_RT_PYTHON to"),
     ],

@@ -39,6 +39,9 @@ CONSTANTS = "tests.test_constants"
 MEMORY = "tests.test_memory"
 COPIES = "tests.test_copies"
 SYNC = "tests.test_sync"
+IMAGES = "tests.test_images"
+ADVICE = "tests.test_advice"
+OPTIONS = "tests.test_options"
 GUARDS = [
     Guard(
         "module.c",
@@ -72,15 +75,15 @@ GUARDS = [
         f"{TRAPS}:test_02_address_of_a_name_reused",
     ),
     Guard(
-        "image.c",
-        "            image->writable = true;\n    }\n}",
-        "            image->writable = false;\n    }\n}",
+        "image_elf.c",
+        "if (is_writable(&section, &names))",
+        "if (false)",
         f"{TRAPS}:test_03_reload_sees_fresh_globals",
     ),
     Guard(
-        "image.c",
-        "image->writable |= member.writable || member.size == 0",
-        "image->writable |= member.size == 0",
+        "image_bundle.c",
+        "contents->writable |= image.writable || image.size == 0",
+        "contents->writable |= image.size == 0",
         f"{TRAPS}:test_03_globals_in_a_bundle",
     ),
     Guard(
@@ -322,7 +325,7 @@ GUARDS = [
     ),
     Guard(
         "lazy.c",
-        "        silent = !memmem(bytes, size, words[i], strlen(words[i]));",
+        "        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));",
         "        (void)words;",
         f"{SYNC}:test_kernels_that_print_are_observable",
     ),
@@ -331,6 +334,60 @@ GUARDS = [
         "           device_reaches_pageable(stream->device);",
         "           false;",
         f"{SYNC}:test_lazy_needs_that_kernels_cannot_reach_the_host",
+    ),
+    Guard(
+        "view.c",
+        "errno != EFAULT",
+        "true",
+        f"{IMAGES}:test_memory_that_may_not_be_read",
+    ),
+    Guard(
+        "image_elf.c",
+        "    if (!view_holds(view, 0, size))",
+        "    if (false)",
+        f"{IMAGES}:test_sections_that_lie_about_their_size",
+    ),
+    Guard(
+        "image_bundle.c",
+        "    if (size == 0)",
+        "    if (false)",
+        f"{IMAGES}:test_offset_of_an_empty_bundle_entry",
+    ),
+    Guard(
+        "image_bundle.c",
+        "entry.header_size < sizeof entry || !view_holds(view, from, entry.size)",
+        "entry.header_size < sizeof entry",
+        f"{IMAGES}:test_header_size_of_a_fatbin_entry",
+    ),
+    Guard(
+        "options.c",
+        "secure_getenv(variable)",
+        "getenv(variable)",
+        f"{OPTIONS}:test_a_set_uid_program_takes_no_code_and_no_paths",
+    ),
+    Guard(
+        "report.c",
+        "(NOTHING_RUNS | advice->follows)",
+        "NOTHING_RUNS",
+        f"{ADVICE}:test_one_refused_image_is_one_advice",
+    ),
+    Guard(
+        "report.c",
+        "(error == hipErrorInvalidDevice && hip_no_device)",
+        "false",
+        f"{ADVICE}:test_no_gpu_is_said_whatever_comes_first",
+    ),
+    Guard(
+        "metadata.c",
+        "hip_version > 0 && hip_version < HIP_5_3 && ",
+        "(void)hip_version, ",
+        f"{ADVICE}:test_later_hip_gets_the_image_as_it_is",
+    ),
+    Guard(
+        "advice.c",
+        "kernel.block_limit && threads > kernel.block_limit",
+        "false",
+        f"{ADVICE}:test_block_that_no_kernel_can_have",
     ),
 ]
 

@@ -96,6 +96,34 @@ def test_the_program_notices_nothing() -> None:
     good("state", LC_ALL="C.UTF-8")
 
 
+def test_signals_are_the_programs() -> None:
+    """The library's own thread takes none that the program's threads block."""
+    good("signals")
+
+
+def test_main_may_end_first() -> None:
+    """The last thread's end is the program's, although the library has one."""
+    result = run_host("main-ends", promptly())
+    assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
+    assert ends(manager_of(result.stderr)[1])
+
+
+def test_a_program_that_adopts_orphans() -> None:
+    """The manager would be its child: so there is none, and it says why."""
+    said = good("reaper")
+    assert "this process adopts orphans" in only_line(said)
+
+
+def test_first_process_of_a_container() -> None:
+    probe = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no right to make a namespace of processes")
+    command = [*probe, str(host()), str(library()), str(image()), KERNEL, "unserved"]
+    result = run_program(command, promptly())
+    assert result.stdout == "ok\n", result.stderr
+    assert "docker run --init" in only_line(result.stderr)
+
+
 def test_locale_is_the_programs() -> None:
     """Point 3: not even for a moment."""
     good("locale", LC_ALL="C.UTF-8")
@@ -255,6 +283,36 @@ def test_python_off() -> None:
 
 def test_cache_off_starts_no_python() -> None:
     assert "manage" not in good("plain", MGPU_RT_CACHE="off")
+
+
+def test_the_manager_is_not_preloaded() -> None:
+    """With the library in LD_PRELOAD the manager does not get it too."""
+    env = promptly(LD_PRELOAD=str(library()))
+    command = [str(host()), str(library()), str(image()), KERNEL, "served"]
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stderr
+        said = ""
+        while "process" not in said:
+            line = program.stderr.readline()
+            assert line, said
+            said += line
+        maps = Path(f"/proc/{manager_of(said)[1]}/environ").read_bytes()
+        assert program.wait(TIMEOUT) == 0
+    assert b"LD_PRELOAD" not in maps
+
+
+def test_cffi_among_the_users_own_packages(tmp_path: Path) -> None:
+    """-I leaves them out; they are asked if cffi is nowhere else."""
+    python = bare_python()
+    version = "python{}.{}".format(*sys.version_info)
+    packages = tmp_path / ".local" / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    own = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
+    for file in own.glob("_cffi_backend*"):
+        (packages / file.name).symlink_to(file)
+    good("served", MGPU_RT_PYTHON=str(python), HOME=str(tmp_path))
 
 
 def only_line(said: str) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import mmap
 import struct
+from pathlib import Path
 
-from tests.child import BACKENDS, Mgpu, in_child
+from tests.child import BACKENDS, Mgpu, environment, in_child, run_child
+from tests.compiled import compile_c
 from tests.images import bundle, code_object
 
 KERNEL = "test_func"
@@ -78,6 +80,7 @@ def test_offset_of_an_empty_bundle_entry(mgpu: Mgpu) -> None:
         struct.pack_into("<Q", image, 32, offset)
         module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
         assert mgpu.function(module, KERNEL)
+        assert mgpu.load(_at_the_edge(mgpu, bytes(image))) == module
     assert mgpu.stderr() == ""
 
 
@@ -220,3 +223,55 @@ def test_small_things_at_the_edge(mgpu: Mgpu) -> None:
     ):
         assert not mgpu.load(_at_the_edge(mgpu, content)), content
         assert mgpu.stderr().startswith(REFUSED)
+
+
+# ---- what looking costs --------------------------------------------------------------------------
+
+COUNTER = """
+#include <stdarg.h>
+#include <sys/syscall.h>
+long looked;
+long syscall(long number, ...) {
+    va_list list;
+    va_start(list, number);
+    const long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
+    register long d __asm__("r10") = va_arg(list, long);
+    register long e __asm__("r8") = va_arg(list, long);
+    register long f __asm__("r9") = va_arg(list, long);
+    va_end(list);
+    looked += number == SYS_rt_sigprocmask;
+    long result;
+    __asm__ volatile("syscall" : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d), "r"(e), "r"(f)
+                     : "rcx", "r11", "memory");
+    if (result < 0)
+        *__errno_location() = (int)-result;
+    return result < 0 ? -1 : result;
+}
+"""
+
+
+def test_a_page_is_looked_at_once(tmp_path: Path) -> None:
+    """A miss costs a system call for each page of the image, a hit none."""
+    counter = compile_c(
+        tmp_path / "counter.so",
+        "#include <errno.h>\n" + COUNTER,
+        "-shared",
+        "-fPIC",
+        "-D_GNU_SOURCE",
+    )
+    run_child(__name__, "_looks", environment(LD_PRELOAD=str(counter), MGPU_RT_PYTHON="off"))
+
+
+@in_child()
+def _looks(mgpu: Mgpu) -> None:
+    mgpu.ffi.cdef("extern long looked;")
+    process = mgpu.ffi.dlopen(None)
+    for content in (code_object("forum"), bundle(code_object("vecadd"), code_object("globals"))):
+        image = _at_the_edge(mgpu, content)
+        before = process.looked
+        module = mgpu.load(image)
+        assert process.looked - before == (len(content) + PAGE - 1) // PAGE
+        if content == code_object("forum"):
+            assert mgpu.load(image) == module
+            assert process.looked - before == (len(content) + PAGE - 1) // PAGE

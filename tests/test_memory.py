@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mgpu_rt.memory import BlockCache
 from tests.child import BACKENDS_WITH_GPU, Mgpu, environment, in_child, run_child
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -335,32 +334,3 @@ def test_statistics(mgpu: Mgpu) -> None:
         "cached_blocks": 1,
     }
     free(mgpu, held, stream)
-
-
-# ---- the policy by itself ------------------------------------------------------------------------
-
-
-class FakeRuntime:
-    def __init__(self) -> None:
-        self.uses: dict[int, int] = {}
-        self.held: set[int] = set()
-
-    def memory_uses(self, address: int) -> int:
-        return self.uses.get(address, 1)
-
-    def memory_retire(self, address: int) -> bool:
-        return address not in self.held
-
-
-def test_trim_goes_by_use_and_leaves_what_is_held() -> None:
-    runtime, freed = FakeRuntime(), []
-    cache = BlockCache(runtime, lambda _size, _ptr: 0, lambda address: freed.append(address) or 0)
-    for address in (1, 2, 3, 4):
-        cache.add(address, 1000, 0)
-    cache.add(5, 1000, 1)
-    runtime.uses[1] = 2
-    runtime.held.add(2)
-    assert cache.trim(0, 1000) == 2000  # 10 % of what is held, beyond the excess
-    assert freed == [3, 4]
-    assert cache.reserved(0) == 2000
-    assert cache.reserved(1) == 1000

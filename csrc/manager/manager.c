@@ -17,7 +17,7 @@ enum { PATIENCE = 10000 }; /* ms in which the library sets the channel up */
 
 static struct channel *channel;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint32_t watching;
+static uint32_t watching;
 
 static void ring_library(void) {
     __atomic_fetch_add(&channel->bell, 1, __ATOMIC_SEQ_CST);
@@ -83,7 +83,7 @@ const char *mgpu_attach(const char *version) {
 void mgpu_give_up(const char *reason) {
     if (!channel && !open_channel())
         return;
-    if (channel->state == CHANNEL_STARTING)
+    if (__atomic_load_n(&channel->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING)
         snprintf(channel->reason, sizeof channel->reason, "%s", reason);
     __atomic_store_n(&channel->state, CHANNEL_FAILED, __ATOMIC_RELEASE);
     ring_library();
@@ -140,7 +140,7 @@ int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t va
         snprintf(channel->text, sizeof channel->text, "%s", text);
     const uint32_t number = __atomic_add_fetch(&channel->asked, 1, __ATOMIC_RELEASE);
     ring_library();
-    for (uint32_t done = channel->answered; done != number; done = channel->answered)
+    for (uint32_t done; (done = __atomic_load_n(&channel->answered, __ATOMIC_ACQUIRE)) != number;)
         channel_wait(&channel->answered, done, PATIENCE);
     const int64_t answer = channel->call.answer;
     pthread_mutex_unlock(&asking);

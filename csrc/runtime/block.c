@@ -123,7 +123,7 @@ static struct block *take_idle(struct block_pool *pool, size_t size, struct stre
 }
 
 static struct block *hand_out(struct block *block) {
-    block->uses++;
+    block_note_use(block);
     __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
     return block;
 }
@@ -251,7 +251,7 @@ bool block_enter(void *address, size_t size, int device) {
         block->size = size;
         block->entered = block_clock;
         block->device = device;
-        block->uses++;
+        block_note_use(block);
         block->stream = NULL;
         add_reserved(device, size);
         ranges_add((uintptr_t)address, size, RANGE_DEVICE);

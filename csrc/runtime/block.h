@@ -51,6 +51,11 @@ static inline size_t block_set(size_t size) {
     return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
 }
 
+/* By who has taken it; others may read meanwhile. */
+static inline void block_note_use(struct block *block) {
+    __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
+}
+
 /* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
  * there is none. */
 static inline struct block *block_take(struct block_pool *pool, size_t size) {
@@ -61,7 +66,7 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
             !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        block->uses++;
+        block_note_use(block);
         __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
         return block;
     }

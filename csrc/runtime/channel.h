@@ -38,7 +38,7 @@ struct channel_event {
 /* A place in the ring. `turn` says whose it is: the place of an event n is free for it while turn
  * is n, and holds it while turn is n + 1. */
 struct channel_cell {
-    _Atomic uint64_t turn;
+    uint64_t turn;
     struct channel_event event;
 };
 
@@ -68,16 +68,16 @@ struct channel {
     uint32_t magic, layout;
     char version[32];
     char reason[216]; /* why there will be no manager; at a place that Python knows without cffi */
-    _Atomic uint32_t ready; /* the library has set up what is below */
-    _Atomic uint32_t state; /* enum channel_state; the manager's */
+    uint32_t ready;   /* the library has set up what is below */
+    uint32_t state;   /* enum channel_state; the manager's */
 
     /* Held for life by the library's thread and by the manager: the kernel gives a robust mutex up
      * when its holder ends, by whatever way (exec, too). */
     pthread_mutex_t program, manager;
 
     /* Rung by either side for whatever the library's thread is to look at. */
-    _Atomic uint32_t bell;
-    _Atomic uint32_t asked, answered; /* requests so far */
+    uint32_t bell;
+    uint32_t asked, answered; /* requests so far */
     struct {
         int32_t request, kind, device;
         uint64_t handle, value;
@@ -91,11 +91,11 @@ struct channel {
     } memory;
     char text[CHANNEL_TEXT];
 
-    _Atomic uint32_t turns;                 /* looks for events, at least one a second */
-    _Atomic uint32_t asleep;                /* the manager waits for events */
-    _Atomic uint64_t unsaid[CHANNEL_KINDS]; /* events that found the ring full */
-    _Alignas(64) _Atomic uint64_t next;     /* event to come; any thread of the program's */
-    _Alignas(64) uint64_t read;             /* event to read; the manager's */
+    uint32_t turns;                 /* looks for events, at least one a second */
+    uint32_t asleep;                /* the manager waits for events */
+    uint64_t unsaid[CHANNEL_KINDS]; /* events that found the ring full */
+    _Alignas(64) uint64_t next;     /* event to come; any thread of the program's */
+    _Alignas(64) uint64_t read;     /* event to read; the manager's */
     struct channel_cell cells[CHANNEL_EVENTS];
     struct channel_cached cached[CHANNEL_ROOM];
 };
@@ -104,14 +104,14 @@ enum { CHANNEL_REASON = 40 }; /* where mgpu_rt/manager.py writes it */
 _Static_assert(offsetof(struct channel, reason) == CHANNEL_REASON, "manager.py knows it");
 
 /* Returns once *word is not `value`, or somebody has rung, or the time is up. */
-static inline void channel_wait(_Atomic uint32_t *word, uint32_t value, uint64_t milliseconds) {
+static inline void channel_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
     const struct timespec limit = {(time_t)(milliseconds / 1000),
                                    (long)(milliseconds % 1000 * 1000000)};
     syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
 /* A system call of a microsecond: only where somebody is known to wait. */
-static inline void channel_ring(_Atomic uint32_t *word) {
+static inline void channel_ring(uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 

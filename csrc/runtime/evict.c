@@ -5,6 +5,7 @@
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
 #include "evict.h"
+#include "device.h"
 #include "manage.h"
 #include "memory.h"
 #include "observe.h"
@@ -71,7 +72,9 @@ static hipError_t unload(const struct evicted *evicted) {
 
 static int by_last_use(const void *a, const void *b) {
     const struct module *left = *(struct module *const *)a, *right = *(struct module *const *)b;
-    return (left->last_use > right->last_use) - (left->last_use < right->last_use);
+    const uint64_t before = __atomic_load_n(&left->last_use, __ATOMIC_RELAXED);
+    const uint64_t after = __atomic_load_n(&right->last_use, __ATOMIC_RELAXED);
+    return (before > after) - (before < after);
 }
 
 /* The modules that nobody holds and nothing pins, oldest first. Under registry_lock; the caller
@@ -136,7 +139,7 @@ void evict_modules(uint64_t missed) {
     pthread_mutex_unlock(&registry_lock);
     if (thrashing)
         report_once(&limit_thrashes, limit, limit * 2);
-    if (!due)
+    if (!due || !device_all_kept())
         return;
     const size_t count = take_out_oldest(limit - limit / 8, stream_all_quiet(), evicted);
     for (size_t i = 0; i < count; i++)
@@ -170,7 +173,8 @@ size_t module_list(struct cached *out, size_t room) {
         if (state == MODULE_GONE)
             continue;
         if (count < room)
-            out[count] = (struct cached){module_handle(module), module->image.size, module->uses,
+            out[count] = (struct cached){module_handle(module), module->image.size,
+                                         __atomic_load_n(&module->uses, __ATOMIC_RELAXED),
                                          module->device, state == MODULE_LIVE};
         count++;
     }
@@ -183,7 +187,7 @@ hipError_t module_evict(void *handle) {
     struct module *module = handle_find(&registry_modules, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
-    if (module_state(module) != MODULE_FREE || !stream_all_quiet())
+    if (module_state(module) != MODULE_FREE || !device_kept(module->device) || !stream_all_quiet())
         return hipErrorNotReady;
     pthread_mutex_lock(&registry_lock);
     const bool taken = take_out(module, &evicted);

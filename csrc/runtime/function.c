@@ -11,12 +11,18 @@ static const char expression[] = "hipModuleGetFunction(&function, module, name)"
 static struct advice null_module = {
     .text = "kernel '%s' was asked of a null module: loading it failed (see the first message), or "
             "the program's constructors never ran (Python's ExecutionEngine of LLVM 22 and later: "
-            "call initialize() before invoke())"};
-static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s"};
+            "call initialize() before invoke())",
+    .leads_to = NULL_FUNCTION,
+    .follows = NULL_MODULE};
+static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s",
+                                       .leads_to = NULL_FUNCTION};
 static struct advice unloaded_module = {
-    .text = "kernel '%s' was asked of module %p after its mgpuModuleUnload"};
+    .text = "kernel '%s' was asked of module %p after its mgpuModuleUnload",
+    .leads_to = NULL_FUNCTION};
 static struct advice foreign_module = {
-    .text = "kernel '%s' was asked of %p, which no mgpuModuleLoad returned"};
+    .text = "kernel '%s' was asked of %p, which no mgpuModuleLoad returned",
+    .leads_to = NULL_FUNCTION,
+    .follows = NULL_MODULE};
 
 /* The slot of a window that is to serve a new function: one out of use, else the first. */
 static struct function_slot *choose_slot(struct thread *thread, hipModule_t handle,

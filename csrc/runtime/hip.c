@@ -12,11 +12,14 @@
 
 static char installed_path[4096];
 int hip_device_count = 1;
+bool hip_no_device;
+int hip_version;
 
 static struct advice not_found = {
     .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
             "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
-            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda"};
+            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
+    .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
     .text = "two HIPs are in this process: %s, which the program has, and %s, which serves here. "
             "Neither knows streams and memory of the other: unset MGPU_RT_HIP, or name the first"};

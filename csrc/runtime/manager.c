@@ -24,14 +24,15 @@ enum {
     SLOW = 30000,    /* ms without a sign of it after which it is called slow */
     JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
     STACK = 1 << 20,
+    THREADS_FIELD = 20, /* of /proc/self/stat, from 1 on */
     TRIED = 768,
 };
 
 static pthread_t thread;
-static _Atomic bool started, stopping;
-static _Atomic uint32_t state = MANAGER_NONE;
-static _Atomic uint32_t stop_bell;
-static struct channel *_Atomic channel;
+static bool started, stopping;
+static uint32_t state = MANAGER_NONE;
+static uint32_t stop_bell;
+static struct channel *channel;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C and HIP */
 static struct surroundings around;
 
@@ -46,21 +47,25 @@ static struct advice manager_slow = {
             "the library goes on by itself"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
+static bool is_stopping(void) {
+    return __atomic_load_n(&stopping, __ATOMIC_ACQUIRE);
+}
+
 enum manager_state manager_state(void) {
-    return (enum manager_state)state;
+    return (enum manager_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
 }
 
 /* ---- waiting ---- */
 
 static void rest(uint64_t milliseconds) {
     const uint64_t end = stats_now() + milliseconds * 1000000;
-    for (uint64_t now = stats_now(); !stopping && now < end; now = stats_now())
+    for (uint64_t now = stats_now(); !is_stopping() && now < end; now = stats_now())
         channel_wait(&stop_bell, 0, (end - now) / 1000000 + 1);
 }
 
 /* Until somebody rings after `heard` was read, or the time is up. */
 static void listen_for_bell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
-    if (!stopping)
+    if (!is_stopping())
         channel_wait(&to->bell, heard, milliseconds);
 }
 
@@ -135,11 +140,11 @@ static const char *why_not(int error) {
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = stats_now() + UINT64_C(1000000) * BEGIN;
     bool there = true;
-    while (fresh->state == CHANNEL_STARTING && !fresh->reason[0] && there && !stopping &&
-           stats_now() < limit) {
-        const uint32_t heard = fresh->bell;
+    while (__atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING &&
+           !fresh->reason[0] && there && !is_stopping() && stats_now() < limit) {
+        const uint32_t heard = __atomic_load_n(&fresh->bell, __ATOMIC_ACQUIRE);
         there = kill(process, 0) == 0 || errno != ESRCH;
-        if (fresh->state == CHANNEL_STARTING && there)
+        if (__atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING && there)
             listen_for_bell(fresh, heard, GLANCE);
     }
     fresh->reason[sizeof fresh->reason - 1] = '\0';
@@ -148,7 +153,7 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
     else
         snprintf(reason, size, "it %s",
                  there ? "has not begun within a minute" : "ended before it began");
-    return fresh->state == CHANNEL_SERVING;
+    return __atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_SERVING;
 }
 
 /* Returns the channel of a manager that serves; else NULL, and why. */
@@ -186,7 +191,7 @@ static struct channel *find_manager(void) {
     char reason[256];
     size_t used = 0;
     int step = 0;
-    while (!stopping && interpreter_next(&around, &step, &interpreter)) {
+    while (!is_stopping() && interpreter_next(&around, &step, &interpreter)) {
         struct channel *found = begin(&interpreter, reason, sizeof reason);
         if (found) {
             announce(&interpreter);
@@ -197,7 +202,7 @@ static struct channel *find_manager(void) {
                      interpreter.path, interpreter.because, reason);
         used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
     }
-    if (!stopping)
+    if (!is_stopping())
         report_once(&no_python, used ? tried : "none found");
     return NULL;
 }
@@ -207,7 +212,7 @@ static struct channel *find_manager(void) {
 /* False once the gate is closed. */
 static bool answer(struct channel *from) {
     pthread_mutex_lock(&gate);
-    const bool open = !stopping;
+    const bool open = !is_stopping();
     if (open)
         services_answer(from);
     pthread_mutex_unlock(&gate);
@@ -219,7 +224,8 @@ static bool answer(struct channel *from) {
 static void notice_slowness(struct channel *of) {
     static uint32_t done;
     static uint64_t since;
-    const uint32_t now_done = of->turns + of->asked;
+    const uint32_t now_done = __atomic_load_n(&of->turns, __ATOMIC_ACQUIRE) +
+                              __atomic_load_n(&of->asked, __ATOMIC_ACQUIRE);
     const uint64_t now = stats_now();
     if (now_done != done || !since) {
         done = now_done;
@@ -229,8 +235,29 @@ static void notice_slowness(struct channel *of) {
     }
 }
 
+/* A program whose main thread has left by pthread_exit ends with its last thread, and this one must
+ * not be that. The kernel forgets a thread's list of robust mutexes when it ends: a question that
+ * needs no descriptor. */
+static bool main_has_left(void) {
+    void *list = &list;
+    size_t size;
+    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
+}
+
+/* Only asked then: main, which counts until the end, and this one. */
+static bool alone(void) {
+    char text[1024], *at;
+    FILE *stat = main_has_left() ? fopen("/proc/self/stat", "re") : NULL;
+    const bool read = stat && fgets(text, sizeof text, stat) && (at = strrchr(text, ')'));
+    if (stat)
+        fclose(stat);
+    for (int field = 2; read && field < THREADS_FIELD && at; field++)
+        at = strchr(at + 1, ' ');
+    return read && at && strtol(at, NULL, 10) <= 2;
+}
+
 static void serve(struct channel *from) {
-    while (!stopping) {
+    while (!is_stopping() && !alone()) {
         const uint32_t heard = __atomic_load_n(&from->bell, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&from->asked, __ATOMIC_ACQUIRE) != from->answered) {
             (void)answer(from);
@@ -250,16 +277,16 @@ static void *run(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), "mgpu_rt");
     rest((uint64_t)options.python_delay_ms);
-    struct channel *found = stopping ? NULL : find_manager();
+    struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
-        channel = found;
-        state = MANAGER_SERVING;
+        __atomic_store_n(&channel, found, __ATOMIC_RELEASE);
+        __atomic_store_n(&state, MANAGER_SERVING, __ATOMIC_RELEASE);
         observe_listen(found);
         serve(found);
         observe_listen(NULL);
         pthread_mutex_unlock(&found->program);
     }
-    state = MANAGER_ENDED;
+    __atomic_store_n(&state, MANAGER_ENDED, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -289,22 +316,22 @@ void manager_start(void) {
         __atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL))
         return;
     surroundings_read(&around);
-    state = MANAGER_STARTING;
+    __atomic_store_n(&state, MANAGER_STARTING, __ATOMIC_RELEASE);
     if (!create_thread()) {
-        state = MANAGER_NONE;
+        __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);
         report_verbose("no thread for Python: the library goes on by itself");
     }
 }
 
 void manager_stop(void) {
-    if (runtime_forked || state == MANAGER_NONE || stopping)
+    if (runtime_forked || manager_state() == MANAGER_NONE || is_stopping())
         return;
     pthread_mutex_lock(&gate);
-    stopping = true;
+    __atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&gate);
     __atomic_store_n(&stop_bell, 1, __ATOMIC_RELEASE);
     channel_ring(&stop_bell);
-    struct channel *known = channel;
+    struct channel *known = __atomic_load_n(&channel, __ATOMIC_ACQUIRE);
     if (known) {
         __atomic_fetch_add(&known->bell, 1, __ATOMIC_RELEASE);
         channel_ring(&known->bell);
@@ -316,10 +343,11 @@ void manager_stop(void) {
         limit.tv_nsec -= 1000000000;
         limit.tv_sec++;
     }
-    (void)pthread_timedjoin_np(thread, NULL, &limit);
+    if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
+        pthread_detach(thread); /* it is between two looks, and goes by itself */
 }
 
 void manager_forked(void) {
     observe_listen(NULL);
-    state = MANAGER_NONE;
+    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);
 }

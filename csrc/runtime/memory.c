@@ -9,7 +9,6 @@
  * its address may be a smaller one's by now. */
 #include "memory.h"
 #include "block.h"
-#include "cuda.h"
 #include "device.h"
 #include "exclusive.h"
 #include "lazy.h"
@@ -92,7 +91,7 @@ int memory_give_back(int device) {
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
         if ((block->device == device || device < 0) &&
             __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_CACHED)
-            count += (exclusive_hip() || block_confirm(block)) && give_back(block);
+            count += give_back(block);
     return count;
 }
 
@@ -134,7 +133,8 @@ static void give_back_oldest(int device, size_t keep) {
 
 static __attribute__((noinline)) void trim(int device, size_t limit) {
     const size_t keep = limit - limit / 8;
-    give_back_oldest(device, keep);
+    if (device_kept(device))
+        give_back_oldest(device, keep);
     if (block_reserved(device) > keep)
         set_direct(device, true);
 }
@@ -167,6 +167,7 @@ static void *allocate_new(uint64_t bytes, size_t size, int device) {
     const hipError_t error = RETRY(hip.Malloc(&address, size));
     if (error != hipSuccess)
         return report_no_memory(error, bytes, device);
+    device_watch(device);
     (void)block_enter(address, size, device); /* without memory for the entry: freed by hipFree */
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
     const size_t limit = limit_of(device);
@@ -199,16 +200,6 @@ static void *allocate_as_stock(uint64_t bytes) {
     return error == hipSuccess ? address : report_no_memory(error, bytes, hip_current_device());
 }
 
-/* Whether HIP still has a block that was kept: it would not have it after a reset of the device.
- * Then all that was cached is gone with it. (A reset of NVIDIA's devices ends LLVM's own runtime
- * too.) */
-static bool is_there(const struct block *block) {
-    if (exclusive_hip() || cuda_present() || LIKELY(block_confirm(block)))
-        return true;
-    runtime_forget_all();
-    return false;
-}
-
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, struct stream *stream,
                                                      bool shared) {
     const int device = hip_current_device();
@@ -219,7 +210,7 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, struct stre
         return allocate_shared(bytes);
     const size_t size = block_round(bytes);
     struct block *block = is_direct(device) ? NULL : block_search(device, size, stream);
-    if (block && !is_there(block))
+    if (block && !device_kept(device))
         block = NULL;
     return block ? (void *)block->handle.key : allocate_new(bytes, size, device);
 }
@@ -240,7 +231,7 @@ static void *allocate(uint64_t bytes, hipStream_t handle, bool shared) {
     else if (!shared && device < BLOCK_DEVICES)
         pool = block_device_pool(device);
     struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
-    if (LIKELY(block && is_there(block)))
+    if (LIKELY(block && device_kept(device)))
         return (void *)block->handle.key;
     return allocate_slow(bytes, stream && stream->device == device ? stream : NULL, shared);
 }
@@ -354,7 +345,8 @@ size_t block_list(struct cached *out, size_t room) {
             continue;
         if (count < room)
             out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block->size,
-                                         block->uses, block->device, state == BLOCK_LIVE};
+                                         __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
+                                         block->device, state == BLOCK_LIVE};
         count++;
     }
     return count;
@@ -362,7 +354,7 @@ size_t block_list(struct cached *out, size_t room) {
 
 hipError_t block_evict(void *address) {
     struct block *block = block_find(address);
-    if (!block || block->state == BLOCK_GONE)
+    if (!block || !device_kept(block->device) || block->state == BLOCK_GONE)
         return hipErrorNotFound;
     const size_t size = block->size;
     const int device = block->device;

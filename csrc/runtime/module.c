@@ -6,7 +6,9 @@
  * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
  * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
  * lowered program are its constants. */
+#include "advice.h"
 #include "cuda.h"
+#include "device.h"
 #include "evict.h"
 #include "lazy.h"
 #include "mapped.h"
@@ -22,24 +24,18 @@ static const char unload_expression[] = "hipModuleUnload(module)";
 
 static struct advice damaged_image = {
     .text = "the image at %p cannot be loaded: %s. Was the object that holds it built and linked "
-            "completely, for a GPU?"};
-static struct advice refused_image = {
-    .text = "HIP refused the image at %p, which is %s. Compile for this GPU (rocminfo or `mgpu-rt "
-            "doctor` names it) and for a code object version that this HIP knows (HIP 5: abi=400)"};
-static struct advice refused_by_nvidia = {
-    .text = "NVIDIA's driver refused the image at %p, which is %s. Compile for this GPU and for a "
-            "version of PTX that this driver knows (nvidia-smi or `mgpu-rt doctor --device cuda` "
-            "names both)"};
+            "completely, for a GPU?",
+    .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p, which no mgpuModuleLoad returned or which was unloaded "
             "before"};
 static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
-            "with gpu-module-to-binary{format=bin}"};
-
-static struct advice *refused(void) {
-    return cuda_present() ? &refused_by_nvidia : &refused_image;
-}
+            "with gpu-module-to-binary{format=bin}",
+    .leads_to = NULL_MODULE | NULL_FUNCTION};
+static struct advice null_unload = {
+    .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
+    .follows = NULL_MODULE};
 
 /* The slot of a window that is to serve an image: its own, else one that serves none, else the
  * first. The table grows before it fills up, so that the last case stays rare. */
@@ -72,7 +68,7 @@ static hipModule_t load_directly(const void *data) {
     const hipError_t error = RETRY(hip.ModuleLoadData(&module, data));
     if (error != hipSuccess) {
         const struct image image = image_describe(data);
-        report_failure(load_expression, error, refused(), data, image_kind_text(&image));
+        advise_image(load_expression, error, &image);
         return NULL;
     }
     return module;
@@ -83,7 +79,7 @@ static hipModule_t load_directly(const void *data) {
  * needs another one than the program's, that follows in the same block. */
 static unsigned char *copy_image(const struct image *image, const unsigned char **for_hip) {
     const size_t page = 4096, room = (image->size + page - 1) / page * page;
-    const bool changed = metadata_wants_queue(image);
+    const bool changed = metadata_needs_copy(image, hip_version);
     unsigned char *bytes = aligned_alloc(page, changed ? 2 * room : room);
     if (!bytes)
         return NULL;
@@ -114,6 +110,7 @@ static hipModule_t enter(struct load *load, hipModule_t handle) {
     pthread_mutex_unlock(&registry_lock);
     if (!module)
         return handle; /* without memory for the entry: as stock's */
+    device_watch(load->device);
     observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
     if (shared)
         bind(load->thread, load->data, module);
@@ -133,8 +130,7 @@ static hipModule_t load_new(struct load *load) {
     const hipError_t error = RETRY(hip.ModuleLoadData(&handle, for_hip));
     runtime_register_exit();
     if (error != hipSuccess) {
-        report_failure(load_expression, error, refused(), load->data,
-                       image_kind_text(&load->image));
+        advise_image(load_expression, error, &load->image);
         free(bytes);
         return NULL;
     }
@@ -147,10 +143,9 @@ static hipModule_t take_known(const struct load *load) {
     pthread_mutex_lock(&registry_lock);
     struct module *module = registry_take_image(&load->image, load->hash, load->device);
     pthread_mutex_unlock(&registry_lock);
-    if (!module)
+    if (!module || !device_kept(load->device))
         return NULL;
-    module->uses++;
-    module->last_use = registry_now();
+    module_note_use(module);
     bind(load->thread, load->data, module);
     load->thread->loaded = module;
     return module_handle(module);
@@ -182,8 +177,9 @@ static inline hipModule_t load_from(struct thread *thread, const struct module_s
         return NULL;
     if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
-        module->uses++;
-        module->last_use = registry_now();
+        if (UNLIKELY(!device_kept(module->device)))
+            return NULL;
+        module_note_use(module);
         thread->loaded = module;
         return module_handle(module);
     }
@@ -236,7 +232,8 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     else if (state == MODULE_FREE)
         report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
     else
-        REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
+        REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
+               (void *)handle);
 }
 
 void impl_mgpuModuleUnload(hipModule_t handle) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* NULL unless a manager listens. What it points to stays mapped for the life of the process. */
-static struct channel *_Atomic listening;
+static struct channel *listening;
 
 void observe_listen(struct channel *channel) {
     __atomic_store_n(&listening, channel, __ATOMIC_RELEASE);

@@ -73,6 +73,12 @@ static inline int module_state(const struct module *module) {
     return __atomic_load_n(&module->state, __ATOMIC_ACQUIRE);
 }
 
+/* By who has taken it; others may read meanwhile. */
+static inline void module_note_use(struct module *module) {
+    __atomic_store_n(&module->uses, module->uses + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&module->last_use, registry_now(), __ATOMIC_RELAXED);
+}
+
 /* Takes a module that the program does not hold: it is the caller's until module_put. */
 static inline bool module_take(struct module *module) {
     int expected = MODULE_FREE;

@@ -2,6 +2,7 @@
 #include "runtime.h"
 #include "block.h"
 #include "cuda.h"
+#include "device.h"
 #include "event.h"
 #include "evict.h"
 #include "lazy.h"
@@ -35,6 +36,8 @@ static void settle(void) {
 }
 
 int runtime_give_back(void) {
+    if (!device_all_kept())
+        return 0;
     staging_give_back();
     return evict_all_modules() + memory_give_back(-1) + stream_give_back_all() +
            event_trim(thread_get());
@@ -57,6 +60,7 @@ void runtime_forget_all(void) {
     staging_forget_all();
     block_forget_all();
     event_forget_all();
+    device_forget_watches();
     ranges_change();
 }
 
@@ -183,11 +187,22 @@ static bool find_hip(struct hip_library *library) {
     return open_hip(library, options.hip, false);
 }
 
-static int count_devices(const struct hip_functions *functions) {
-    int count = 1;
-    if (functions->Init(0) != hipSuccess || functions->GetDeviceCount(&count) != hipSuccess)
+/* What HIP says of itself when it starts. */
+struct found {
+    int devices; /* -1: it does not say */
+    int version; /* 0: the same */
+};
+
+static struct found ask_hip(const struct hip_functions *functions) {
+    struct found found = {-1, 0};
+    const hipError_t started = functions->Init(0);
+    const hipError_t counted = functions->GetDeviceCount(&found.devices);
+    const hipError_t told = functions->RuntimeGetVersion(&found.version);
+    if (counted != hipSuccess)
+        found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's own calls are to meet the error */
-    return count > 0 ? count : 1;
+    return found;
 }
 
 static void set_limits(void) {
@@ -195,9 +210,11 @@ static void set_limits(void) {
     cache_limits.streams = (size_t)options.stream_limit_count;
 }
 
-static void install(const struct hip_library *library, int devices) {
-    hip_device_count = devices;
+static void install(const struct hip_library *library, struct found found) {
     set_limits();
+    hip_device_count = found.devices > 0 ? found.devices : 1;
+    hip_no_device = found.devices == 0;
+    hip_version = found.version;
     if (library->path[0]) {
         hip_install(library);
         cuda_find(library->path);
@@ -206,7 +223,7 @@ static void install(const struct hip_library *library, int devices) {
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
-                   devices, options.cache);
+                   hip_device_count, options.cache);
     if (stats_wanted())
         __atomic_fetch_or(&runtime_mode, MODE_TIMED, __ATOMIC_RELEASE);
     __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
@@ -221,12 +238,14 @@ void runtime_start(void) {
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
-    const bool found = find_hip(&library);
+    struct found found = {-1, 0};
+    const bool opened = find_hip(&library);
     atexit(note_late);
-    const int devices = found && options.cache_on ? count_devices(&library.functions) : 1;
+    if (opened && options.cache_on)
+        found = ask_hip(&library.functions);
     pthread_mutex_lock(&start_lock);
     if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
-        install(&library, devices);
+        install(&library, found);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
     manager_start();

@@ -92,17 +92,29 @@ const char *options_path_variable(const char *name);
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
+/* Failures that follow from others: where the first was explained, they need no advice. */
+enum consequence {
+    NOTHING_RUNS = 1,
+    NULL_MODULE = 2,
+    NULL_FUNCTION = 4,
+};
+
 /* A cause of failure that is explained once. */
 struct advice {
     const char *text; /* printf format */
     bool given;
+    unsigned leads_to, follows; /* of enum consequence */
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
- * The words are passed to advice->text. advice may be NULL. */
+ * The words are passed to advice->text. advice may be NULL. No advice follows another that explains
+ * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
+
+/* That there is no device: report_failure takes it by itself where HIP has said so. */
+extern struct advice report_no_device;
 
 /* Gives only the advice, once: for what works, but not as the program thinks. */
 void report_once(struct advice *advice, ...);

@@ -22,14 +22,18 @@
 #include <sys/wait.h>
 
 enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
+#define NEVER_RUN 8U /* MFD_NOEXEC_SEAL */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
 
-/* ThreadSanitizer would count calls that never return. */
+/* ThreadSanitizer would count calls that never return, and take a clone for a fork, after which it
+ * ignores the thread. */
 #ifdef __SANITIZE_THREAD__
 #define UNWATCHED __attribute__((no_sanitize("thread")))
+extern __typeof__(clone) __clone;
+#define clone __clone
 #else
 #define UNWATCHED
 #endif
@@ -48,6 +52,12 @@ static int adopts_orphans(void) {
     return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
 }
 
+/* _exit without what a sanitizer puts around it. */
+UNWATCHED static _Noreturn void leave(void) {
+    for (;;)
+        syscall(SYS_exit_group, 0);
+}
+
 UNWATCHED static void close_all(void) {
     struct rlimit limit;
     if (syscall(SYS_close_range, 0U, ~0U, 0U) == 0)
@@ -58,13 +68,19 @@ UNWATCHED static void close_all(void) {
         close(fd);
 }
 
+/* Kernels before 6.3 do not know the flag; those that may insist on it do. */
+UNWATCHED static int create_memory(void) {
+    const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
+    return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
+}
+
 /* 0 to 2 lead nowhere, CHANNEL_FD to the memory. */
 UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     close_all();
     const int nowhere = open("/dev/null", O_RDWR);
     if (nowhere != 0 || dup(nowhere) != 1 || dup(nowhere) != 2)
         return 0;
-    const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", 0U);
+    const int memory = create_memory();
     if (memory != CHANNEL_FD || ftruncate(memory, (off_t)spawn->size) != 0)
         return 0;
     void *mapped = mmap(NULL, spawn->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -97,7 +113,7 @@ UNWATCHED static int become(void *argument) {
     forget_signals();
     execve(spawn->path, spawn->arguments, spawn->environment);
     spawn->error = errno;
-    _exit(127);
+    leave();
 }
 
 UNWATCHED static int prepare(void *argument) {
@@ -111,7 +127,7 @@ UNWATCHED static int prepare(void *argument) {
     } else {
         spawn->error = errno;
     }
-    _exit(0);
+    leave();
 }
 
 int spawn_detached(struct spawn *spawn) {

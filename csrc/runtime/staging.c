@@ -1,6 +1,5 @@
 #include "staging.h"
 #include "device.h"
-#include "exclusive.h"
 
 #include <string.h>
 
@@ -39,19 +38,12 @@ static bool is_free(const struct staging *staging) {
     return !owner || !staging->used || stream_has_passed(owner, staging->mark);
 }
 
-/* Pinned memory lives until HIP resets its device. */
-static bool is_there(const void *pinned) {
-    void *begin = NULL;
-    size_t size;
-    return exclusive_hip() || !pinned ||
-           (hip.MemGetAddressRange(&begin, &size, (void *)(uintptr_t)pinned) == hipSuccess &&
-            begin == pinned);
-}
-
 /* The one that was not used for longest, of those whose copies are done, now this stream's and
  * taken; NULL if there is none. */
 static struct staging *take_oldest(struct stream *stream) {
     struct staging *best = NULL;
+    if (!device_kept(stream->device))
+        return NULL;
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];
         if (!try_take(staging))
@@ -66,8 +58,6 @@ static struct staging *take_oldest(struct stream *stream) {
     }
     if (!best)
         return NULL;
-    if (!is_there(best->up) || !is_there(best->down))
-        best->up = best->down = NULL; /* HIP has it back */
     best->used = 0;
     __atomic_fetch_add(&clock_now, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&best->owner, stream, __ATOMIC_RELAXED);
@@ -253,9 +243,9 @@ void staging_give_back(void) {
         if (!try_take(staging))
             continue;
         if (is_free(staging)) {
-            if (staging->up && is_there(staging->up))
+            if (staging->up)
                 (void)hip.HostFree(staging->up);
-            if (staging->down && is_there(staging->down))
+            if (staging->down)
                 (void)hip.HostFree(staging->down);
             for (int event = 0; event < STAGING_PIECES; event++)
                 if (staging->events[event])

@@ -140,6 +140,8 @@ bool stream_query_unheld(struct stream *stream) {
     const int state = stream_state(stream);
     if ((state != STREAM_FREE && state != STREAM_RETIRED) || !change(stream, state, STREAM_LIVE))
         return false;
+    if (!device_kept(stream->device))
+        return false;
     const bool done = stream_ask(stream) == hipSuccess;
     put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
     return done;
@@ -193,7 +195,7 @@ static struct stream *take_oldest(int device) {
 /* As long as there are more than the limit that the program does not hold, HIP gets one back, also
  * one at work: stock gives back each. */
 static void trim(int device) {
-    for (;;) {
+    while (device_kept(device)) {
         pthread_mutex_lock(&stream_lock);
         struct stream *stream = queued > cache_limits.streams ? take_oldest(device) : NULL;
         pthread_mutex_unlock(&stream_lock);
@@ -232,6 +234,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
         return handle;
     use(thread, stream);
     observe(OBSERVED_STREAM_CREATED, handle, 0, device);
+    device_watch(device);
     if (__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED) == cache_limits.streams + 1)
         queue_those_of_threads();
     return handle;
@@ -258,6 +261,8 @@ static void note_reset(struct stream *stream) {
 static bool confirm(struct stream *stream) {
     if (exclusive_hip())
         return true;
+    if (UNLIKELY(!device_kept(stream->device)))
+        return false;
     const hipError_t error = stream_ask(stream);
     if (LIKELY(error == hipSuccess))
         return true;
@@ -274,7 +279,7 @@ static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
         struct stream *stream = take_queued(&retired[device], false);
-        if (!stream)
+        if (!stream || !device_kept(device))
             return NULL;
         const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess) {
@@ -520,7 +525,7 @@ hipError_t stream_evict(void *handle) {
     struct stream *stream = stream_known(handle);
     if (!stream)
         return hipErrorNotFound;
-    if (!change(stream, STREAM_FREE, STREAM_LIVE))
+    if (!change(stream, STREAM_FREE, STREAM_LIVE) || !device_kept(stream->device))
         return hipErrorNotReady;
     stats_eviction(CACHE_STREAMS);
     return finish(stream);

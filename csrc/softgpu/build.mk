@@ -1,5 +1,6 @@
-# The software GPU: build/softgpu/libhsakmt.so.1, which takes the place of AMD's driver library
-# under Debian's unmodified HIP runtime. Needs libhsakmt-dev (headers only).
+# The software GPU, in the place of AMD's driver library under Debian's unmodified HIP runtimes:
+# build/softgpu/libhsakmt.so.1 for HIP 5, libdtif.so beside it for HIP 6 and 7 over ROCr 7. Both are
+# the same objects. Needs libhsakmt-dev (headers only).
 #
 # Included by the top Makefile; also works by itself: make -f csrc/softgpu/build.mk
 
@@ -7,14 +8,23 @@ SOFTGPU_LIBRARY := build/softgpu/libhsakmt.so.1
 SOFTGPU_SOURCES := $(wildcard csrc/softgpu/*.c csrc/softgpu/isa/*.c)
 SOFTGPU_OBJECTS := $(SOFTGPU_SOURCES:csrc/softgpu/%.c=build/softgpu/obj/%.o)
 SOFTGPU_MAP := csrc/softgpu/export.map
+SOFTGPU_DTIF := build/softgpu/libdtif.so
+SOFTGPU_DTIF_MAP := csrc/softgpu/dtif.map
 # Traps and errno would keep the compiler from turning the interpreter's loops over lanes into
 # vectors; the tests of the instructions are built alike.
 SOFTGPU_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
 	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
+.PHONY: softgpu
+softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)
+
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
 		-Wl,-soname,libhsakmt.so.1 -Wl,--version-script=$(SOFTGPU_MAP) -Wl,-z,defs
+
+$(SOFTGPU_DTIF): $(SOFTGPU_OBJECTS) $(SOFTGPU_DTIF_MAP)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
+		-Wl,-z,nodelete -Wl,-soname,libdtif.so -Wl,--version-script=$(SOFTGPU_DTIF_MAP) -Wl,-z,defs
 
 build/softgpu/obj/%.o: csrc/softgpu/%.c
 	@mkdir -p $(@D)

@@ -46,7 +46,13 @@ enum softgpu_fault_kind {
     SOFTGPU_FAULT_EXCEPTION, /* anything without a name of its own */
     SOFTGPU_FAULT_ILLEGAL_INSTRUCTION,
     SOFTGPU_FAULT_MEMORY, /* an access outside mapped memory */
-    SOFTGPU_FAULT_PACKET, /* not the kernel's: a packet that makes no sense */
+    /* Not the kernel's, but the packet's: */
+    SOFTGPU_FAULT_PACKET,        /* of an unknown type */
+    SOFTGPU_FAULT_VENDOR_PACKET, /* of AMD's, of an unknown format */
+    SOFTGPU_FAULT_DIMENSIONS,
+    SOFTGPU_FAULT_GROUP_MEMORY, /* more than a compute unit has */
+    SOFTGPU_FAULT_GROUP_SIZE,
+    SOFTGPU_FAULT_CODE, /* there is no kernel object */
 };
 
 /* Where a kernel stopped and why, for a message that a programmer can act on. */

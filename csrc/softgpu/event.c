@@ -185,6 +185,31 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnEvent(HsaEvent *event, HSAuint32 millis
     return hsaKmtWaitOnMultipleEvents(&event, 1, true, milliseconds);
 }
 
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryEventState(HsaEvent *event) {
+    if (!event)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    return atomic_load(&slots[event->EventId].signaled) ? HSAKMT_STATUS_SUCCESS
+                                                        : HSAKMT_STATUS_WAIT_TIMEOUT;
+}
+
+/* Since ROCr 6.1. Ages are for kernel interface 1.14 and later; hsaKmtGetVersion says 1.6, for
+ * which ROCr gives none. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(HsaEvent *events[], HSAuint32 count,
+                                                            bool all, HSAuint32 milliseconds,
+                                                            uint64_t *ages);
+HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(HsaEvent *events[], HSAuint32 count, bool all,
+                                             HSAuint32 milliseconds, uint64_t *ages) {
+    (void)ages;
+    return hsaKmtWaitOnMultipleEvents(events, count, all, milliseconds);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnEvent_Ext(HsaEvent *event, HSAuint32 milliseconds,
+                                                   uint64_t *age);
+HSAKMT_STATUS hsaKmtWaitOnEvent_Ext(HsaEvent *event, HSAuint32 milliseconds, uint64_t *age) {
+    (void)age;
+    return hsaKmtWaitOnEvent(event, milliseconds);
+}
+
 bool softgpu_raise_memory_fault(uint32_t node, uint64_t va) {
     uint32_t found = 0;
     pthread_mutex_lock(&lock);

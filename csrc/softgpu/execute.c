@@ -45,6 +45,21 @@ static bool read_descriptor(struct dispatch *d, uint64_t va) {
     return true;
 }
 
+/* What the command processor looks at before it reads the kernel's descriptor. */
+static bool check_packet(const struct softgpu_dispatch_packet *packet,
+                         struct softgpu_fault *fault) {
+    enum { DIMENSIONS = 3, LDS_BYTES = 64 << 10 };
+    if ((packet->setup & DIMENSIONS) == 0)
+        return refuse(fault, SOFTGPU_FAULT_DIMENSIONS, packet->kernel_object,
+                      "the packet has no dimensions");
+    if (packet->group_segment_size > LDS_BYTES)
+        return refuse(fault, SOFTGPU_FAULT_GROUP_MEMORY, packet->kernel_object,
+                      "more than 64 KiB of workgroup memory");
+    if (!packet->kernel_object)
+        return refuse(fault, SOFTGPU_FAULT_CODE, 0, "there is no kernel");
+    return true;
+}
+
 static void read_grid(struct dispatch *d) {
     const struct softgpu_dispatch_packet *p = d->packet;
     const uint32_t grid[] = {p->grid_size_x, p->grid_size_y, p->grid_size_z};
@@ -53,7 +68,7 @@ static void read_grid(struct dispatch *d) {
     d->group_count = 1;
     for (unsigned axis = 0; axis < 3; axis++) {
         /* A packet need not fill in what its dimensions do not use. */
-        bool used = axis < dimensions || !dimensions;
+        bool used = axis < dimensions;
         d->grid[axis] = used ? grid[axis] : 1;
         d->block[axis] = used && block[axis] ? block[axis] : 1;
         d->groups[axis] = d->grid[axis] ? (d->grid[axis] - 1) / d->block[axis] + 1 : 0;
@@ -115,12 +130,14 @@ bool softgpu_execute(const struct softgpu_context *context,
     if (!d.target)
         return refuse(fault, SOFTGPU_FAULT_EXCEPTION, packet->kernel_object,
                       "the interpreter does not know this target");
+    if (!check_packet(packet, fault))
+        return false;
     if (!read_descriptor(&d, packet->kernel_object))
         return refuse(fault, SOFTGPU_FAULT_MEMORY, packet->kernel_object,
                       "there is no kernel descriptor");
     read_grid(&d);
     if ((uint64_t)d.block[0] * d.block[1] * d.block[2] > WAVES_PER_GROUP * LANES)
-        return refuse(fault, SOFTGPU_FAULT_PACKET, packet->kernel_object,
+        return refuse(fault, SOFTGPU_FAULT_GROUP_SIZE, packet->kernel_object,
                       "the workgroup is larger than 1024 work-items");
     softgpu_dispatch_run(&d);
     softgpu_code_release(&d);

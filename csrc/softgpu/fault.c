@@ -1,14 +1,14 @@
 /* What becomes of a kernel that could not go on.
  *
- * ROCr has two ways to learn of it, both of which end in abort(), as on a GPU: the memory event,
- * after which it prints its "Memory access fault by GPU" line, and the queue's error signal, after
- * which HIP names the error. The full story is printed here first, because neither can carry it. */
+ * ROCr has two ways to learn of it, as on a GPU: the memory event, after which it prints its
+ * "Memory access fault by GPU" line and aborts, and the queue's error signal, after which HIP names
+ * the error and aborts (5) or returns it from then on (7). The full story is printed here first,
+ * because neither can carry it. */
 #include "hsa_signal.h"
 #include "thunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Bits of the queue's error signal, as the command processor sets them. */
 static const int64_t error_bits[] = {
@@ -16,9 +16,12 @@ static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_ILLEGAL_INSTRUCTION] = INT64_C(0x40000000),
     [SOFTGPU_FAULT_MEMORY] = INT64_C(0x20000000),
     [SOFTGPU_FAULT_PACKET] = INT64_C(0x20),
+    [SOFTGPU_FAULT_DIMENSIONS] = INT64_C(0x2),
+    [SOFTGPU_FAULT_GROUP_MEMORY] = INT64_C(0x4),
+    [SOFTGPU_FAULT_CODE] = INT64_C(0x8),
+    [SOFTGPU_FAULT_GROUP_SIZE] = INT64_C(0x40),
+    [SOFTGPU_FAULT_VENDOR_PACKET] = INT64_C(0x100),
 };
-
-enum { SECONDS_FOR_ROCR = 5 };
 
 /* What kernels have printed is in HIP's stdout, and abort() would drop it: often it says why the
  * kernel gave up. Whoever holds the stream's lock may never let go of it. */
@@ -39,7 +42,4 @@ void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu
         abort();
     if (!told)
         softgpu_signal_store(queue->queue_inactive_signal, error_bits[fault->kind]);
-    sleep(SECONDS_FOR_ROCR);
-    softgpu_say("the runtime did not act on this fault; ending the process");
-    abort();
 }

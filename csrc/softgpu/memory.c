@@ -20,16 +20,46 @@ static uint64_t round_up(uint64_t size) {
     return (size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1);
 }
 
-/* Reserves or allocates; NULL if the machine refuses. */
-static void *map_pages(void *fixed, uint64_t size, int protection) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED_NOREPLACE : 0);
-    void *pages = mmap(fixed, size, protection, flags, -1, 0);
+/* A reservation of `size` bytes, of which the first is aligned as asked for. */
+static void *map_aligned(uint64_t size, uint64_t alignment, int protection) {
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+    uint64_t slack = alignment > SOFTGPU_PAGE ? alignment - SOFTGPU_PAGE : 0;
+    if (size > UINT64_MAX - slack)
+        return NULL;
+    char *pages = mmap(NULL, size + slack, protection, FLAGS, -1, 0);
     if (pages == MAP_FAILED)
         return NULL;
-    if (fixed && pages != fixed) { /* a kernel that does not know MAP_FIXED_NOREPLACE */
-        munmap(pages, size);
+    uint64_t before = slack ? -(uintptr_t)pages & (alignment - 1) : 0;
+    if (before)
+        munmap(pages, before);
+    if (slack - before)
+        munmap(pages + before + size, slack - before);
+    return pages + before;
+}
+
+static void *map_fixed(void *fixed, uint64_t size, int protection) {
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
+    void *pages = mmap(fixed, size, protection, FLAGS, -1, 0);
+    if (pages == MAP_FAILED)
         return NULL;
-    }
+    if (pages == fixed)
+        return pages;
+    munmap(pages, size); /* a kernel that does not know MAP_FIXED_NOREPLACE */
+    return NULL;
+}
+
+/* Where memory is to be: at an address, or at any that is aligned so (0: to pages). */
+struct place {
+    void *fixed;
+    uint64_t alignment;
+};
+
+/* Reserves or allocates; NULL if the machine refuses. */
+static void *map_pages(struct place place, uint64_t size, int protection) {
+    void *pages = place.fixed ? map_fixed(place.fixed, size, protection)
+                              : map_aligned(size, place.alignment, protection);
+    if (!pages)
+        return NULL;
     /* First touches by 4 KiB would cost more than the copy that makes them. */
     if (size >= HUGE_PAGE && protection != PROT_NONE)
         madvise(pages, size, MADV_HUGEPAGE);
@@ -61,11 +91,11 @@ static bool add(struct softgpu_mapping *mapping) {
 
 /* Allocates what has been charged for. */
 static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlags flags,
-                                        void *fixed) {
+                                        struct place place) {
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
     /* Nothing reads scratch through its own addresses: the interpreter keeps it per wave. */
     int protection = flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE;
-    void *pages = mapping ? map_pages(fixed, size, protection) : NULL;
+    void *pages = mapping ? map_pages(place, size, protection) : NULL;
     if (!pages) {
         free(mapping);
         return NULL;
@@ -84,21 +114,49 @@ static struct softgpu_mapping *allocate(uint32_t node, uint64_t size, HsaMemFlag
     return mapping;
 }
 
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flags,
-                                               void **memory) {
+/* Since ROCr 7. Addresses without memory, and memory without an address, are virtual memory that
+ * programs manage, which this device does not offer. */
+enum { NO_ADDRESS = 1 << 18, ONLY_ADDRESS = 1 << 19 };
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemoryAlign(HSAuint32 node, HSAuint64 size,
+                                                    HSAuint64 alignment, HsaMemFlags flags,
+                                                    void **memory);
+HSAKMT_STATUS hsaKmtAllocMemoryAlign(HSAuint32 node, HSAuint64 size, HSAuint64 alignment,
+                                     HsaMemFlags flags, void **memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    if (node > softgpu_device_count() || size == 0 || size > UINT64_MAX - SOFTGPU_PAGE)
+    if (node > softgpu_device_count() || size == 0 || size > UINT64_MAX - SOFTGPU_PAGE ||
+        (alignment & (alignment - 1)))
         return HSAKMT_STATUS_INVALID_PARAMETER;
+    if (flags.Value & (NO_ADDRESS | ONLY_ADDRESS))
+        return HSAKMT_STATUS_NOT_SUPPORTED;
     uint64_t rounded = round_up(size), charged = flags.ui32.Scratch ? 0 : rounded;
     if (!charge(node, charged))
         return HSAKMT_STATUS_NO_MEMORY;
-    void *fixed = flags.ui32.FixedAddress ? *memory : NULL;
-    struct softgpu_mapping *mapping = allocate(node, rounded, flags, fixed);
+    struct place place = {flags.ui32.FixedAddress ? *memory : NULL, alignment};
+    struct softgpu_mapping *mapping = allocate(node, rounded, flags, place);
     if (!mapping) {
         refund(node, charged);
         return HSAKMT_STATUS_NO_MEMORY;
     }
     *memory = mapping->host;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flags,
+                                               void **memory) {
+    return hsaKmtAllocMemoryAlign(node, size, 0, flags, memory);
+}
+
+/* What is left of a node's memory. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes);
+HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes) {
+    SOFTGPU_REFUSE_AFTER_FORK();
+    if (node > softgpu_device_count())
+        return HSAKMT_STATUS_INVALID_NODE_UNIT;
+    softgpu_address_space_lock(false);
+    uint64_t whole = softgpu_node_memory(node), taken = used[node];
+    softgpu_address_space_unlock();
+    *bytes = whole > taken ? whole - taken : 0;
     return HSAKMT_STATUS_SUCCESS;
 }
 
@@ -125,7 +183,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtFreeMemory(void *memory, HSAuint64 size) {
 static HSAKMT_STATUS register_new(char *user, uint64_t size, HsaMemFlags flags) {
     uint64_t offset = (uintptr_t)user & (SOFTGPU_PAGE - 1), pages = round_up(offset + size);
     struct softgpu_mapping *mapping = calloc(1, sizeof *mapping);
-    void *reserved = mapping ? map_pages(NULL, pages, PROT_NONE) : NULL;
+    void *reserved = mapping ? map_pages((struct place){0}, pages, PROT_NONE) : NULL;
     if (!reserved) {
         free(mapping);
         return HSAKMT_STATUS_NO_MEMORY;
@@ -158,6 +216,16 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryWithFlags(void *memory, HSAuint
         again->registrations++;
     softgpu_address_space_unlock();
     return known || again ? HSAKMT_STATUS_SUCCESS : register_new(memory, size, flags);
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemory(void *memory, HSAuint64 size) {
+    return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64 size,
+                                                         HSAuint64 count, HSAuint32 *nodes) {
+    (void)count, (void)nodes; /* every device reaches it */
+    return hsaKmtRegisterMemoryWithFlags(memory, size, (HsaMemFlags){0});
 }
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {

@@ -107,15 +107,16 @@ static bool dispatch(struct softgpu_queue *queue, union softgpu_packet *packet) 
         return true;
     if (softgpu_execute(&context, &packet->dispatch, &fault))
         return true;
-    softgpu_report_fault(queue->node, context.queue_va, &fault);
+    softgpu_queue_fail(queue, &fault);
     return false;
 }
 
-static bool refuse(struct softgpu_queue *queue, unsigned type, unsigned format) {
-    struct softgpu_fault fault = {.kind = SOFTGPU_FAULT_PACKET};
+static bool refuse(struct softgpu_queue *queue, enum softgpu_fault_kind kind, unsigned type,
+                   unsigned format) {
+    struct softgpu_fault fault = {.kind = kind};
     snprintf(fault.text, sizeof fault.text, "AQL packet of unknown type %u, format %u", type,
              format);
-    softgpu_report_fault(queue->node, (uintptr_t)queue->amd, &fault);
+    softgpu_queue_fail(queue, &fault);
     return false;
 }
 
@@ -127,7 +128,7 @@ static bool vendor(struct softgpu_queue *queue, union softgpu_packet *packet) {
     case VENDOR_BARRIER_VALUE:
         return await_value(queue, packet);
     default:
-        return refuse(queue, VENDOR, format);
+        return refuse(queue, SOFTGPU_FAULT_VENDOR_PACKET, VENDOR, format);
     }
 }
 
@@ -143,7 +144,7 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet) {
     case BARRIER_OR:
         return await_any(queue, &packet->words[1]);
     default:
-        return refuse(queue, type, 0);
+        return refuse(queue, SOFTGPU_FAULT_PACKET, type, 0);
     }
 }
 

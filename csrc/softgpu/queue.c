@@ -28,6 +28,7 @@ enum {
     SLICE_NS = 100 * 1000,
     TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short naps */
     JOIN_SECONDS = 10,
+    SECONDS_FOR_ROCR = 5,
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -99,6 +100,19 @@ bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *pa
 
 void softgpu_queue_found(struct softgpu_queue *queue) {
     softgpu_doorbell_disarm(&queue->doorbell);
+}
+
+void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault) {
+    const struct timespec limit = {.tv_sec = SECONDS_FOR_ROCR};
+    softgpu_report_fault(queue->node, (uintptr_t)queue->amd, fault);
+    uint64_t since = softgpu_now();
+    while (atomic_load(&queue->state) == SOFTGPU_QUEUE_RUNS) {
+        sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &limit);
+        if (softgpu_now() - since < SECONDS_FOR_ROCR * UINT64_C(1000000000))
+            continue;
+        softgpu_say("the runtime did not act on this fault; ending the process");
+        abort();
+    }
 }
 
 /* struct sched_attr, which the C library does not declare. */
@@ -186,6 +200,22 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE ty
     return HSAKMT_STATUS_SUCCESS;
 }
 
+/* Since ROCr 7, which may also name the copy engine. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type,
+                                                  HSAuint32 percentage, HSA_QUEUE_PRIORITY priority,
+                                                  HSAuint32 engine, void *ring,
+                                                  HSAuint64 ring_bytes, HsaEvent *event,
+                                                  HsaQueueResource *resource);
+HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
+                                   HSA_QUEUE_PRIORITY priority, HSAuint32 engine, void *ring,
+                                   HSAuint64 ring_bytes, HsaEvent *event,
+                                   HsaQueueResource *resource) {
+    enum { SDMA_BY_ENGINE = 6 };
+    (void)engine; /* they are alike, and each queue has a thread of its own */
+    return hsaKmtCreateQueue(node, (int)type == SDMA_BY_ENGINE ? HSA_QUEUE_SDMA : type, percentage,
+                             priority, ring, ring_bytes, event, resource);
+}
+
 static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state state) {
     atomic_store(&queue->state, state);
     wake(&queue->state);
@@ -236,8 +266,13 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID id, HSAuint32 coun
     return HSAKMT_STATUS_SUCCESS;
 }
 
+/* For cooperative launches, whose groups wait for each other through memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID id, HSAuint32 count,
                                                  HSAuint32 *first) {
-    (void)id, (void)count, (void)first;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
+    (void)count;
+    if (!id)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    if (first)
+        *first = 0;
+    return HSAKMT_STATUS_SUCCESS;
 }

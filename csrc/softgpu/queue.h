@@ -48,6 +48,11 @@ bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *pa
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
+/* Reports a fault of what the queue was doing, which then does nothing more. Returns once the
+ * runtime has acted on it, as it does by pausing the queue, or aborts the process after a while:
+ * one that goes on with wrong values would be worse. */
+void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
+
 /* Do what the ring asks for until the queue is to stop. */
 void softgpu_drain_aql(struct softgpu_queue *queue);
 void softgpu_drain_sdma(struct softgpu_queue *queue);

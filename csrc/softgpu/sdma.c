@@ -24,8 +24,8 @@ enum { COPY_LINEAR = 0, COPY_RECTANGLE = 4, ATOMIC_ADD64 = 47, MAX_WORDS = 13 };
 static unsigned command_words(uint32_t header) {
     unsigned operation = header & 0xff, variant = (header >> 8) & 0xff;
     switch (operation) {
-    case NOP:
-        return 1;
+    case NOP: /* it says how many words of padding follow */
+        return 1 + ((header >> 16) & 0x3fff);
     case COPY:
         return variant == COPY_LINEAR ? 7 : variant == COPY_RECTANGLE ? 13 : 0;
     case FENCE:
@@ -68,8 +68,18 @@ static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault)
     return range.host + (va - range.va);
 }
 
-static bool copy_linear(const uint32_t *words, struct softgpu_fault *fault) {
-    uint64_t size = (uint64_t)(words[1] & 0x3fffff) + 1;
+/* Linear copies count bytes in 22 bits; engines 4.4 (gfx90a) and later in 30, of which ROCr makes
+ * use from 6.1 on. Fills keep 22 everywhere. */
+static uint32_t copy_count_mask(const struct softgpu_target *target) {
+    enum { FIRST_LONG_MINOR = 4, FIRST_LONG_STEPPING = 10 };
+    bool is_long = target->minor >= FIRST_LONG_MINOR || target->stepping >= FIRST_LONG_STEPPING;
+    return is_long ? 0x3fffffff : 0x3fffff;
+}
+
+static bool copy_linear(const struct softgpu_queue *queue, const uint32_t *words,
+                        struct softgpu_fault *fault) {
+    uint32_t mask = copy_count_mask(softgpu_node_target(queue->node));
+    uint64_t size = (uint64_t)(words[1] & mask) + 1;
     const char *source = host_bytes(address(words + 3), size, fault);
     char *target = source ? host_bytes(address(words + 5), size, fault) : NULL;
     if (target)
@@ -184,7 +194,7 @@ static bool perform(struct softgpu_queue *queue, const uint32_t *words,
                     struct softgpu_fault *fault) {
     switch (words[0] & 0xff) {
     case COPY:
-        return ((words[0] >> 8) & 0xff) == COPY_LINEAR ? copy_linear(words, fault)
+        return ((words[0] >> 8) & 0xff) == COPY_LINEAR ? copy_linear(queue, words, fault)
                                                        : copy_rectangle(words, fault);
     case FENCE:
         return fence(words, fault);
@@ -215,7 +225,7 @@ static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint3
     uint64_t mask = queue->ring_bytes - 1;
     memcpy(words, ring + (index & mask), 4);
     unsigned count = command_words(words[0]);
-    for (unsigned i = 1; i < count; i++)
+    for (unsigned i = 1; i < count && i < MAX_WORDS; i++)
         memcpy(words + i, ring + ((index + 4 * i) & mask), 4);
     return count ? count : 1; /* an unknown one is named when it is performed */
 }
@@ -233,7 +243,7 @@ void softgpu_drain_sdma(struct softgpu_queue *queue) {
                      words[0]);
         if (!known || !perform(queue, words, &fault)) {
             if (*fault.text)
-                softgpu_report_fault(queue->node, 0, &fault);
+                softgpu_queue_fail(queue, &fault);
             return;
         }
         index += 4 * count;

@@ -30,6 +30,12 @@ const struct softgpu_target *softgpu_node_target(uint32_t node);
 /* Bytes that a node can hand out: the device's memory, or the machine's for node 0. */
 uint64_t softgpu_node_memory(uint32_t node);
 
+/* --- topology.c ---------------------------------------------------------------------------- */
+
+/* What stands for libdrm's handle of a device. ROCr 6.1 gives it to the real libdrm, which reads
+ * its own structure there: one in which everything is 0. */
+void *softgpu_drm_device(void);
+
 /* --- process.c ----------------------------------------------------------------------------- */
 
 /* The driver is in use from here on. */
@@ -60,10 +66,8 @@ bool softgpu_raise_memory_fault(uint32_t node, uint64_t va);
 /* --- fault.c ------------------------------------------------------------------------------- */
 
 /* Prints the fault and reports it to ROCr as hardware would: through the memory event, or through
- * the queue's error signal. Neither returns an error to the program: HIP aborts the process, as
- * it does on a GPU. Does not return if that has not happened after a while: it aborts itself,
- * because a program that goes on with wrong values would be worse. queue_va is 0 for the copy
- * engine, of whose errors ROCr hears only by the memory event. */
+ * the queue's error signal. queue_va is 0 for the copy engine, of whose errors ROCr hears only by
+ * the memory event. The caller then waits for the runtime: softgpu_queue_fail. */
 void softgpu_report_fault(uint32_t node, uint64_t queue_va, const struct softgpu_fault *fault);
 
 #endif

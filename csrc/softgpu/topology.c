@@ -1,8 +1,10 @@
 /* What ROCr is told of the machine: a host node, and one node for each device. */
-#include "thunk.h"
+#include "layout.h"
 
 #include <string.h>
 #include <unistd.h>
+
+enum { GLOBAL_WAVE_SYNCS = 64 };
 
 /* What tells one target from another in ROCr's and HIP's eyes. */
 struct model {
@@ -10,17 +12,22 @@ struct model {
     const char *chip;
     uint16_t device_id;
     uint32_t waves_per_simd, vgpr_bytes_per_cu;
+    uint32_t family; /* as the kernel's driver groups them */
 };
 
+/* AMDGPU_FAMILY_AI: all of GFX9's accelerators. */
+enum { FAMILY_AI = 141 };
+
 static const struct model models[] = {
-    {6, "vega20", 0x66a1, 10, 256 << 10},
-    {8, "arcturus", 0x738c, 10, 512 << 10},
-    {10, "aldebaran", 0x7408, 8, 512 << 10},
+    {6, "vega20", 0x66a1, 10, 256 << 10, FAMILY_AI},
+    {8, "arcturus", 0x738c, 10, 512 << 10, FAMILY_AI},
+    {10, "aldebaran", 0x7408, 8, 512 << 10, FAMILY_AI},
 };
 
 /* Blit kernels size their grids by the compute units: a few keep copies cheap to emulate, and
  * cooperative launches have a bound that is honest for a CPU. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
+enum { FIRST_GPU_ID = 0x5000 }; /* the kernel's driver makes them of the hardware's place */
 
 static const struct model *find_model(const struct softgpu_target *target) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -117,6 +124,7 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
     node->Capability.ui32.QueueSizePowerOfTwo = 1;
     node->Capability.ui32.SRAM_EDCSupport = 1;
     node->NumCpQueues = 24;
+    node->NumGws = GLOBAL_WAVE_SYNCS;
     node->NumSdmaEngines = 2; /* one for each direction */
     node->NumSdmaQueuesPerEngine = 2;
     set_marketing_name(node, target->name);
@@ -125,15 +133,34 @@ static void describe_device(HsaNodeProperties *node, uint32_t id,
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeProperties(HSAuint32 id, HsaNodeProperties *node) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    memset(node, 0, sizeof *node);
-    if (id == 0) {
-        describe_host(node);
-        return HSAKMT_STATUS_SUCCESS;
-    }
+    HsaNodeProperties properties = {0};
+    struct softgpu_newer_properties newer = {0};
     const struct softgpu_target *target = softgpu_node_target(id);
-    if (!target)
+    if (id != 0 && !target)
         return HSAKMT_STATUS_INVALID_NODE_UNIT;
-    describe_device(node, id, target);
+    if (id == 0) {
+        describe_host(&properties);
+    } else {
+        describe_device(&properties, id, target);
+        newer.xcc_count = 1;
+        newer.kfd_gpu_id = FIRST_GPU_ID + id;
+        newer.family = find_model(target)->family;
+    }
+    softgpu_layout_node(node, &properties, &newer);
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+void *softgpu_drm_device(void) {
+    enum { ROOM = 1 << 16 };
+    static char device[ROOM];
+    return device;
+}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 id, void **device);
+HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 id, void **device) {
+    if (!softgpu_node_target(id))
+        return HSAKMT_STATUS_INVALID_NODE_UNIT;
+    *device = softgpu_drm_device();
     return HSAKMT_STATUS_SUCCESS;
 }
 
@@ -187,12 +214,14 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetNodeIoLinkProperties(HSAuint32 id, HSAuint
     SOFTGPU_REFUSE_AFTER_FORK();
     uint32_t peer = 0;
     for (HSAuint32 i = 0; i < count; i++, peer++) {
-        memset(&links[i], 0, sizeof links[i]);
         peer += peer == id;
-        links[i].IoLinkType = HSA_IOLINKTYPE_PCIEXPRESS;
-        links[i].NodeFrom = id;
-        links[i].NodeTo = peer;
-        links[i].Weight = 20;
+        const HsaIoLinkProperties link = {
+            .IoLinkType = HSA_IOLINKTYPE_PCIEXPRESS,
+            .NodeFrom = id,
+            .NodeTo = peer,
+            .Weight = 20,
+        };
+        softgpu_layout_link(links, i, &link);
     }
     return HSAKMT_STATUS_SUCCESS;
 }

@@ -2,6 +2,23 @@
  * they must be there; "not supported" is an answer that it knows how to live with. */
 #include "thunk.h"
 
+/* Whatever their arguments are: none is looked at. The C names differ, as <hsakmt.h> declares some
+ * of them. */
+#define NOT_SUPPORTED(name)                                                                        \
+    SOFTGPU_EXPORT HSAKMT_STATUS unsupported_##name(void) __asm__(#name);                          \
+    HSAKMT_STATUS unsupported_##name(void) {                                                       \
+        return HSAKMT_STATUS_NOT_SUPPORTED;                                                        \
+    }
+#include "unsupported.def"
+#undef NOT_SUPPORTED
+
+/* No core dumps, no debugging. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities);
+HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *capabilities) {
+    *capabilities = 0;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
 /* Without it faults go through the queue's inactive signal, not through the exception debugger's
  * mask, and no trap handler has to run. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRuntimeEnable(void *debug, bool set_up_trap_registers) {
@@ -42,44 +59,4 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtGetXNACKMode(HSAint32 *enabled) {
 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetXNACKMode(HSAint32 enabled) {
     return enabled ? HSAKMT_STATUS_NOT_SUPPORTED : HSAKMT_STATUS_SUCCESS;
-}
-
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSVMGetAttr(void *start, HSAuint64 size, unsigned int count,
-                                              HSA_SVM_ATTRIBUTE *attributes) {
-    (void)start, (void)size, (void)count, (void)attributes;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
-}
-
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSVMSetAttr(void *start, HSAuint64 size, unsigned int count,
-                                              HSA_SVM_ATTRIBUTE *attributes) {
-    (void)start, (void)size, (void)count, (void)attributes;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
-}
-
-/* Memory of other processes and of graphics. */
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtShareMemory(void *memory, HSAuint64 size,
-                                               HsaSharedMemoryHandle *handle) {
-    (void)memory, (void)size, (void)handle;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
-}
-
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandle(const HsaSharedMemoryHandle *handle,
-                                                        void **memory, HSAuint64 *size) {
-    (void)handle, (void)memory, (void)size;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
-}
-
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterSharedHandleToNodes(const HsaSharedMemoryHandle *handle,
-                                                               void **memory, HSAuint64 *size,
-                                                               HSAuint64 count, HSAuint32 *nodes) {
-    (void)handle, (void)memory, (void)size, (void)count, (void)nodes;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
-}
-
-SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterGraphicsHandleToNodes(HSAuint64 handle,
-                                                                 HsaGraphicsResourceInfo *info,
-                                                                 HSAuint64 count,
-                                                                 HSAuint32 *nodes) {
-    (void)handle, (void)info, (void)count, (void)nodes;
-    return HSAKMT_STATUS_NOT_SUPPORTED;
 }

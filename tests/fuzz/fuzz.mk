@@ -17,10 +17,11 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
 fuzz_images := image image_elf image_bundle kernel_names ptx view
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images)
+fuzz_sources_metadata := metadata msgpack
 fuzz_sources_names := $(fuzz_images)
 fuzz_sources_ptx := ptx
 fuzz_sources_options := options
-FUZZ_READERS := image bundle names ptx options
+FUZZ_READERS := image bundle metadata names ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program

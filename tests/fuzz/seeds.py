@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from bench import lower
 from mgpu_rt.options import options
 from tests.images import bundle, code_object
 
@@ -84,6 +85,13 @@ def files_of_images() -> list[bytes]:
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 
+def metadata() -> list[bytes]:
+    """Of kernels that want a queue, as they were not optimised, and of some that do not."""
+    unoptimised = lower.code_object(lower.PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    assert b"hidden_default_queue" in unoptimised
+    return [unoptimised, *code_objects()]
+
+
 def names() -> list[bytes]:
     """Which reader, how much room, and the image (names.c)."""
     forum = code_objects()[0]
@@ -112,6 +120,7 @@ def settings() -> list[bytes]:
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "image": images,
     "bundle": files_of_images,
+    "metadata": metadata,
     "names": names,
     "ptx": lambda: [PTX],
     "options": settings,

@@ -88,11 +88,10 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     }
 }
 
-/* Those of Debian 12's libamdhip64. */
 hipError_t emu_hipRuntimeGetVersion(int *version) {
     if (version == NULL)
         return hipErrorInvalidValue;
-    *version = stub_release < 7 ? 50221153 : 70253211;
+    *version = stub_version;
     return hipSuccess;
 }
 

@@ -13,7 +13,7 @@ enum { BUNDLE_MAGIC = 24, EM_AMD_GPU = 224, MOST_ENTRIES = 1024 };
 static bool peek(const void *from, void *to, size_t bytes) {
     struct iovec local = {to, bytes};
     struct iovec remote = {(void *)(uintptr_t)from, bytes};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+    return process_vm_readv(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
 /* Size of an ELF object, 0 if it is not whole: its section headers must be there and make sense. */

@@ -107,7 +107,7 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
 /* Up to release 6 each call sets the thread's last error, a good one too; from 7 on an error stays
  * until it is read, and "not ready" is none. */
 static void note_error(hipError_t result) {
-    if (stub_release < 7 || (result != hipSuccess && result != hipErrorNotReady))
+    if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))
         last_error = result;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
+enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
 /* Freed blocks keep their addresses until so many bytes lie idle; then the oldest go back. */
 static const size_t most_idle_bytes = (size_t)256 << 20;
@@ -22,7 +22,8 @@ static void add(void *address, size_t bytes, enum memory_kind kind, unsigned fla
         block_capacity = block_capacity == 0 ? 64 : 2 * block_capacity;
         blocks = realloc(blocks, block_capacity * sizeof *blocks);
     }
-    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags};
+    static uint64_t number;
+    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags, ++number};
 }
 
 static void forget(struct block *block) {
@@ -260,7 +261,7 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         return hipErrorInvalidValue;
     if (block == NULL || block->kind == MEMORY_FREED) {
         *attributes = (hipPointerAttribute_t){.device = -1};
-        return stub_release < 6 ? hipErrorInvalidValue : hipSuccess;
+        return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){
@@ -297,5 +298,13 @@ hipError_t emu_hipMemGetAddressRange(void **base, size_t *bytes, void *address) 
         *base = block->address;
     if (bytes != NULL)
         *bytes = block->bytes;
+    return hipSuccess;
+}
+
+hipError_t emu_hipPointerGetAttribute(void *value, int attribute, void *address) {
+    const struct block *block = find(address);
+    if (value == NULL || attribute != BUFFER_ID || block == NULL || block->kind == MEMORY_FREED)
+        return hipErrorInvalidValue;
+    *(uint64_t *)value = block->number;
     return hipSuccess;
 }

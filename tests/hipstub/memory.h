@@ -23,6 +23,7 @@ struct block {
     enum memory_kind kind;
     int device;
     unsigned flags;
+    uint64_t number; /* no other block ever has it */
 };
 
 /* The block that an address lies in, NULL if it lies in none. */

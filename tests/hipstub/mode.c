@@ -12,8 +12,8 @@
 
 bool stub_fast = true;
 int stub_devices = 1;
+int stub_version = 50221153;
 int stub_pageable;
-int stub_release = 5;
 bool stub_reuse;
 size_t stub_memory = (size_t)1 << 30;
 
@@ -69,11 +69,11 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *delay = getenv("HIPSTUB_DELAY");
     const char *async = getenv("HIPSTUB_ASYNC");
     const char *devices = getenv("HIPSTUB_DEVICES");
+    const char *version = getenv("HIPSTUB_VERSION");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
-    const char *release = getenv("HIPSTUB_RELEASE");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
 
@@ -90,9 +90,9 @@ __attribute__((constructor)) static void read_environment(void) {
     read_delays(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    if (version != NULL)
+        stub_version = atoi(version);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
-    if (release != NULL)
-        stub_release = atoi(release);
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
     stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;

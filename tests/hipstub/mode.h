@@ -9,8 +9,8 @@
 extern bool stub_fast;
 
 extern int stub_devices;
+extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
-extern int stub_release; /* whose last error the stub has: 5 (the default) or 7 */
 extern bool stub_reuse;
 extern size_t stub_memory;
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -267,6 +268,61 @@ static bool end_at_once(const char *how) {
     return false;
 }
 
+/* Signals that every thread of the program's blocks stay pending. */
+static _Atomic int signals_taken;
+static void take_signal(int number) {
+    (void)number;
+    signals_taken++;
+}
+
+static bool leaves_signals_alone(void) {
+    sigset_t mine, pending;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR1);
+    sigaddset(&mine, SIGALRM);
+    const bool good = launch_once() && is_served();
+    signal(SIGUSR1, take_signal);
+    signal(SIGALRM, take_signal);
+    pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGALRM);
+    usleep(50000);
+    sigpending(&pending);
+    return good && signals_taken == 0 && sigismember(&pending, SIGUSR1) &&
+           sigismember(&pending, SIGALRM);
+}
+
+/* main ends, and then the last thread: that ends the program, with 0. */
+static void *launch_and_end(void *unused) {
+    (void)unused;
+    const bool good = launch_once() && is_served();
+    puts(good ? "ok" : "failed");
+    fflush(stdout);
+    return NULL;
+}
+
+static bool end_main_first(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, launch_and_end, NULL);
+    pthread_exit(NULL);
+}
+
+/* Four threads miss for a while, beside a manager. */
+static bool miss_together(void) {
+    pthread_t threads[4];
+    const bool good = launch_once() && is_served();
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, miss_for_ever, NULL);
+    for (int i = 0; i < 10; i++) {
+        usleep(100000);
+        (void)launch_once();
+    }
+    stop = true;
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return good && launch_once();
+}
+
 /* A thread with the smallest stack there may be makes the first call. */
 static bool on_a_small_stack(void) {
     pthread_t thread;
@@ -324,6 +380,15 @@ static bool run(const char *mode) {
         return launch_once() && is_served() && end_at_once(mode + 4);
     if (strcmp(mode, "unserved") == 0)
         return launch_once() && manager_is("\"manager\": \"ended\"") && launch_once();
+    if (strcmp(mode, "signals") == 0)
+        return leaves_signals_alone();
+    if (strcmp(mode, "misses") == 0)
+        return miss_together();
+    if (strcmp(mode, "main-ends") == 0)
+        return end_main_first();
+    if (strcmp(mode, "reaper") == 0)
+        return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() &&
+               manager_is("\"manager\": \"ended\"") && waitpid(-1, NULL, WNOHANG) == -1;
     if (strcmp(mode, "small-stack") == 0)
         return on_a_small_stack();
     if (strcmp(mode, "fork-first") == 0)

@@ -30,6 +30,7 @@ BY_TEST = {
         *("s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32", "v_accvgpr_read_b32"),
         *("v_accvgpr_write_b32", "v_accvgpr_mov_b32"),
     ),
+    "test_gws": ("ds_gws_init", "ds_gws_barrier"),
     "test_control": (
         *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
         *("s_cbranch_execz", "s_cbranch_execnz", "s_cbranch_cdbgsys", "s_cbranch_cdbguser"),

@@ -54,6 +54,13 @@ static const struct softgpu_target *find_target(const char *name) {
 }
 
 /* The fault's text, or an empty string after a good end. */
+static int last_kind;
+
+/* Of the last dispatch's fault, an enum softgpu_fault_kind; -1 if there was none. */
+EXPORT int isa_fault_kind(void) {
+    return last_kind;
+}
+
 EXPORT bool isa_dispatch(const char *target, const struct softgpu_dispatch_packet *packet,
                          char *fault_text, size_t size, uint64_t *fault_address) {
     struct softgpu_fault fault = {.text = ""};
@@ -69,5 +76,6 @@ EXPORT bool isa_dispatch(const char *target, const struct softgpu_dispatch_packe
     mapping_count = count;
     snprintf(fault_text, size, "%s", good ? "" : fault.text);
     *fault_address = fault.address;
+    last_kind = good ? -1 : (int)fault.kind;
     return good;
 }

@@ -17,8 +17,9 @@ REGION = LANES * CELL
 FAMILIES = ("global", "flat", "mubuf", "ds", "scratch", "smem")
 IGNORED = (  # not implemented, or nothing that a single instruction could show
     *("MV_FORMAT", "MV_CACHE", "DS_NONE", "DS_NO_ADDRESS", "DS_NOP", "DS_SWIZZLE", "DS_PERMUTE"),
-    *("DS_BPERMUTE", "SM_CACHE", "SM_MEMTIME", "SM_MEMREALTIME", "SM_PROBE", "SM_DISCARD"),
-    *("SM_ATOMIC", "SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD", "SM_SCRATCH_STORE"),
+    *("DS_BPERMUTE", "DS_GWS_INIT", "DS_GWS_BARRIER", "SM_CACHE", "SM_MEMTIME", "SM_MEMREALTIME"),
+    *("SM_PROBE", "SM_DISCARD", "SM_ATOMIC", "SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD"),
+    *("SM_SCRATCH_STORE",),
 )
 OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}

@@ -62,8 +62,10 @@ class Host:
         except EOFError:
             status = child.wait(TIMEOUT)
             raise DeviceFailed(f"{kernel} ended the process: {status}\n{self._words()}") from None
-        if answer.error:
-            raise DeviceFailed(f"{kernel}: {answer.error}")
+        if answer.error:  # which HIP 6 and later repeat at every call
+            said = self._words()
+            self.close()
+            raise DeviceFailed(f"{kernel}: {answer.error}\n{said}")
         return answer
 
     def close(self) -> None:

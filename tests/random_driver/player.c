@@ -17,7 +17,8 @@
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *
  * Environment: DRIVER_HIP is HIP's path; DRIVER_WHEN says when the foreign user opens it: "early",
- * before the first call, or "late", at its own first call. */
+ * before the first call, or "late", at its own first call. DRIVER_COPIES_WAIT is the first thread
+ * that has to synchronise before it reads what mgpuMemcpy has copied to pageable memory. */
 #include "player.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 
 A side is a runtime with its options. What a side says is held against the model (script.py) and
 against stock's runtime (bench/stock) on the same device: values, null or not, the thread's last
-error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice, and
-count for nothing.
+error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
+and count for nothing.
 
 This module needs the standard library alone: it also runs where a GPU is (python -m
 tests.random_driver.play).
@@ -11,11 +11,13 @@ tests.random_driver.play).
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,8 +31,6 @@ _FAILURE = re.compile(r"'.*' failed with '.*'")
 #: What may be said beside results and failures.
 _ADVICE = re.compile(r"mgpu_rt: |$")
 
-Expected = Mapping[int, "str | None"]
-
 
 @dataclass(frozen=True)
 class Side:
@@ -40,6 +40,7 @@ class Side:
     library: str = "build/lib"
     options: tuple[tuple[str, str], ...] = ()
     stock: bool = False
+    players: str = "build/random_driver"
 
 
 def _side(name: str, **options: str) -> Side:
@@ -48,6 +49,7 @@ def _side(name: str, **options: str) -> Side:
 
 STOCK = Side("stock", "build/stock", stock=True)
 OFF = _side("off", cache="off")
+#: The first ones are looked at first when a failure is made small.
 SIDES = (
     _side("builtin", python="off"),
     _side("python"),
@@ -67,6 +69,7 @@ class Device:
     hip: str
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
+    memory: int = 0  # bytes, where they are few
     copies_return: bool = False  # copies to pageable memory return before they have arrived
 
 
@@ -82,13 +85,14 @@ def _stub(name: str, **options: str) -> Device:
         str(BUILD / "hipstub" / "libamdhip64.so.5"),
         ("build/hipstub",),
         tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
+        memory=int(options.get("memory", 0)),
         copies_return=True,
     )
 
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
-SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": "4M"})
+SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 SOFTGPU = Device(
     "softgpu",
     "gfx90a",
@@ -134,68 +138,116 @@ def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
     clean["LD_LIBRARY_PATH"] = ":".join(directories)
     clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
     clean["DRIVER_WHEN"] = "late" if late else "early"
-    if device.copies_return and (side.stock or side == OFF):
-        clean["DRIVER_COPIES_RETURN"] = "1"
+    if device.copies_return:  # stock's do as HIP's; this library's wait, until the process ends
+        clean["DRIVER_COPIES_WAIT"] = "0" if side.stock or side == OFF else "20"
     return clean | dict(device.options) | dict(side.options)
 
 
-def text_of(names: Sequence[str], scripts: Mapping[int, tuple[int, Sequence[str]]]) -> str:
-    """The script of some sequences: by number, the threads and the lines."""
-    lines = ["images " + " ".join(names)]
-    for number, (threads, body) in scripts.items():
-        lines += [f"begin {number} {threads}", *body, "end"]
-    return "\n".join(lines) + "\n"
+@dataclass
+class Case:
+    """Programs for one process, and what each line of theirs has to say (None: as stock's)."""
+
+    images: list[str]
+    threads: dict[int, int]
+    lines: dict[int, list[str]]
+    expected: dict[int, dict[int, str | None]]
+    late: bool = False  # the foreign user opens HIP at its first call
+    linked: bool = False  # the program is linked against HIP
+    crosses: bool = (
+        False  # one side destroys the other's: asking HIP about a dead handle is no fault
+    )
+
+    def text(self) -> str:
+        """The script, for the player."""
+        lines = ["images " + " ".join(self.images)]
+        for number, body in self.lines.items():
+            lines += [f"begin {number} {self.threads[number]}", *body, "end"]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def load(path: Path) -> Case:
+        read = json.loads(path.read_text())
+        for name in ("threads", "lines", "expected"):
+            read[name] = {int(number): value for number, value in read[name].items()}
+        read["expected"] = {
+            number: {int(line): text for line, text in lines.items()}
+            for number, lines in read["expected"].items()
+        }
+        return Case(**read)
 
 
-def play(path: Path, side: Side, device: Device, *, late: bool, linked: bool) -> Said:
-    """Plays a script in a process of its own."""
-    player = OUT / ("player-linked" if linked else "player")
-    command = [str(player), str(OUT / "images" / device.chip), str(path)]
-    env = environment(side, device, late=late)
+def play(case: Case, side: Side, device: Device, timeout: float = TIMEOUT) -> Said:
+    """Plays a case in a process of its own."""
+    player = ROOT / side.players / ("player-linked" if case.linked else "player")
     said = Said()
-    try:
-        done = subprocess.run(
-            command,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=TIMEOUT,
-        )
-        output, said.status = done.stdout, done.returncode
-    except subprocess.TimeoutExpired as late_one:
-        output, said.status = late_one.stdout or b"", "hangs"
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
+        script.write(case.text())
+        script.flush()
+        command = [str(player), str(OUT / "images" / device.chip), script.name]
+        env = environment(side, device, late=case.late)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, env=env, stdout=pipe, stderr=subprocess.STDOUT)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+            said.status = process.returncode
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+            said.status = f"no end within {timeout} s"
     for line in output.decode(errors="replace").split("\n"):
         said.add(line)
     return said
 
 
-def differences(
-    said: Said, expected: Mapping[int, Expected], stock: Said | None, *, threads: Mapping[int, int]
-) -> list[str]:
+def _wrong_lines(said: Said, case: Case, stock: Said | None, number: int) -> list[str]:
+    results, lines = said.results.get(number, {}), case.expected[number]
+    theirs = stock.results.get(number, {}) if stock else {}
+    found = []
+    for line in sorted((lines.keys() | results.keys() | theirs.keys()) - {0}):
+        have, want = results.get(line), lines.get(line)
+        if want is None and stock is None:
+            continue
+        want = want or theirs.get(line)
+        if have != want and not (case.crosses and "misuse" in (have or "")):
+            found.append(f"program {number}, line {line}: {have!r}, not {want!r}")
+    return found
+
+
+def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[str]:
+    have, want = (list(one.failures.get(number, ())) for one in (said, stock))
+    if case.threads[number] > 1:
+        have.sort()
+        want.sort()
+    return [] if have == want else [f"program {number}: fails {have}, not {want}"]
+
+
+def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
     """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
     found = []
-    for number, lines in expected.items():
-        results = said.results.get(number, {})
-        theirs = stock.results.get(number, {}) if stock else {}
-        for line in sorted(lines.keys() | results.keys() | theirs.keys()):
-            if line == 0:
-                continue
-            have, want = results.get(line), lines.get(line)
-            if want is None and stock is not None:
-                want = theirs.get(line)
-            elif want is None:
-                continue
-            if have != want:
-                found.append(f"sequence {number}, line {line}: {have!r}, not {want!r}")
-        if stock is not None:
-            have_lines, want_lines = said.failures.get(number, []), stock.failures.get(number, [])
-            if threads[number] > 1:
-                have_lines, want_lines = sorted(have_lines), sorted(want_lines)
-            if have_lines != want_lines:
-                found.append(f"sequence {number}: fails {have_lines}, not {want_lines}")
     if said.status != 0:
-        found.append(f"ended with {said.status} in sequence {said.begun}")
+        found.append(f"status {said.status}, in program {said.begun}")
     elif said.results.get(0, {}).get(0) != "bye":
         found.append("the end of the process was not reached")
-    found += [f"said: {line}" for line in said.other]
+    found += [f"said: {line}" for line in said.other[:40]]
+    for number in case.expected:
+        if said.status != 0 and number > said.begun:
+            break
+        found += _wrong_lines(said, case, stock, number)
+        if stock is not None:
+            found += _wrong_failures(said, case, stock, number)
     return found
+
+
+def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
+    """What is wrong on each side, by its name. Where stock itself is not as the model has it, the
+    program asks for what is undefined: that is a fault of script.py."""
+    stock = play(case, STOCK, device)
+    found = {"stock": differences(stock, case, None)}
+    if not found["stock"]:
+        for side in sides:
+            found[side.name] = differences(play(case, side, device), case, stock)
+    return {name: wrong for name, wrong in found.items() if wrong}

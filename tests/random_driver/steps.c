@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- the two interfaces ---- */
 
@@ -52,14 +53,22 @@ static void check(const struct step *step, int error) {
         say(step, "foreign error %d", error);
 }
 
-enum { COPY_DEFAULT = 4, COPY_UP = 1, COPY_DOWN = 2, NON_BLOCKING = 1, DISABLE_TIMING = 2 };
+enum {
+    COPY_DEFAULT = 4,
+    COPY_UP = 1,
+    COPY_DOWN = 2,
+    NON_BLOCKING = 1,
+    DISABLE_TIMING = 2,
+    NOT_READY = 600
+};
 
 /* ---- objects ---- */
 
 static void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
 static void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
 static sem_t marks[4 * MOST_OBJECTS];
-static bool copies_wait; /* of the runtime: what copies to pageable memory is there on return */
+/* The lines of threads below it need not wait for a copy to pageable memory: the runtime does. */
+static int copies_wait;
 
 void steps_reset(void) {
     memset(buffers, 0, sizeof buffers);
@@ -69,7 +78,8 @@ void steps_reset(void) {
     memset(functions, 0, sizeof functions);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; ++i)
         sem_init(&marks[i], 0, 0);
-    copies_wait = getenv("DRIVER_COPIES_RETURN") == NULL;
+    const char *text = getenv("DRIVER_COPIES_WAIT");
+    copies_wait = text != NULL ? (int)strtol(text, NULL, 10) : 100;
 }
 
 #define ARGUMENT(n) (step->argument[n])
@@ -211,7 +221,7 @@ static void copy(const struct step *step, long long who, void *to, const void *f
 static void copy_down(const struct step *step, long long who, void *to, const void *from,
                       size_t bytes, void *stream) {
     copy(step, who, to, from, bytes, COPY_DEFAULT, stream);
-    if (who == COPY_MGPU && !copies_wait)
+    if (who == COPY_MGPU && step->thread >= copies_wait)
         mgpuStreamSynchronize(stream);
     else if (who == COPY_ASYNC)
         check(step, HIP(hipStreamSynchronize, void *)(stream));
@@ -313,9 +323,8 @@ static void play_sync(const struct step *step) {
         check(step, HIP(hipStreamSynchronize, void *)(STREAM(1)));
         break;
     case 2:
-        do
-            error = HIP(hipStreamQuery, void *)(STREAM(1));
-        while (error == 600 || error == 34); /* not ready, in HIP's numbers and the driver's old */
+        while ((error = HIP(hipStreamQuery, void *)(STREAM(1))) == NOT_READY)
+            usleep(50);
         check(step, error);
         HIP(hipGetLastError, void)(); /* "not ready" stays there in some releases */
         break;

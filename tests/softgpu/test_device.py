@@ -22,6 +22,7 @@ LAUNCHES = (
     "threads",
     "stores",
     "meeting",
+    "cooperative",
 )
 MEMORY = (
     "host_register",
@@ -33,6 +34,7 @@ MEMORY = (
     "device_copies",
     "memsets",
     "registered_copies",
+    "large_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
 # Where a fault ends the process: HIP aborts, or an emulated GPU's abort is ROCr's.

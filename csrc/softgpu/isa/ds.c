@@ -121,6 +121,12 @@ void softgpu_run_ds(struct wave *w, const struct inst *i) {
     case DS_NO_ADDRESS:
         softgpu_run_unknown(w, i);
         return;
+    case DS_GWS_INIT:
+        softgpu_gws_init(w, i);
+        return;
+    case DS_GWS_BARRIER:
+        softgpu_gws_barrier(w, i);
+        return;
     case DS_SWIZZLE:
         swizzle(w, i);
         return;

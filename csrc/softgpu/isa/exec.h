@@ -77,6 +77,10 @@ struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
 bool softgpu_group_run(struct group *g); /* one turn; true when every wave has ended */
 void softgpu_group_end(struct group *g);
 
+/* gws.c */
+void softgpu_gws_init(struct wave *w, const struct inst *i);
+void softgpu_gws_barrier(struct wave *w, const struct inst *i);
+
 /* A kernel sent the interrupt message, with an event number in M0. */
 void softgpu_interrupt(uint32_t event);
 

@@ -47,9 +47,8 @@ static void run_flat_apertures(struct wave *w, const struct inst *i, const uint6
     unsigned bytes = softgpu_move_bytes(move_of(i->row));
     if (shared && softgpu_locate_lds(w, i, offset, shared, bytes, &a))
         softgpu_transfer(w, i, &a);
-    if (private && w->stop != FAULTED && flat_scratch(w, i, &base) &&
-        softgpu_locate_scratch(w, i, base, offset, private, &a))
-        softgpu_transfer(w, i, &a);
+    if (private && w->stop != FAULTED && flat_scratch(w, i, &base))
+        softgpu_transfer_scratch(w, i, base, offset, private);
     mask &= ~(shared | private);
     if (mask && w->stop != FAULTED && softgpu_locate_global(w, i, va, mask, &a))
         softgpu_transfer(w, i, &a);
@@ -76,13 +75,12 @@ void softgpu_run_flat(struct wave *w, const struct inst *i) {
 void softgpu_run_scratch(struct wave *w, const struct inst *i) {
     uint32_t offset[LANES];
     uint64_t base;
-    struct access a;
     uint32_t scalar = (i->src[2].kind == O_SGPR ? w->s[i->src[2].reg] : 0) + (uint32_t)i->imm;
     const uint32_t *lanes = w->v[i->src[0].reg];
     bool none = i->src[0].kind == O_NONE;
     EACH_LANE(l) offset[l] = (none ? 0 : lanes[l]) + scalar;
-    if (flat_scratch(w, i, &base) && softgpu_locate_scratch(w, i, base, offset, wave_exec(w), &a))
-        softgpu_transfer(w, i, &a);
+    if (flat_scratch(w, i, &base))
+        softgpu_transfer_scratch(w, i, base, offset, wave_exec(w));
 }
 
 #define ROW(op_, name_, targets_, dst_, data_, move_)                                              \

@@ -142,6 +142,7 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->index = (uint8_t)index;
     w->stop = RUNNING;
     w->scc = false;
+    w->gws_waits = false;
     w->trapsts = 0;
     w->instructions = 0;
     w->mode = (d->rsrc1 >> 12 & 0xff) | (d->rsrc1 >> 21 & 1 ? MODE_DX10_CLAMP : 0) |
@@ -233,6 +234,17 @@ static unsigned count_waves(const struct group *g, enum stop stop) {
     return count;
 }
 
+/* Other groups have to come to the grid's barrier first: it is their turn. */
+static bool waits_for_grid(const struct group *g) {
+    bool any = false;
+    for (unsigned n = 0; n < g->wave_count; n++) {
+        if (g->waves[n]->stop == RUNNING && !g->waves[n]->gws_waits)
+            return false;
+        any |= g->waves[n]->stop == RUNNING;
+    }
+    return any;
+}
+
 /* When no wave can run, those at the barrier have all arrived: an ended wave is not waited for. */
 static void release_barrier(struct group *g) {
     for (unsigned n = 0; n < g->wave_count; n++)
@@ -292,7 +304,7 @@ bool softgpu_group_run(struct group *g) {
             release_barrier(g);
         else if (waiting)
             charge_barrier(g, used - before_pass);
-        if (used >= GROUP_TURN)
+        if (used >= GROUP_TURN || waits_for_grid(g))
             return false;
     }
 }

@@ -177,6 +177,8 @@ struct wave {
     bool scc;
     bool fp_special; /* MODE asks for other than nearest-even with denormals */
     uint8_t index;   /* of the wave in its group */
+    bool gws_waits;  /* at a barrier of the whole grid, which it came to in this generation: */
+    uint32_t gws_generation;
     uint32_t mode, trapsts;
     uint64_t instructions;
     uint64_t scratch_offset; /* of this wave's scratch in its group's */

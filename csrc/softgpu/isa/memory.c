@@ -160,30 +160,91 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
 
 /* Scratch is interleaved: a lane's dwords are 64 dwords apart, so that lanes that use the same
  * variable touch neighbouring bytes. */
-bool softgpu_locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
-                            const uint32_t *offset, uint64_t mask, struct access *a) {
-    struct group *g = w->group;
-    unsigned bytes = softgpu_move_bytes(move_of(i->row));
-    uint64_t wave_size = (uint64_t)g->dispatch->scratch_lane_size * LANES;
-    uint64_t end = w->scratch_offset + wave_size;
-    a->mask = mask;
+static uint64_t interleaved(uint64_t base, uint32_t offset, int lane) {
+    return base + (uint64_t)(offset / 4) * 4 * LANES + (unsigned)lane * 4 + offset % 4;
+}
+
+static bool outside_scratch(const struct wave *w, uint64_t base, uint32_t offset, int lane,
+                            unsigned bytes) {
+    uint64_t size = (uint64_t)w->group->dispatch->scratch_lane_size * LANES;
+    uint64_t first = interleaved(base, offset, lane);
+    uint64_t last = interleaved(base, offset % 4 + bytes - 1, lane) + (first - offset % 4) -
+                    interleaved(base, 0, lane);
+    return first < w->scratch_offset || last >= w->scratch_offset + size;
+}
+
+/* Fills in the access of the lanes whose bytes lie as registers do, in dwords; `split` are those of
+ * which a dword lies across two. */
+static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
+                           const uint32_t *offset, uint64_t mask, struct access *a,
+                           uint64_t *split) {
+    unsigned bytes = softgpu_move_bytes(move_of(i->row)), piece = bytes < 4 ? bytes : 4;
+    *split = 0;
     a->stride = 4 * LANES;
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        uint64_t first =
-            base + (uint64_t)(offset[l] / 4) * 4 * LANES + (unsigned)l * 4 + offset[l] % 4;
-        uint64_t last = first + (uint64_t)(bytes > 4 ? bytes / 4 - 1 : 0) * 4 * LANES;
-        unsigned piece = bytes < 4 ? bytes : 4;
-        if (first < w->scratch_offset || last + piece > end) {
+        if (outside_scratch(w, base, offset[l], l, bytes)) {
             softgpu_memory_fault(w, i, l, "access outside scratch memory (stack overflow?)",
                                  offset[l], bytes);
             return false;
         }
-        if (offset[l] % 4 + piece > 4) {
-            softgpu_memory_fault(w, i, l, "misaligned access to scratch memory", offset[l], bytes);
-            return false;
-        }
-        a->at[l] = (char *)g->scratch + first;
+        *split |= (uint64_t)(offset[l] % 4 + piece > 4) << l;
+        a->at[l] = (char *)w->group->scratch + interleaved(base, offset[l], l);
     }
+    a->mask = mask & ~*split;
     return true;
+}
+
+/* A lane's bytes, one after the other, to or from where scratch has them. */
+static void collect(const struct wave *w, uint64_t base, uint32_t offset, int lane, char *bytes,
+                    unsigned count) {
+    for (unsigned n = 0; n < count; n++)
+        bytes[n] = (char)w->group->scratch[interleaved(base, offset + n, lane)];
+}
+
+static void distribute(const struct wave *w, uint64_t base, uint32_t offset, int lane,
+                       const char *bytes, unsigned count) {
+    for (unsigned n = 0; n < count; n++)
+        w->group->scratch[interleaved(base, offset + n, lane)] = (uint8_t)bytes[n];
+}
+
+/* In amdhsa's unaligned-access mode an address may be any: LLVM copies structures that are aligned
+ * to two bytes by dwords. */
+static void transfer_split(struct wave *w, const struct inst *i, uint64_t base,
+                           const uint32_t *offset, uint64_t split) {
+    enum { WIDEST = 16 };
+    char data[LANES][WIDEST];
+    struct access a = {.mask = split, .stride = 4};
+    unsigned bytes = softgpu_move_bytes(move_of(i->row));
+    for (uint64_t m = split; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        a.at[l] = data[l];
+        collect(w, base, offset[l], l, data[l], bytes);
+    }
+    softgpu_transfer(w, i, &a);
+    if (i->dst.kind != O_NONE)
+        return;
+    for (uint64_t m = split; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        distribute(w, base, offset[l], l, data[l], bytes);
+    }
+}
+
+void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
+                              const uint32_t *offset, uint64_t mask) {
+    struct access a;
+    uint64_t split;
+    enum move move = move_of(i->row);
+    if (!locate_scratch(w, i, base, offset, mask, &a, &split))
+        return;
+    bool atomic = move == MV_ATOMIC_32 || move == MV_ATOMIC_64;
+    if (split && atomic) {
+        int l = __builtin_ctzll(split);
+        softgpu_memory_fault(w, i, l, "misaligned atomic access to scratch memory", offset[l],
+                             softgpu_move_bytes(move));
+        return;
+    }
+    softgpu_transfer(w, i, &a);
+    if (split)
+        transfer_split(w, i, base, offset, split);
 }

@@ -41,6 +41,8 @@ enum move {
     DS_NONE,       /* not emulated */
     DS_NO_ADDRESS, /* nor these, which have no address operand */
     DS_NOP,
+    DS_GWS_INIT,
+    DS_GWS_BARRIER,
     DS_SWIZZLE,
     DS_PERMUTE,
     DS_BPERMUTE,
@@ -116,12 +118,13 @@ bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t 
                            struct access *a);
 bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *offset, uint64_t mask,
                         unsigned bytes, struct access *a);
-/* `base` is this group's scratch plus a wave's part; offsets are the lanes' own. */
-bool softgpu_locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
-                            const uint32_t *offset, uint64_t mask, struct access *a);
 
 /* Moves data between registers and memory. `data2` is a ds instruction's second operand. */
 void softgpu_transfer(struct wave *w, const struct inst *i, const struct access *a);
+/* The same for scratch. `base` is this group's scratch plus a wave's part; offsets are the lanes'
+ * own, of any alignment. */
+void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t base,
+                              const uint32_t *offset, uint64_t mask);
 
 uint64_t softgpu_atomic32(char *at, enum atomic_op op, uint32_t data, uint32_t data2);
 uint64_t softgpu_atomic64(char *at, enum atomic_op op, uint64_t data, uint64_t data2);

@@ -21,12 +21,9 @@ static struct buffer descriptor(const struct wave *w, unsigned reg) {
 static void run_scratch(struct wave *w, const struct inst *i, const struct buffer *b,
                         uint32_t soffset) {
     uint32_t offset[LANES];
-    struct access a;
     const uint32_t *lanes = w->v[i->src[0].reg];
     EACH_LANE(l) offset[l] = (i->offen ? lanes[l] : 0) + (uint32_t)i->imm;
-    uint64_t base = b->base - SCRATCH_VA + soffset;
-    if (softgpu_locate_scratch(w, i, base, offset, wave_exec(w), &a))
-        softgpu_transfer(w, i, &a);
+    softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
 /* Loads of lanes that are out of bounds. */

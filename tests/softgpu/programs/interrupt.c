@@ -15,7 +15,9 @@ THUNK_FUNCTIONS(THUNK_DECLARE)
 
 static void thunk_open(void) {
     OK(hipInit(0));
-    void *library = dlopen("libhsakmt.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *library = dlopen("libdtif.so", RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        library = dlopen("libhsakmt.so.1", RTLD_NOW | RTLD_NOLOAD);
     EXPECT(library != NULL);
 #define THUNK_LOAD(name) *(void **)&call_##name = hip_symbol(library, #name);
     THUNK_FUNCTIONS(THUNK_LOAD)

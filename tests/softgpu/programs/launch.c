@@ -175,6 +175,20 @@ static void meeting(void) {
     OK(hipStreamSynchronize(streams[1]));
 }
 
+/* Since HIP 5.5: all groups at once, as many as the device says it can hold. */
+static void cooperative(void) {
+    int (*start)(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                 unsigned, hipStream_t, void **);
+    *(void **)&start =
+        dlsym(dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), "hipModuleLaunchCooperativeKernel");
+    if (!start) {
+        fprintf(stderr, "HIP 5.2.3 has no hipModuleLaunchCooperativeKernel\n");
+        exit(77);
+    }
+    OK(start(kernel("empty"), 4, 1, 1, 64, 1, 1, 0, NULL, NULL));
+    OK(hipDeviceSynchronize());
+}
+
 static const struct test_case cases[] = {
     {"params", params},
     {"extra", extra},
@@ -187,6 +201,7 @@ static const struct test_case cases[] = {
     {"threads", threads},
     {"stores", stores},
     {"meeting", meeting},
+    {"cooperative", cooperative},
     {NULL, NULL},
 };
 

@@ -47,6 +47,32 @@ static void async_memory(void) {
     /* The stream is not destroyed: HIP 5.2.3 then loops for ever over the blocks of its pool. */
 }
 
+/* There and back. */
+static void copy_sizes(const size_t *sizes, size_t count) {
+    size_t room = sizes[count - 1];
+    char *from = malloc(room), *to = malloc(room), *device;
+    EXPECT(from && to);
+    for (size_t i = 0; i < room; i++)
+        from[i] = (char)(i % 251);
+    OK(hipMalloc((void **)&device, room));
+    for (size_t i = 0; i < count; i++) {
+        memset(to, 0, sizes[i]);
+        OK(hipMemset(device, 0, sizes[i]));
+        OK(hipMemcpy(device, from, sizes[i], hipMemcpyHostToDevice));
+        OK(hipMemcpy(to, device, sizes[i], hipMemcpyDeviceToHost));
+        EXPECT(memcmp(from, to, sizes[i]) == 0);
+    }
+}
+
+/* On both sides of what one command of an older copy engine counts to, and of a newer one. */
+static void large_copies(void) {
+    copy_sizes((size_t[]){(4u << 20) - 1, 4u << 20, (4u << 20) + 1, (64u << 20) + 1}, 4);
+}
+
+static void huge_copies(void) {
+    copy_sizes((size_t[]){256u << 20, (1u << 30) + 1}, 2);
+}
+
 static void memory_info(void) {
     size_t before, after, total;
     void *memory;
@@ -204,6 +230,8 @@ static const struct test_case cases[] = {
     {"register_neighbours", register_neighbours},
     {"host_memory", host_memory},
     {"async_memory", async_memory},
+    {"large_copies", large_copies},
+    {"huge_copies", huge_copies},
     {"memory_info", memory_info},
     {"out_of_memory", out_of_memory},
     {"copies", copies},

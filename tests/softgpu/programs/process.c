@@ -86,8 +86,15 @@ static void wild_store(void) {
     int32_t value = 1;
     void *arguments[] = {&out, &out, &offset, &size, &stride, &value};
     launch(kernel("store"), NULL, arguments);
-    hipDeviceSynchronize();
-    printf("went on\n");
+    int error = hipDeviceSynchronize();
+    printf("went on after %s\n", hipGetErrorName(error));
+}
+
+/* Where HIP returns the error, the process lives on as long as it likes. */
+static void outlive_fault(void) {
+    wild_store();
+    sleep(7);
+    printf("still there\n");
 }
 
 static void idle(void) {
@@ -121,6 +128,7 @@ static const struct test_case cases[] = {
     {"exit_busy", exit_busy},
     {"exit_running", exit_running},
     {"wild_store", wild_store},
+    {"outlive_fault", outlive_fault},
     {"idle", idle},
     {"latency", latency},
     {NULL, NULL},

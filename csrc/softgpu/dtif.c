@@ -1,0 +1,92 @@
+/* ROCr 7's own hook for a driver in software. With HSA_ENABLE_DTIF=1 it loads libdtif.so and takes
+ * the whole driver library from there, libdrm's functions among it, all by name. Doorbells ring by
+ * a call, and interrupts are off: the host spins on its signals, and hears of a fault through the
+ * queue only. */
+#include "layout.h"
+#include "queue.h"
+
+#include <errno.h>
+
+/* The first call of all: from here on who asks is ROCr 7. Any handle but NULL is good. */
+SOFTGPU_EXPORT void *DtifCreate(const char *name);
+void *DtifCreate(const char *name) {
+    static char handle;
+    (void)name;
+    softgpu_layout_set(SOFTGPU_LAYOUT_7);
+    return &handle;
+}
+
+SOFTGPU_EXPORT void DtifDestroy(void);
+void DtifDestroy(void) {}
+
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled);
+HSAKMT_STATUS hsaKmtModelEnabled(bool *enabled) {
+    *enabled = false; /* ROCr's other hook */
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* The store wakes the queue's thread, as HIP's own would. */
+SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value);
+HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id, HSAuint64 value) {
+    struct softgpu_queue *queue = (struct softgpu_queue *)(uintptr_t)id;
+    if (!queue)
+        return HSAKMT_STATUS_INVALID_HANDLE;
+    *(volatile uint64_t *)queue->doorbell.bell = value;
+    return HSAKMT_STATUS_SUCCESS;
+}
+
+/* ---- libdrm, of which only the devices themselves are emulated ---- */
+
+SOFTGPU_EXPORT int amdgpu_device_initialize(int file, uint32_t *major, uint32_t *minor,
+                                            void **device);
+int amdgpu_device_initialize(int file, uint32_t *major, uint32_t *minor, void **device) {
+    (void)file;
+    *major = 3;
+    *minor = 57;
+    *device = softgpu_drm_device();
+    return 0;
+}
+
+SOFTGPU_EXPORT int amdgpu_device_deinitialize(void *device);
+int amdgpu_device_deinitialize(void *device) {
+    (void)device;
+    return 0;
+}
+
+/* How struct amdgpu_gpu_info begins; the rest, which describes graphics, stays as the caller left
+ * it. */
+struct gpu_info {
+    uint32_t asic_id, chip_rev, chip_external_rev, family_id;
+    uint64_t ids_flags;
+};
+
+SOFTGPU_EXPORT int amdgpu_query_gpu_info(void *device, struct gpu_info *info);
+int amdgpu_query_gpu_info(void *device, struct gpu_info *info) {
+    if (!device || !info)
+        return -EINVAL;
+    *info = (struct gpu_info){0};
+    return 0;
+}
+
+/* There is no file behind it. */
+SOFTGPU_EXPORT int amdgpu_device_get_fd(void *device);
+int amdgpu_device_get_fd(void *device) {
+    (void)device;
+    return -1;
+}
+
+/* Buffers that other processes and graphics share. */
+#define NOT_SUPPORTED(name)                                                                        \
+    SOFTGPU_EXPORT int name(void);                                                                 \
+    int name(void) {                                                                               \
+        return -ENOTSUP;                                                                           \
+    }
+NOT_SUPPORTED(amdgpu_bo_cpu_map)
+NOT_SUPPORTED(amdgpu_bo_export)
+NOT_SUPPORTED(amdgpu_bo_free)
+NOT_SUPPORTED(amdgpu_bo_import)
+NOT_SUPPORTED(amdgpu_bo_query_info)
+NOT_SUPPORTED(amdgpu_bo_set_metadata)
+NOT_SUPPORTED(amdgpu_bo_va_op)
+NOT_SUPPORTED(drmCommandWriteRead)
+#undef NOT_SUPPORTED

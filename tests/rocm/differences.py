@@ -1,0 +1,88 @@
+"""Tests that hold of HIP 5.2.3 and not of a later release, and why: the matrix shows the reason.
+
+What the release does instead is in test_release.py, where a program could come to notice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ALL = ("5.7.1", "6.4.3", "7.2.4")
+ROCR7 = ("6.4.3", "7.2.4")
+
+
+@dataclass(frozen=True)
+class Difference:
+    pattern: str  # of the test's id
+    releases: tuple[str, ...]
+    why: str
+
+
+DIFFERENCES = (
+    Difference(
+        r"test_unknown_kernel_name",
+        ALL,
+        "HIP answers 400, invalid handle, where 5.2.3 answers 500, not found",
+    ),
+    Difference(
+        r"test_12_pending_error_survives",
+        ("5.7.1", "6.4.3"),
+        "a call of HIP's that succeeds clears the thread's last error",
+    ),
+    Difference(
+        r"test_08_stream_beyond_the_limit_is_forgotten",
+        ("7.2.4",),
+        "hipStreamDestroy of a stream that was destroyed already succeeds",
+    ),
+    Difference(
+        r"test_hip_crashes_where_it_is_given_what_the_program_has",
+        ALL,
+        "HIP takes a kernel that wants a default queue; 5.2.3 crashes",
+    ),
+    Difference(
+        r"test_environment\.py", ALL, "of the search for Debian 12's HIP, which is not used here"
+    ),
+    Difference(
+        r"test_process\[exit_running\]", ROCR7, "HIP waits at exit for a kernel that never ends"
+    ),
+    Difference(
+        r"test_wrong_settings_are_told\[",
+        ROCR7,
+        "HIP says hipErrorNoDevice (100) without a device, 5.2.3 hipErrorInvalidDevice (101)",
+    ),
+    Difference(
+        r"test_a_fault_ends_the_process_and_names_the_kernel",
+        ROCR7,
+        "HIP returns error 700 and goes on: test_release.py",
+    ),
+    Difference(
+        r"test_a_failed_check_ends_the_program",
+        ("7.2.4",),
+        "HIP returns the error of a trap and goes on",
+    ),
+    Difference(
+        r"test_jit\.py.*(test_the_guard_proves_something|test_the_compiler_is_the_one)",
+        ROCR7,
+        "of Debian 12's compiler library, which HIP 6 and later do not open",
+    ),
+    Difference(
+        r"test_the_command_runs_the_runner",
+        ALL,
+        "mgpu-rt run would have to start the release's own loader",
+    ),
+    Difference(r"test_one_hip_in_the_process", ALL, "of the machine's own HIP"),
+    Difference(
+        r"test_an_idle_process_costs_next_to_no_cpu",
+        ROCR7,
+        "with DTIF, ROCr has no interrupts: its own thread spins",
+    ),
+)
+
+
+def difference(test: str, hip: str) -> str:
+    """Why a test does not hold of a release; empty if it has to."""
+    for known in DIFFERENCES:
+        if hip in known.releases and re.search(known.pattern, test):
+            return known.why
+    return ""

@@ -1,0 +1,136 @@
+"""The matrix of what was tested on what: kept as JSON, shown as docs/tested.md."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.rocm.releases import RELEASES, Release
+from tests.rocm.suites import SUITES
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).with_name("matrix.json")
+DOCUMENT = ROOT / "docs" / "tested.md"
+
+Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; why)
+
+_LLVM = re.compile(r"\[(?:[a-z_]+-)?(22|19|15)-softgpu")
+_CHIP = re.compile(r"gfx9[0-9a-f]+")
+DEFAULT_CHIP = "gfx90a"
+
+
+def load() -> dict:
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def rows(release: Release, suite: str, abi: int, outcomes: Outcomes) -> list[dict]:
+    """One row for each chip and LLVM that tests of a suite name."""
+    groups: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
+    for test, outcome in outcomes.items():
+        llvm, chip = _LLVM.search(test), _CHIP.search(test)
+        key = (chip[0] if chip else DEFAULT_CHIP, llvm[1] if llvm else "22")
+        if suite == "programs" and key[1] == "15":
+            key = ("gfx906", "15")  # the forum's command lowers for it
+        groups.setdefault(key, {})[test] = outcome
+    return [
+        _row(release, suite, abi, chip, llvm, tests)
+        for (chip, llvm), tests in sorted(groups.items())
+    ]
+
+
+def _row(release: Release, suite: str, abi: int, chip: str, llvm: str, tests: Outcomes) -> dict:
+    count = Counter(outcome for outcome, _ in tests.values())
+    reasons = Counter(_words(why) for outcome, why in tests.values() if outcome == "skipped")
+    return {
+        "hip": release.hip,
+        "chip": chip,
+        "abi": abi,
+        "llvm": int(llvm),
+        "suite": suite,
+        "passed": count["passed"],
+        "failed": count["failed"],
+        "skipped": dict(sorted(reasons.items())),
+        "failures": sorted(test for test, (outcome, _) in tests.items() if outcome == "failed"),
+    }
+
+
+def _words(why: str) -> str:
+    return why.removeprefix("Skipped: ")
+
+
+def replace(hip: str, suite: str, new: list[dict]) -> None:
+    """Puts a suite's rows in the place of what it had on that release."""
+    results = load() if RESULTS.exists() else {"rows": []}
+    kept = [row for row in results["rows"] if (row["hip"], row["suite"]) != (hip, suite)]
+    results["rows"] = sorted(kept + new, key=_order)
+    results["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def _order(row: Mapping) -> tuple:
+    names = [suite.name for suite in SUITES]
+    versions = [release.hip for release in RELEASES]
+    place = (versions.index(row["hip"]), names.index(row["suite"]))
+    return (*place, -row["llvm"], row["chip"], row["abi"])
+
+
+def document(results: Mapping) -> str:
+    """docs/tested.md."""
+    parts = [_INTRODUCTION.format(date=results["date"]), _releases()]
+    parts += [_table(release, results) for release in RELEASES]
+    parts += [_suites()]
+    return "\n".join(parts)
+
+
+def _releases() -> str:
+    lines = ["| HIP | ROCr | Debian | takes the driver from | devices | code objects |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for release in RELEASES:
+        lines.append(
+            f"| {release.hip} | {release.rocr} | {release.suites[-1]} | `{release.seam}` |"
+            f" {', '.join(release.chips)} | {', '.join(str(a // 100) for a in release.abis)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _table(release: Release, results: Mapping) -> str:
+    mine = [row for row in results["rows"] if row["hip"] == release.hip]
+    if not mine:
+        return f"## HIP {release.hip}\n\nNot run.\n"
+    lines = [
+        f"## HIP {release.hip}\n",
+        "| suite | device | code object | LLVM | passed | failed | skipped |",
+    ]
+    lines += ["|---|---|---|---|---|---|---|"]
+    reasons: dict[str, int] = {}
+    for row in mine:
+        notes = []
+        for why, count in row["skipped"].items():
+            number = reasons.setdefault(why, len(reasons) + 1)
+            notes.append(f"{count} ({number})")
+        lines.append(
+            f"| {row['suite']} | {row['chip']} | v{row['abi'] // 100} | {row['llvm']} |"
+            f" {row['passed']} | {row['failed']} | {', '.join(notes) or 0} |"
+        )
+    lines += ["", *(f"{number}. {why}" for why, number in reasons.items())]
+    lines += [f"\nFailed: `{test}`" for row in mine for test in row["failures"]]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _suites() -> str:
+    lines = ["## The suites\n", "| suite | what it tests |", "|---|---|"]
+    lines += [f"| {suite.name} | {suite.words} |" for suite in SUITES]
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION = """# What was tested on what
+
+`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them, and
+runs the tests of the emulated device ([csrc/softgpu](../csrc/softgpu/README.md)) on each. It writes
+this page, from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
+No AMD GPU was measured.
+"""

@@ -1,0 +1,42 @@
+"""What is run on each release: suites of tests that are there anyway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    words: str  # what it tests, for docs/tested.md
+    arguments: tuple[str, ...]  # of pytest
+    newest_abi: bool = False  # run with the newest code objects that the release takes, too
+
+
+_ON_DEVICE = ("-k", "softgpu")
+
+SUITES = (
+    Suite(
+        "programs",
+        "bench/programs, lowered by MLIR and linked or preloaded",
+        (*_ON_DEVICE, "tests/test_programs.py"),
+        newest_abi=True,
+    ),
+    Suite("traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/test_traps.py")),
+    Suite(
+        "bad input",
+        "handles, images and sizes that are wrong",
+        (*_ON_DEVICE, "tests/test_bad_input.py"),
+    ),
+    Suite(
+        "memory",
+        "blocks, copies, shared memory",
+        (*_ON_DEVICE, "tests/test_memory.py", "tests/test_copies.py"),
+    ),
+    Suite("random", "random sequences of calls", (*_ON_DEVICE, "tests/test_memory_random.py")),
+    Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
+    Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),
+    Suite("release", "what is new since 5.2.3", ("tests/rocm/test_release.py",)),
+    Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
+    Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/test_jit.py",)),
+)

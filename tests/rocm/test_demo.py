@@ -1,0 +1,16 @@
+"""`make demo` on a release; runs with --rocm only, as `make test` has the demo's own test."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import demo
+
+
+@pytest.mark.timeout(300)
+def test_demo(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+    if not request.config.getoption("--rocm", None):
+        pytest.skip("HIP 5.2.3 has `make demo` itself")
+    status = demo.main()
+    said = capsys.readouterr()
+    assert status == 0, said.out + said.err

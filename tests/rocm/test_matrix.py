@@ -1,0 +1,58 @@
+"""docs/tested.md is what was run, and nothing failed that is not said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rocm import matrix, packages
+from tests.rocm.releases import RELEASES, find
+from tests.rocm.suites import SUITES
+
+
+def test_the_page_is_what_was_run() -> None:
+    page = matrix.DOCUMENT.read_text(encoding="utf-8")
+    assert page == matrix.document(matrix.load()), "run: python -m tests.rocm --docs"
+
+
+def test_every_suite_was_run_on_every_release() -> None:
+    ran = {(row["hip"], row["suite"]) for row in matrix.load()["rows"]}
+    assert ran >= {(release.hip, suite.name) for release in RELEASES for suite in SUITES}
+
+
+def test_nothing_failed() -> None:
+    assert [row for row in matrix.load()["rows"] if row["failed"]] == []
+
+
+def test_rows_are_counted_by_chip_and_llvm() -> None:
+    outcomes = {
+        "tests/test_programs.py::test_results[forum-19-softgpu-linked]": ("passed", ""),
+        "tests/test_programs.py::test_results[forum-22-softgpu-linked]": ("failed", "E"),
+        "tests/softgpu/test_device.py::test_memory[copies]": ("skipped", "Skipped: no time"),
+        "tests/softgpu/test_device.py::test_target[gfx908]": ("passed", ""),
+    }
+    rows = matrix.rows(find("7.2.4"), "device", 400, outcomes)
+    assert [(row["chip"], row["llvm"], row["passed"], row["failed"]) for row in rows] == [
+        ("gfx908", 22, 1, 0),
+        ("gfx90a", 19, 1, 0),
+        ("gfx90a", 22, 0, 1),
+    ]
+    assert rows[2]["skipped"] == {"no time": 1}
+
+
+def test_where_packages_cannot_be_had_a_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MGPU_RT_ROCM_CACHE", str(tmp_path))
+    monkeypatch.setattr(packages, "_SOURCES", tmp_path)
+    with pytest.raises(packages.PackagesMissing, match="names no source of Debian packages"):
+        packages.fetch(RELEASES[-1])
+
+
+def test_the_plugin_is_found() -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "tests.rocm.plugin", "--help"]
+    done = subprocess.run(command, cwd=packages.ROOT, capture_output=True, text=True, timeout=60)
+    assert "--rocm-outcomes" in done.stdout

@@ -1,0 +1,100 @@
+"""What a later release of HIP does: the newest in `make test`, each in `make check-rocm`."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from bench import lower
+from mgpu_rt import softgpu
+from tests.rocm.surroundings import Popen, Surroundings
+from tests.softgpu.conftest import KERNELS, PROGRAMS
+
+LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
+TIMEOUT = 60  # seconds; a program takes one
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a command on the release."""
+    Popen.here = here
+
+    def start(
+        command: list[object], variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        env = here.environment({"MGPU_RT_SOFTGPU": here.release.chips[0], **(variables or {})})
+        words = [str(word) for word in command]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with Popen(words, env=env, text=True, **pipes) as process:
+            out, err = process.communicate(timeout=TIMEOUT)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a case of one of the programs of tests/softgpu."""
+    folder = tmp_path_factory.mktemp("rocm")
+    image = folder / "kernels.co"
+    image.write_bytes(lower.code_object(KERNELS, "gfx90a"))
+
+    def start(program: str, case: str) -> subprocess.CompletedProcess[str]:
+        compiled = folder / program
+        if not compiled.exists():
+            flags = ["-O1", "-std=c11", "-D_GNU_SOURCE"]
+            source = PROGRAMS / f"{program}.c"
+            subprocess.run(["cc", *flags, "-o", compiled, source, "-ldl"], check=True, timeout=60)
+        return run([compiled, case, image])
+
+    return start
+
+
+def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
+    """A program of bench/programs, linked against the library as it is."""
+    compiled = lower.lower(lower.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
+    out = folder / program
+    libraries = [LIBRARY, lower.print_library()]
+    rpath = [library.parent for library in libraries]
+    return lower.link([compiled], libraries=libraries, rpath=rpath, out=out)
+
+
+@pytest.mark.parametrize(("program", "case"), (("launch", "stores"), ("launch", "cooperative")))
+def test_hip_runs(device: Run, program: str, case: str) -> None:
+    done = device(program, case)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_copy_of_a_gibibyte_is_right(request: pytest.FixtureRequest, device: Run) -> None:
+    if not request.config.getoption("--rocm", None):
+        pytest.skip("takes ten seconds: make check-rocm")
+    done = device("memory", "huge_copies")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_programs_print_what_they_should(run: Run, tmp_path: Path) -> None:
+    done = run([lowered("vecadd", tmp_path)])
+    assert done.stdout == " ".join(["3.75"] * 1000) + "\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_a_program_of_the_forum_says_nothing(run: Run, tmp_path: Path) -> None:
+    done = run([lowered("forum", tmp_path, 1000)])
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_fault_ends_as_the_release_has_it(here: Surroundings, device: Run) -> None:
+    """HIP 5 aborts. HIP 6 and 7 return the error from then on; the device lets the process be."""
+    done = device("process", "outlive_fault")
+    assert "softgpu: kernel store" in done.stderr
+    if here.release.seam == "libdtif.so":
+        assert done.returncode == 0
+        assert done.stdout.endswith("went on after hipErrorIllegalAddress\nstill there\n")
+    else:
+        assert done.returncode == -signal.SIGABRT
+        assert "went on" not in done.stdout

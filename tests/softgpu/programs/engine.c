@@ -1,0 +1,131 @@
+/* The copy engine by itself: commands as ROCr of any release would write them, over the driver
+ * library without HIP. Program for test_engine.py; the device is the first that it presents. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <hsakmt.h>
+
+enum { RING_BYTES = 4096, DEVICE = 1, FENCE = 5, PATIENCE = 30 /* s */ };
+
+static HSAKMT_STATUS (*open_driver)(void);
+static HSAKMT_STATUS (*allocate)(HSAuint32, HSAuint64, HsaMemFlags, void **);
+static HSAKMT_STATUS (*create_queue)(HSAuint32, HSA_QUEUE_TYPE, HSAuint32, HSA_QUEUE_PRIORITY,
+                                     void *, HSAuint64, HsaEvent *, HsaQueueResource *);
+
+static char *ring;
+static HsaQueueResource queue;
+static uint64_t written; /* bytes */
+static _Atomic uint32_t *done;
+static uint32_t fences;
+
+static void check(int status, const char *what) {
+    if (status == 0)
+        return;
+    printf("%s: %d\n", what, status);
+    exit(1);
+}
+
+static void *memory(uint64_t bytes) {
+    void *pages = NULL;
+    check(allocate(0, bytes, (HsaMemFlags){.ui32 = {.HostAccess = 1}}, &pages),
+          "hsaKmtAllocMemory");
+    return pages;
+}
+
+static void open_engine(void) {
+    void *driver = dlopen("libhsakmt.so.1", RTLD_NOW);
+    check(!driver, "libhsakmt.so.1");
+    *(void **)&open_driver = dlsym(driver, "hsaKmtOpenKFD");
+    *(void **)&allocate = dlsym(driver, "hsaKmtAllocMemory");
+    *(void **)&create_queue = dlsym(driver, "hsaKmtCreateQueue");
+    check(open_driver(), "hsaKmtOpenKFD");
+    ring = memory(RING_BYTES);
+    done = memory(4096);
+    check(create_queue(DEVICE, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL, ring, RING_BYTES,
+                       NULL, &queue),
+          "hsaKmtCreateQueue");
+}
+
+static void put(const uint32_t *words, unsigned count) {
+    for (unsigned i = 0; i < count; i++, written += 4)
+        memcpy(ring + written % RING_BYTES, &words[i], 4);
+}
+
+static void address(uint32_t *words, const volatile void *pointer) {
+    words[0] = (uint32_t)(uintptr_t)pointer;
+    words[1] = (uint32_t)((uintptr_t)pointer >> 32);
+}
+
+/* Submits what was put, and waits for its end. */
+static void finish(void) {
+    uint32_t fence[4] = {FENCE, 0, 0, ++fences};
+    address(&fence[1], done);
+    put(fence, 4);
+    atomic_store((_Atomic uint64_t *)queue.Queue_write_ptr_aql, written);
+    *(volatile uint64_t *)queue.Queue_DoorBell_aql = written;
+    for (int i = 0; i < PATIENCE * 1000 && atomic_load(done) != fences; i++)
+        usleep(1000);
+    check(atomic_load(done) != fences, "the engine did not come to its fence");
+}
+
+static void copy(void *to, const void *from, uint32_t count) {
+    uint32_t words[7] = {1, count};
+    address(&words[3], from);
+    address(&words[5], to);
+    put(words, 7);
+}
+
+/* The bytes at the front of `to` that one copy with this count field changed. */
+static uint64_t copied(uint32_t count, uint64_t room) {
+    char *from = memory(room), *to = memory(room);
+    memset(from, 1, room);
+    copy(to, from, count);
+    finish();
+    const char *end = memchr(to, 0, room);
+    return end ? (uint64_t)(end - to) : room;
+}
+
+/* `counts FIELD...`: how many bytes each copies. */
+static void counts(int n, char **fields) {
+    for (int i = 0; i < n; i++) {
+        uint32_t field = (uint32_t)strtoul(fields[i], NULL, 0);
+        printf("%llu\n", (unsigned long long)copied(field, (uint64_t)field + 4096));
+    }
+}
+
+/* Small copies until the ring has been round three times: commands lie across its end. */
+static void wrap(void) {
+    char *from = memory(4096), *to = memory(4096);
+    for (unsigned i = 0; written < 3 * RING_BYTES; i++) {
+        memset(from, (int)(i % 255) + 1, 16);
+        copy(to, from, 15);
+        finish();
+        check(memcmp(from, to, 16), "a copy went wrong");
+    }
+    puts("wrapped");
+}
+
+/* What pads a ring may hold anything: its length is in its header. */
+static void padding(void) {
+    uint32_t words[6] = {5u << 16, 0xff, 0xff, 0xff, 0xff, 0xff};
+    put(words, 6);
+    finish();
+    puts("padded");
+}
+
+int main(int argc, char **argv) {
+    open_engine();
+    if (argc > 1 && strcmp(argv[1], "wrap") == 0)
+        wrap();
+    else if (argc > 1 && strcmp(argv[1], "padding") == 0)
+        padding();
+    else if (argc > 2)
+        counts(argc - 2, argv + 2);
+    return 0;
+}

@@ -1,0 +1,60 @@
+"""The copy engine at the limits of its commands, without HIP: releases differ in what they send."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt import softgpu
+
+from .conftest import TIMEOUT
+
+MIB = 1 << 20
+
+#: From gfx90a on the count of a linear copy has 30 bits; ROCr 6.1 and later use them.
+LONG_COUNTS = (4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 256 * MIB)
+
+
+@pytest.fixture
+def engine(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
+    def start(chip: str, *arguments: object) -> list[str]:
+        done = subprocess.run(
+            [compiled("engine"), *map(str, arguments)],
+            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    return start
+
+
+def _copies(engine: Callable[..., list[str]], chip: str, sizes: tuple[int, ...]) -> list[int]:
+    return [int(word) for word in engine(chip, "counts", *(size - 1 for size in sizes))]
+
+
+def test_a_copy_of_gfx90a_counts_to_a_gibibyte(engine: Callable[..., list[str]]) -> None:
+    assert _copies(engine, "gfx90a", LONG_COUNTS) == list(LONG_COUNTS)
+
+
+def test_the_longest_copy_there_is(engine: Callable[..., list[str]]) -> None:
+    assert _copies(engine, "gfx90a", (1 << 30,)) == [1 << 30]
+
+
+@pytest.mark.parametrize("chip", ("gfx906", "gfx908"))
+def test_older_engines_count_to_four_mebibytes(engine: Callable[..., list[str]], chip: str) -> None:
+    assert _copies(engine, chip, (1, 4 * MIB)) == [1, 4 * MIB]
+
+
+def test_commands_lie_across_the_end_of_the_ring(engine: Callable[..., list[str]]) -> None:
+    assert engine("gfx90a", "wrap") == ["wrapped"]
+
+
+def test_padding_is_skipped_by_its_length(engine: Callable[..., list[str]]) -> None:
+    assert engine("gfx90a", "padding") == ["padded"]

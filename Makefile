@@ -33,7 +33,7 @@ NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config
 NEEDS_install := mmdebstrap
 
-STEPS := build tools test fuzz install
+STEPS := build tools test fuzz sanitize install
 
 .PHONY: all demo test check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all

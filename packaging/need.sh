@@ -91,6 +91,10 @@ has_clang_format() { command_there clang-format-22; }
 words_clang_format="clang-format-22"
 packages_clang_format="clang-format-22"
 
+has_gcc_12() { command_there gcc-12; }
+words_gcc_12="gcc-12"
+packages_gcc_12="gcc-12"
+
 has_clang_22() {
     printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return !d && n; }\n' |
         clang-22 -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null

@@ -13,7 +13,7 @@ include $(if $(hipstub_dir),,tests/hipstub/build.mk)
 # The first opens HIP by itself, the second is linked against it.
 RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/bodies.so
 
-.PHONY: random-driver soak sanitize packages-sanitize
+.PHONY: random-driver soak sanitize
 random-driver: $(RANDOM_DRIVER)
 
 $(random_dir)/player: $(random_sources) tests/random_driver/player.h | $(random_library)
@@ -30,11 +30,8 @@ $(random_dir)/bodies.so: tests/random_driver/bodies.c $(hipstub_dir)/libamdhip64
 	$(CC) $(random_flags) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
 
 # The runtime with sanitizers, under the driver.
-sanitize: $(RANDOM_DRIVER) $(STOCK_LIBRARIES) packages-sanitize
+sanitize: $(RANDOM_DRIVER) $(STOCK_LIBRARIES) needs-sanitize
 	$(VENV)/bin/python -m tests.random_driver.sanitize
-
-packages-sanitize:
-	$(call install,clang-22 libclang-rt-22-dev)
 
 # The whole proof; SOAK=n for another number of sequences.
 SOAK ?= 20000

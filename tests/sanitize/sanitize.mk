@@ -5,7 +5,7 @@
 # gcc, clang: warnings are errors; address: AddressSanitizer and UndefinedBehaviorSanitizer; thread:
 # ThreadSanitizer.
 
-SANITIZE_PACKAGES := gcc-12 clang-22 libclang-rt-22-dev
+NEEDS_sanitize := gcc-12 clang-22
 SANITIZE_KINDS := gcc clang address thread
 
 sanitize_dir := build/sanitize
@@ -53,12 +53,10 @@ $(foreach kind,$(SANITIZE_KINDS),$(eval $(call sanitize_kind,$(kind))))
 SANITIZED := $(foreach kind,$(SANITIZE_KINDS),$(addprefix $(sanitize_dir)/$(kind)/, \
     libmlir_rocm_runtime.so libamdhip64.so.5 $(sanitize_programs)))
 
-.PHONY: packages-sanitize sanitized sanitize
-packages-sanitize:
-	$(call install,$(SANITIZE_PACKAGES))
+.PHONY: sanitized sanitize
 
 sanitized: $(SANITIZED)
 
-sanitize: all packages-tools packages-sanitize
+sanitize: all needs-tools needs-sanitize
 	@$(MAKE) --no-print-directory sanitized
 	$(BIN)/python -m pytest -q -m sanitize tests/sanitize

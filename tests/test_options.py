@@ -70,8 +70,9 @@ def test_verbose(value: str, speaks: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["1e300", "1e18", "99999999999G", "nan", "inf", "-1", "1KK"])
 def test_limits_that_no_machine_has(value: str, tmp_path: Path) -> None:
-    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value)
+    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value, MGPU_RT_MODULE_LIMIT=value)
     assert f"MGPU_RT_MEMORY_LIMIT='{value}' is neither a number of bytes" in said
+    assert f"MGPU_RT_MODULE_LIMIT='{value}' is not a number of bytes" in said
 
 
 @pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])

@@ -99,6 +99,13 @@ hipError_t memory_info(size_t *available, size_t *total) {
     return from_cuda(cuda.MemGetInfo(available, total));
 }
 
+/* HIP's numbers of attributes are the driver's. */
+hipError_t memory_attribute(void *value, int attribute, const void *address) {
+    if (!value || !memory_type(address))
+        return hipErrorInvalidValue;
+    return from_cuda(cuda.PointerGetAttributes(1, &attribute, &value, address));
+}
+
 hipError_t memory_attributes(hipPointerAttribute_t *attributes, const void *address) {
     unsigned type = 0, managed = 0, flags = 0;
     int device = 0;

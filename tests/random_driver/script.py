@@ -150,6 +150,7 @@ class Program:
         self._forget()
         if exits:  # a program that first calls HIP at its end is not asked about
             stream(self, MAIN, bytes(ACTION))
+        self.without = without  # actions by their names, or kinds of failure: bad-image
         table = [nothing if f.__name__ in without else f for f in TABLE]
         for i, action in enumerate(actions):
             action = bytes(action).ljust(ACTION, b"\0")
@@ -768,7 +769,7 @@ def bad(program: Program, thread: int, b: Bytes) -> None:
         thing = program.pick(program.modules, b[1])
     elif kind in ("grid", "block"):
         thing = program.pick(program.functions, b[1])
-    if thing is None:
+    if thing is None or f"bad-{kind}" in program.without:
         return
     if isinstance(thing, Object):
         program.touch(thread, thing)

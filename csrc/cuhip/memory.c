@@ -1,4 +1,5 @@
 /* Memory of the device, of the host, and of both. */
+#include "beyond.h"
 #include "cuhip.h"
 
 /* As AMD's: no memory is no error. */

@@ -33,8 +33,10 @@ STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
 TIMEOUT = 60  # seconds; a child takes less than one
 
-#: Both policies serve every test of the runtime's behaviour.
+#: Every test of the runtime is made with the manager in Python, which comes up meanwhile,
+#: and without.
 POLICIES = ("python", "builtin")
+AT_ONCE = {"MGPU_RT_PYTHON_DELAY": "0"}
 
 #: What stands below: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
@@ -195,7 +197,7 @@ def in_child(
         @pytest.mark.parametrize("backend", backends)
         @pytest.mark.parametrize("policy", policies)
         def run(policy: str, backend: str) -> None:
-            python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
+            python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else AT_ONCE
             run_child(test.__module__, test.__name__, environment(backend, **env, **python))
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__

@@ -85,7 +85,9 @@ def host(*flags: str) -> Path:
     source = ROOT / "tests" / "hosts" / "host.c"
     warnings = ["-Wall", "-Wextra", "-Wno-pedantic"]
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", *warnings, *flags, str(source)]
-    subprocess.run([*command, "-o", str(out), "-pthread", "-ldl"], check=True)
+    fresh = out.with_suffix(f".{os.getpid()}")  # another run of tests may be using the old one
+    subprocess.run([*command, "-o", str(fresh), "-pthread", "-ldl"], check=True)
+    fresh.replace(out)
     return out
 
 

@@ -207,7 +207,6 @@ def test_no_process_to_be_had() -> None:
     assert run_program(["sh", "-c", command, *arguments], promptly()).stdout == "ok\n"
 
 
-@pytest.mark.xfail(reason="opening HIP takes more: csrc/runtime/hip.c has paths on the stack")
 def test_first_call_on_a_small_stack() -> None:
     """Point 17: 16 KB."""
     good("small-stack")

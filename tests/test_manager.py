@@ -178,6 +178,45 @@ def test_more_events_than_fit(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "python.md").read_text()
+    (tmp_path / "example.py").write_text(text.split("```python\n")[1].split("```")[0])
+    with Program(tmp_path, "example:KeepFirst") as program:
+        program.do("launch(); wait_until_served()")
+        program.do("streams = [lib.mgpuStreamCreate() for _ in range(4)]")
+        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
+        )
+        program.do("while stats()['streams']['evictions'] < 3: time.sleep(0.02); launch()")
+        program.do("launch()")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_no_event_is_lost_unsaid(tmp_path: Path) -> None:
+    """Of threads that miss together: each is told once, unless it is said that some are not."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        turns = len(program.notes())
+        program.do(
+            "threads = [threading.Thread(target=lambda: [miss() for _ in range(100)])"
+            " for _ in range(4)]; [t.start() for t in threads]; [t.join() for t in threads]"
+        )
+        program.do("last = lib.mgpuMemAlloc(ctypes.c_uint64(256), None, False)")
+
+        def told(what: str) -> list[int]:
+            notes = program.notes()[turns:]
+            return [event[1] for note in notes for event in note["events"] if event[0] == what]
+
+        program.wait_for(lambda: told("BLOCK_ALLOCATED"))
+        assert all(note["complete"] for note in program.notes()[turns:])
+        assert len(told("MODULE_LOADED")) == len(set(told("MODULE_LOADED"))) == 400
+        assert program.end() == 0
+
+
 def test_questions_from_many_threads(tmp_path: Path) -> None:
     with Program(tmp_path, "Threads") as program:
         program.do("launch(); wait_until_served()")

@@ -18,6 +18,7 @@
 #include "stream.h"
 #include "trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,25 @@ static void install(const struct hip_library *library, struct found found) {
     __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
 }
 
+/* On the heap: a path is too much for a thread with a stack of 16 KB. */
+static void find_and_install(void) {
+    struct hip_library *library = malloc(sizeof *library);
+    struct found found = {-1, 0};
+    if (!library) {
+        fputs("mgpu_rt: no memory to look for HIP\n", stderr);
+        abort();
+    }
+    const bool opened = find_hip(library);
+    atexit(note_late);
+    if (opened && options.cache_on)
+        found = ask_hip(&library->functions);
+    pthread_mutex_lock(&start_lock);
+    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
+        install(library, found);
+    pthread_mutex_unlock(&start_lock);
+    free(library);
+}
+
 void runtime_start(void) {
     if (LIKELY(!(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)))
         return;
@@ -237,16 +257,7 @@ void runtime_start(void) {
         options_read(&options);
     options_known = true;
     pthread_mutex_unlock(&start_lock);
-    struct hip_library library;
-    struct found found = {-1, 0};
-    const bool opened = find_hip(&library);
-    atexit(note_late);
-    if (opened && options.cache_on)
-        found = ask_hip(&library.functions);
-    pthread_mutex_lock(&start_lock);
-    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
-        install(&library, found);
-    pthread_mutex_unlock(&start_lock);
+    find_and_install();
     runtime_register_exit();
     manager_start();
 }

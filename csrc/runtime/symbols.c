@@ -36,11 +36,16 @@ static const char *foreign_allocator(void) {
     return dladdr(allocate, &info) ? info.dli_fname : "unknown";
 }
 
+/* A frame of its own, gone before HIP is opened: a first call may be made on a stack of 16 KB. */
+static __attribute__((noinline)) bool compiler_is_mapped(void) {
+    char compiler[PATH_MAX];
+    return mapped_library("libamd_comgr", compiler, sizeof compiler) != NULL;
+}
+
 bool symbols_own(void) {
     if (strcmp(options.hip_symbols, "auto") != 0)
         return strcmp(options.hip_symbols, "own") == 0;
-    char compiler[PATH_MAX];
-    if (mapped_library("libamd_comgr", compiler, sizeof compiler) || !llvm_in_sight())
+    if (compiler_is_mapped() || !llvm_in_sight())
         return false; /* bound already, for good or ill; or alone */
     const char *foreign = foreign_allocator();
     if (foreign)

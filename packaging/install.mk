@@ -56,7 +56,7 @@ uninstall:
 OLDEST := 2.28
 PLATFORM := manylinux_$(subst .,_,$(OLDEST))_x86_64
 ZIG := python -m ziglang cc -target x86_64-linux-gnu.$(OLDEST) -idirafter /usr/include
-dist: | $(VENV)/.tools
+dist: needs-build | $(VENV)/.tools
 	$(PIP) install -c requirements.lock ziglang auditwheel
 	rm -rf dist
 	$(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist")' >/dev/null
@@ -65,4 +65,5 @@ dist: | $(VENV)/.tools
 	$(BIN)/python -m auditwheel show dist/*.whl | tee dist/auditwheel.txt | \
 		grep -E 'manylinux_2_(1?[0-9]|2[0-8])_x86_64' >/dev/null || { cat dist/auditwheel.txt; exit 1; }
 	rm dist/auditwheel.txt
+	$(BIN)/python -m zipfile -l dist/*.whl | grep -q libhsakmt || { echo "no software GPU in the wheel" >&2; exit 1; }
 	ls -l dist

@@ -48,8 +48,12 @@ os.path.join(s.get_config_var("LIBDIR") or "", s.get_config_var("INSTSONAME") or
 words_libpython="libpython3, the shared library of $PYTHON (make PYTHON=... for a Python that has one)"
 packages_libpython=$("$PYTHON" -c 'import sys; print("libpython%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
-has_hsakmt() { printf '#include <hsakmt.h>\n' | $CC $CFLAGS -E -x c - >/dev/null 2>&1; }
-words_hsakmt="hsakmt.h of AMD's driver library, libhsakmt-dev or hsakmt-roct-devel (make CFLAGS=-I... where it lies elsewhere; make SOFTGPU=no goes on without the software GPU)"
+has_hsakmt() {
+    printf '#include <hsakmt.h>\n_Static_assert(sizeof(HsaNodeProperties) == 356, "5 or 6");\n' |
+        $CC $CFLAGS -idirafter /usr/include/hsakmt -idirafter /opt/rocm/include \
+            -idirafter /opt/rocm/include/hsakmt -S -o - -x c - >/dev/null 2>&1
+}
+words_hsakmt="hsakmt.h of AMD's driver library from ROCm 5 or 6, libhsakmt-dev or hsakmt-roct-devel (make CFLAGS=-I... where it lies elsewhere; make SOFTGPU=no goes on without the software GPU)"
 packages_hsakmt="libhsakmt-dev"
 
 has_hip() {
@@ -90,6 +94,10 @@ packages_valgrind="valgrind"
 has_clang_format() { command_there clang-format-22; }
 words_clang_format="clang-format-22"
 packages_clang_format="clang-format-22"
+
+has_gcc_12() { command_there gcc-12; }
+words_gcc_12="gcc-12"
+packages_gcc_12="gcc-12"
 
 has_clang_22() {
     printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return !d && n; }\n' |

@@ -288,6 +288,7 @@ def test_debian_13(dist: Path, folder: Path) -> None:
     python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
     wanted = ("cffi", "click", "setuptools>=77")
     only = ("--only-binary", ":all:", "--python-version", python, "-d", work / "wheels")
+    only = (*only, "-c", ROOT / "requirements.lock")
     run(sys.executable, "-m", "pip", "download", *only, *wanted)
     inside = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
     for user in (0, 1000):

@@ -41,7 +41,7 @@ class Plan:
                 exits=self.exits and number == len(self.programs),
                 null_order=self.device.name.startswith("stub"),
                 memory=self.device.memory,
-                without=self.without,
+                without=(*self.without, *self.device.lacks),
                 starts=alone,
             )
             scripts[number] = program.script()

@@ -70,6 +70,7 @@ class Device:
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
     memory: int = 0  # bytes, where they are few
+    lacks: tuple[str, ...] = ()  # actions that need what its HIP has not
     starts_alone: bool = False  # its first call must have returned before two threads call it
     copies_return: bool = False  # copies to pageable memory return before they have arrived
 
@@ -102,7 +103,13 @@ SOFTGPU = Device(
     (("MGPU_RT_SOFTGPU", "gfx90a"),),
     starts_alone=True,
 )
-CUDA = Device("cuda", "sm_90", str(BUILD / "cuhip" / "libamdhip64.so"), ("build/cuhip",))
+CUDA = Device(
+    "cuda",
+    "sm_90",
+    str(BUILD / "cuhip" / "libamdhip64.so"),
+    ("build/cuhip",),
+    lacks=("reset",),
+)
 DEVICES = {device.name: device for device in (STUB, REUSE, SMALL, SOFTGPU, CUDA)}
 
 

@@ -263,6 +263,8 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         *attributes = (hipPointerAttribute_t){.device = -1};
         return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
     }
+    if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
+        return hipErrorInvalidValue; /* AMD's 5.2.3 knows one only after hipModuleGetGlobal */
     bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){
         .memory_type = device_only || block->kind == MEMORY_MANAGED,

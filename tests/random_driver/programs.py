@@ -34,13 +34,15 @@ class Plan:
     def case(self) -> runner.Case:
         scripts = {}
         for number, (head, actions) in enumerate(self.programs, start=1):
+            alone = self.device.starts_alone and number == 1
             program = script.Program(
-                head,
+                bytes(1) + head[1:] if alone else head,
                 actions,
                 exits=self.exits and number == len(self.programs),
                 null_order=self.device.name.startswith("stub"),
                 memory=self.device.memory,
-                without=self.without,
+                without=(*self.without, *self.device.lacks),
+                starts=alone,
             )
             scripts[number] = program.script()
         return runner.Case(

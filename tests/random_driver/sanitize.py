@@ -2,9 +2,10 @@
 
     python -m tests.random_driver.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
-Builds the runtime's sources as setup.py does, but for optimisation and what sanitizers forbid, into
-build/sanitize, each build with a player of its own; then plays cases over the stub of HIP and over
-AMD's. Any report ends the process, which shows as a difference. Exit status 1 if there is one.
+Builds the runtime's sources as csrc/runtime/build.mk does, but for optimisation and what sanitizers
+forbid, into build/sanitize, each build with a player of its own; then plays cases over the stub of
+HIP and over AMD's. Any report ends the process, which shows as a difference. Exit status 1 if there
+is one.
 
 What is told to the sanitizers, and why:
 
@@ -22,11 +23,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mgpu_rt import __version__, abi
+from mgpu_rt import __version__
 from tests.random_driver import cases, images, runner
 
 ROOT = runner.ROOT
@@ -38,7 +38,7 @@ KINDS = {
 }
 BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fPIC"]
-#: gcc warns of what its own checks add to the code, so its warnings are setup.py's to show.
+#: gcc warns of what its own checks add to the code, so its warnings are the plain build's to show.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
@@ -53,18 +53,6 @@ DEVICES = {
 }
 
 
-def _macros() -> list[str]:
-    """As setup.py has them: the sources name the Python that they were built with."""
-    library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
-    macros = {
-        "VERSION": __version__,
-        "DEFAULT_PYTHON": sys.executable,
-        "DEFAULT_LIBPYTHON": library,
-        "DEFAULT_PACKAGES": sysconfig.get_path("platlib"),
-    }
-    return [f'-DMGPU_RT_{name}="{value}"' for name, value in macros.items()]
-
-
 def _run(*command: str | Path) -> None:
     subprocess.run([str(word) for word in command], cwd=ROOT, check=True)
 
@@ -74,15 +62,15 @@ def build(name: str) -> None:
     cc, kind = BUILDS[name]
     compiler, sanitize, out = COMPILERS[cc], KINDS[kind], OUT / name
     out.mkdir(parents=True, exist_ok=True)
-    exports = out / "exports.map"
-    exports.write_text(abi.export_map(), encoding="utf-8")
+    exports = ROOT / "build" / "runtime" / "exports.map"
     library = out / "libmlir_rocm_runtime.so"
     sources = sorted((ROOT / "csrc" / "runtime").rglob("*.c"))
-    includes = ["-Icsrc/include", "-Icsrc/runtime", "-Icsrc"]
+    includes = ["-Icsrc/include", "-Icsrc/runtime", f'-DMGPU_RT_VERSION="{__version__}"']
 
     def compile_one(source: Path) -> Path:
-        result = out / f"{source.stem}.o"
-        hidden = ["-fvisibility=hidden", *_macros(), *includes]
+        name = "-".join(source.relative_to(ROOT / "csrc" / "runtime").with_suffix(".o").parts)
+        result = out / name
+        hidden = ["-fvisibility=hidden", *includes]
         _run(compiler, *FLAGS, *WARNINGS[cc], *sanitize, *hidden, "-c", source, "-o", result)
         return result
 

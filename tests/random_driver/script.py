@@ -130,6 +130,7 @@ class Program:
         exits: bool = False,
         null_order: bool = False,
         memory: int = 0,
+        starts: bool = False,
         without: Sequence[str] = (),
     ) -> None:
         head = head.ljust(4, b"\0")
@@ -148,6 +149,8 @@ class Program:
         self.pending: set[int] = set()  # threads with an error to be read
         self.made: dict[str, int] = {}
         self._forget()
+        if starts:
+            self.say(MAIN, "sync", 3, self.null)
         if exits:  # a program that first calls HIP at its end is not asked about
             stream(self, MAIN, bytes(ACTION))
         self.without = without  # actions by their names, or kinds of failure: bad-image

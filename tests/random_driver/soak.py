@@ -74,6 +74,8 @@ def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ())
         error = str(wrong)
     except Flaky:
         error = "Not each time: " + errors[0]
+    if error:
+        error = error.replace(f"{runner.ROOT}/", "")
     return {"seed": number, "device": device.name, "exits": exits, "error": error, **counts}
 
 

@@ -8,6 +8,7 @@
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
+# make soak     20,000 random programs over this library and stock's (SOAK=n): 25 minutes on 2 cores
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 # make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
 # make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB
@@ -28,7 +29,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 HOST_PYTHON := $(BIN)/python
 
 # The names are those of packaging/need.sh.
-NEEDS_build := cc binutils python python-headers libpython $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
+NEEDS_build := cc binutils python python-headers $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
 NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config
 NEEDS_install := mmdebstrap
@@ -57,6 +58,7 @@ include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
+include tests/random_driver/build.mk
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"
@@ -82,7 +84,7 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) lint
+test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) lint
 	$(BIN)/python -m pytest -q
 
 check-jit: all needs-tools

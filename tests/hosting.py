@@ -126,8 +126,8 @@ def ends(process: int) -> bool:
     return False
 
 
-def running_managers() -> set[int]:
-    """The processes that run this package's manager."""
+def running_managers(home: Path = ROOT) -> set[int]:
+    """The processes that run the manager of a checkout."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):
@@ -135,6 +135,6 @@ def running_managers() -> set[int]:
                 words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if str(ROOT / "mgpu_rt" / "manager.py").encode() in words:
+            if str(home / "mgpu_rt" / "manager.py").encode() in words:
                 found.add(int(entry))
     return found

@@ -390,6 +390,21 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
+    """More streams copy at once than there is pinned memory for: the others go HIP's way."""
+    size, count = 64 * KIB, 24
+    streams = [mgpu.StreamCreate() for _ in range(count)]
+    blocks = [mgpu.MemAlloc(size, stream, False) for stream in streams]
+    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
+        mgpu.Memcpy(block, mgpu.image(bytes([number + 1]) * size), size, stream)
+    out = mgpu.ffi.new("char[]", size)
+    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
+        mgpu.Memcpy(out, block, size, stream)
+        mgpu.StreamSynchronize(stream)
+        assert bytes(mgpu.ffi.buffer(out)) == bytes([number + 1]) * size
+
+
 # ---- 10: memory above the limit ------------------------------------------------------------------
 
 ABOVE = """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -13,7 +15,17 @@ from pathlib import Path
 import pytest
 
 from tests.child import ROOT, library
-from tests.hosting import KERNEL, TIMEOUT, ends, image, manager_of, promptly
+from tests.hosting import (
+    KERNEL,
+    MANAGER,
+    TIMEOUT,
+    ends,
+    image,
+    is_running,
+    manager_of,
+    promptly,
+    run_host,
+)
 from tests.test_hosting_python import PRELUDE
 
 HOSTS = ROOT / "tests" / "hosts"
@@ -71,8 +83,8 @@ class Program:
         lines = self.log.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
-    def wait_for(self, condition: Callable[[], object], seconds: float = 60) -> None:
-        for _ in range(int(seconds / 0.02)):
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        for _ in range(TIMEOUT * 50):
             if condition():
                 return
             time.sleep(0.02)
@@ -184,13 +196,16 @@ def test_what_a_policy_prints(tmp_path: Path) -> None:
 
 def test_the_end_of_hip(tmp_path: Path) -> None:
     """No call of HIP's is made for the manager once the exit handlers ran."""
-    for _ in range(3):
-        with Program(tmp_path, "AsksForEver", HIPSTUB_TEARDOWN="1") as program:
-            program.do("launch(); wait_until_served()")
-            program.wait_for(program.notes)
-            program.do("launch(); held = lib.mgpuStreamCreate()")
-            assert program.end() == 0
-            assert "teardown" not in program.said()
+    (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
+    env = promptly(
+        PYTHONPATH=str(tmp_path),
+        MGPU_RT_POLICY="policies:AsksForEver",
+        HIPSTUB_TEARDOWN="1",
+        WAIT_FOR=str(tmp_path / "policy.log"),
+    )
+    result = run_host("slow-end", env)
+    assert result.stdout == "ok\n", result.stderr
+    assert "teardown" not in result.stderr
 
 
 def test_what_a_child_does_is_its_own(tmp_path: Path) -> None:
@@ -272,6 +287,32 @@ def test_a_manager_that_is_stopped(tmp_path: Path) -> None:
         assert program.end() == 0
         os.kill(process, signal.SIGCONT)
         assert ends(process)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_anything_at_any_moment(seed: int, tmp_path: Path) -> None:
+    """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
+    dice = random.Random(seed)
+    policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
+    env = {"MGPU_RT_PYTHON_DELAY": str(dice.choice([0, 0, 20, 200])), "MGPU_RT_MODULE_LIMIT": "50K"}
+    with Program(tmp_path, policy, HIPSTUB_MODE="fast", **env) as program:
+        for _ in range(30):
+            program.do(f"[launch() for _ in range({dice.randrange(1, 30)})]")
+            found = MANAGER.search(program.said())
+            if found and is_running(int(found[2])) and dice.random() < 0.3:
+                what = dice.choice([signal.SIGSTOP, signal.SIGCONT, signal.SIGCONT, signal.SIGKILL])
+                os.kill(int(found[2]), what)
+            if dice.random() < 0.1:
+                program.do("child = os.fork() or [[launch() for _ in range(20)], os._exit(0)]")
+                program.do("assert os.waitpid(child, 0)[1] == 0")
+            time.sleep(dice.choice([0, 0, 0.02, 0.1]))
+        assert program.end() == 0
+        said = program.said()
+        assert "failed with" not in said
+        if found := MANAGER.search(said):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(found[2]), signal.SIGCONT)
+            assert ends(int(found[2]))
 
 
 # ---- without a program --------------------------------------------------------------------------

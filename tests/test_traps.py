@@ -140,6 +140,8 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 def test_03_globals_in_a_bundle(mgpu: Mgpu) -> None:
     buffer = mgpu.image(bundle(code_object("globals")))
     assert mgpu.load(buffer) != mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleUnload") == 1  # the next load is to see fresh ones
 
 
 # ---- 4: a stream that is busy is nobody else's ---------------------------------------------------
@@ -473,6 +475,19 @@ def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipGetLastError() == 0
 
 
+@in_child(HIPSTUB_ASYNC="100000", MGPU_RT_MODULE_LIMIT="3K")
+def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
+    """It asks whether streams are at work, and no call that succeeds comes after it."""
+    image = mgpu.image(code_object("forum"))
+    module, stream = mgpu.load(image), mgpu.StreamCreate()
+    mgpu.launch(mgpu.function(module, FORUM_KERNEL), stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(mgpu.image(code_object("samename", "first")))
+    assert mgpu.count("hipStreamQuery") > 0
+    assert mgpu.stub.hipGetLastError() == 0
+
+
 @in_child(HIPSTUB_ASYNC="100000", HIPSTUB_VERSION="70253211")
 def test_12_pending_error_survives(mgpu: Mgpu) -> None:
     """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
@@ -535,6 +550,7 @@ def test_16_device_chosen_through_hip(mgpu: Mgpu) -> None:
     """The program may call hipSetDevice itself, behind the library's back."""
     buffer = mgpu.image(code_object("forum"))
     here = mgpu.load(buffer), mgpu.StreamCreate()
+    mgpu.ModuleUnload(here[0])
     mgpu.StreamDestroy(here[1])
     mgpu.stub.hipSetDevice(1)
     there = mgpu.load(buffer), mgpu.StreamCreate()

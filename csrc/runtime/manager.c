@@ -107,7 +107,7 @@ static char *variable(const char *name, const char *value) {
 }
 
 /* What the manager gets of the environment: not LD_PRELOAD, which would bring this library along,
- * and no other option than those of the policy. */
+ * and no other option than those of the policy. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -121,6 +121,8 @@ static char **make_environment(void) {
     };
     static char *environment[sizeof wanted / sizeof *wanted + 1];
     int count = 0;
+    if (environment[0])
+        return environment;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if ((environment[count] = variable(wanted[i].name, wanted[i].value)))
             count++;
@@ -133,6 +135,8 @@ static const char *why_not(int error) {
     if (error == ECHILD)
         return "this process adopts orphans, so that the manager would be its child: run it under "
                "an init of its own, as docker run --init does";
+    if (error == ENOSYS)
+        return "no process can be made here that shares memory (valgrind makes a copy instead)";
     return strerror_r(error, text, sizeof text);
 }
 
@@ -142,22 +146,27 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
     bool there = true;
     while (__atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING &&
            !fresh->reason[0] && there && !is_stopping() && stats_now() < limit) {
-        const uint32_t heard = __atomic_load_n(&fresh->bell, __ATOMIC_ACQUIRE);
+        rest(GLANCE);
         there = kill(process, 0) == 0 || errno != ESRCH;
-        if (__atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING && there)
-            listen_for_bell(fresh, heard, GLANCE);
     }
     fresh->reason[sizeof fresh->reason - 1] = '\0';
     if (fresh->reason[0])
         snprintf(reason, size, "%s", fresh->reason);
     else
         snprintf(reason, size, "it %s",
-                 there ? "has not begun within a minute" : "ended before it began");
+                 there ? "has not begun within a minute"
+                       : "ended before it began (does it have mgpu_rt?)");
     return __atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_SERVING;
 }
 
-/* Returns the channel of a manager that serves; else NULL, and why. */
-static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size) {
+/* What another interpreter would not change. */
+static bool is_hopeless(int error) {
+    return error == ECHILD || error == ENOSYS || error == EAGAIN || error == ENOMEM;
+}
+
+/* Returns the channel of a manager that serves; else NULL, and why, and whether to try others. */
+static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
+                             bool *hopeless) {
     static struct command command; /* too much for a stack that HIP shares */
     interpreter_command(interpreter, &command);
     struct spawn spawn = {.path = interpreter->path,
@@ -166,6 +175,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
                           .size = sizeof(struct channel)};
     if (!spawn_detached(&spawn)) {
         snprintf(reason, size, "%s", why_not(spawn.error));
+        *hopeless = is_hopeless(spawn.error);
         return NULL;
     }
     struct channel *fresh = spawn.memory;
@@ -191,8 +201,9 @@ static struct channel *find_manager(void) {
     char reason[256];
     size_t used = 0;
     int step = 0;
-    while (!is_stopping() && interpreter_next(&around, &step, &interpreter)) {
-        struct channel *found = begin(&interpreter, reason, sizeof reason);
+    bool hopeless = false;
+    while (!is_stopping() && !hopeless && interpreter_next(&around, &step, &interpreter)) {
+        struct channel *found = begin(&interpreter, reason, sizeof reason, &hopeless);
         if (found) {
             announce(&interpreter);
             return found;

@@ -28,9 +28,17 @@ enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
 #define SYS_close_range 436
 #endif
 
+#ifdef __SANITIZE_THREAD__
+#define WATCHED 1
+#elif defined __has_feature
+#define WATCHED __has_feature(thread_sanitizer)
+#else
+#define WATCHED 0
+#endif
+
 /* ThreadSanitizer would count calls that never return, and take a clone for a fork, after which it
  * ignores the thread. */
-#ifdef __SANITIZE_THREAD__
+#if WATCHED
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 extern __typeof__(clone) __clone;
 #define clone __clone

@@ -12,9 +12,10 @@ static const struct softgpu_target targets[] = {
     {"gfx90a", 9, 0, 10},
     {"gfx906", 9, 0, 6},
     {"gfx908", 9, 0, 8},
+    {"gfx942", 9, 4, 2},
 };
 
-#define KNOWN_TARGETS "gfx90a, gfx906, gfx908"
+#define KNOWN_TARGETS "gfx90a, gfx906, gfx908, gfx942"
 #define GIB (UINT64_C(1) << 30)
 
 static const struct softgpu_target *devices[SOFTGPU_MAX_DEVICES];

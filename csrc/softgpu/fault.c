@@ -2,7 +2,7 @@
  *
  * ROCr has two ways to learn of it, as on a GPU: the memory event, after which it prints its
  * "Memory access fault by GPU" line and aborts, and the queue's error signal, after which HIP names
- * the error and aborts (5) or returns it from then on (7). The full story is printed here first,
+ * the error and aborts (5, 6) or returns it from then on (7). The full story is printed here first,
  * because neither can carry it. */
 #include "hsa_signal.h"
 #include "thunk.h"

@@ -22,6 +22,7 @@ static const struct model models[] = {
     {6, "vega20", 0x66a1, 10, 256 << 10, FAMILY_AI},
     {8, "arcturus", 0x738c, 10, 512 << 10, FAMILY_AI},
     {10, "aldebaran", 0x7408, 8, 512 << 10, FAMILY_AI},
+    {2, "aqua_vanjaram", 0x74a1, 8, 512 << 10, FAMILY_AI},
 };
 
 /* Blit kernels size their grids by the compute units: a few keep copies cheap to emulate, and

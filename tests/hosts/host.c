@@ -323,6 +323,20 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
+/* Goes on for a while after HIP's own exit handlers, with a policy at work that has made WAIT_FOR.
+ */
+static void linger(void) {
+    usleep(300000);
+}
+
+static bool ends_slowly(void) {
+    const char *file = getenv("WAIT_FOR");
+    bool good = atexit(linger) == 0 && launch_once() && is_served() && file;
+    for (int i = 0; i < 6000 && good && access(file, F_OK) != 0; i++)
+        usleep(5000);
+    return good && launch_once();
+}
+
 /* A thread with the smallest stack there may be makes the first call. */
 static bool on_a_small_stack(void) {
     pthread_t thread;
@@ -382,6 +396,8 @@ static bool run(const char *mode) {
         return launch_once() && manager_is("\"manager\": \"ended\"") && launch_once();
     if (strcmp(mode, "signals") == 0)
         return leaves_signals_alone();
+    if (strcmp(mode, "slow-end") == 0)
+        return ends_slowly();
     if (strcmp(mode, "misses") == 0)
         return miss_together();
     if (strcmp(mode, "main-ends") == 0)

@@ -143,4 +143,5 @@ class AsksForEver(PinAll):
         note(asks=True)
         while True:
             self.caches.memory(0)
-            yield Evict(Kind.STREAM, self.caches.streams()[0].handle)
+            for stream in self.caches.streams():
+                yield Evict(Kind.STREAM, stream.handle)

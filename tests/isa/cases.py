@@ -42,6 +42,13 @@ DIFFERS = {
         ("v_ldexp_f16", "v_ldexp_f32", "v_ldexp_f64"),
         "the pseudocode computes the power of two first, which overflows",
     ),
+    **dict.fromkeys(
+        (
+            *("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8"),
+            *("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"),
+        ),
+        "the pseudocode names conversions of 8-bit floats without giving them",
+    ),
     "v_trig_preop_f64": "the pseudocode names 2/pi to 1201 bits without giving them",
 }
 LANES_DIFFER = {
@@ -138,8 +145,10 @@ def vector_case(row: Row) -> Case:
             words.append(register("v", number, kind))
     if "LITK" in flags:
         constant = LITERALS[dst]
-        words[2 if "madmk" in row.name else 3 :] = [f"{constant:#x}"]
-        if "madmk" in row.name:
+        words[2 if row.name[3:] in ("admk_f16", "admk_f32", "mamk_f32") else 3 :] = [
+            f"{constant:#x}"
+        ]
+        if row.name[3:] in ("admk_f16", "admk_f32", "mamk_f32"):
             words.append("v6")
         return Case(row.name, row, f"{row.name} {', '.join(words)}", constant)
     return Case(row.name, row, f"{row.name} {', '.join(words)}")

@@ -30,6 +30,13 @@ BY_TEST = {
         *("s_getreg_b32", "s_setreg_b32", "s_setreg_imm32_b32", "v_accvgpr_read_b32"),
         *("v_accvgpr_write_b32", "v_accvgpr_mov_b32"),
     ),
+    "test_gfx942": (
+        *("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8"),
+        *("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"),
+        *("global_load_lds_ubyte", "global_load_lds_sbyte", "global_load_lds_ushort"),
+        *("global_load_lds_sshort", "global_load_lds_dword", "global_atomic_pk_add_bf16"),
+        *("flat_atomic_pk_add_bf16", "ds_pk_add_bf16", "ds_pk_add_rtn_bf16"),
+    ),
     "test_gws": ("ds_gws_init", "ds_gws_barrier"),
     "test_control": (
         *("s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz"),
@@ -38,7 +45,14 @@ BY_TEST = {
         *("s_setpc_b64", "s_swappc_b64", "s_nop", "s_wakeup", "s_waitcnt", "s_sleep", "s_setprio"),
         *("s_icache_inv", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_sethalt"),
         *("s_sendmsg", "s_trap", "v_nop", "v_clrexcp", "ds_nop", "buffer_wbinvl1", "s_barrier"),
-        *("buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "s_dcache_inv", "s_dcache_wb"),
+        *(
+            "buffer_wbinvl1_vol",
+            "buffer_wbl2",
+            "buffer_invl2",
+            "buffer_inv",
+            "s_dcache_inv",
+            "s_dcache_wb",
+        ),
         *("s_dcache_inv_vol", "s_dcache_wb_vol", "s_dcache_discard", "s_dcache_discard_x2"),
         *("v_madmk_f32", "v_madak_f32", "s_memtime", "s_memrealtime", "s_endpgm"),
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
@@ -50,6 +64,8 @@ BY_KERNELS = ("v_trig_preop_f64",)
 
 def executed(row: Row) -> bool:
     """Whether the interpreter runs it; if not, it faults and names it."""
+    if row.meaning.startswith("SPARSE"):
+        return False
     if row.meaning == "NULL":
         return row.name in SPECIAL
     return row.meaning not in FAULTING_MEANINGS
@@ -69,7 +85,10 @@ def oracles(row: Row) -> list[str]:
         found.append("pseudocode")
     if row.name in VECTOR or row.name in SCALAR:
         found.append("exact")
-    if row.name.startswith("v_mfma_") or row.name in BY_KERNELS:
+    narrow = any(kind in row.name for kind in ("_fp8", "_bf8", "_xf32"))
+    if row.name.startswith("v_mfma_") and narrow:
+        found.append("`test_gfx942`")
+    elif row.name.startswith("v_mfma_") or row.name in BY_KERNELS:
         found.append("NumPy")
     found += [f"`{test}`" for test, names in BY_TEST.items() if row.name in names]
     return found

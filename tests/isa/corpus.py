@@ -28,8 +28,14 @@ SETTINGS = (
     "oclc_wavefrontsize64_on",
     "oclc_abi_version_400",
 )
+# Device libraries 5.2.3 do not know gfx942, but its compiler makes code of what they do on gfx90a.
+KNOWN_AS = {"gfx942": "gfx90a"}
 # Matrix instructions that not every target has.
-MATRICES = {"matrix": ("gfx90a",), "matrix_first": ("gfx908", "gfx90a")}
+MATRICES = {
+    "matrix": ("gfx90a",),
+    "matrix_first": ("gfx908", "gfx90a"),
+    "matrix_newer": ("gfx942",),
+}
 # AMDGPU has no f64 form of these; LLVM fails on the few functions that only pass them on.
 NO_F64 = re.compile(r"call [^\n]*@llvm\.(exp|exp2|exp10|log|log2|log10|sin|cos|pow)\.f64\(")
 DEFINE = re.compile(r"^define [^\n]*@([\w.]+)\(.*?^}$", re.M | re.S)
@@ -67,7 +73,7 @@ def text_of(image: bytes) -> bytes:
 
 def device_library(name: str, target: str, opt: int) -> tuple[bytes, list[str]]:
     """An object of every function that LLVM can compile for the target, and what it cannot."""
-    isa = BITCODE / f"oclc_isa_version_{target.removeprefix('gfx')}.bc"
+    isa = BITCODE / f"oclc_isa_version_{KNOWN_AS.get(target, target).removeprefix('gfx')}.bc"
     settings = [BITCODE / f"{s}.bc" for s in SETTINGS]
     left_out: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

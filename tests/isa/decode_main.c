@@ -6,14 +6,14 @@
 
 int main(int argc, char **argv) {
     static const struct softgpu_target targets[] = {
-        {"gfx906", 9, 0, 6}, {"gfx908", 9, 0, 8}, {"gfx90a", 9, 0, 10}};
+        {"gfx906", 9, 0, 6}, {"gfx908", 9, 0, 8}, {"gfx90a", 9, 0, 10}, {"gfx942", 9, 4, 2}};
     enum target_mask mask = 0;
-    for (unsigned n = 0; argc == 3 && n < 3; n++)
+    for (unsigned n = 0; argc == 3 && n < sizeof targets / sizeof *targets; n++)
         if (!strcmp(argv[1], targets[n].name))
             mask = softgpu_target_mask(&targets[n]);
     FILE *file = mask ? fopen(argv[2], "rb") : NULL;
     if (!file) {
-        fprintf(stderr, "usage: isa-decode gfx906|gfx908|gfx90a FILE\n");
+        fprintf(stderr, "usage: isa-decode gfx906|gfx908|gfx90a|gfx942 FILE\n");
         return 2;
     }
     fseek(file, 0, SEEK_END);

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "build/softgpu/libisa.so"
-TARGETS = ("gfx906", "gfx908", "gfx90a")
+TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
 PAGE = mmap.PAGESIZE
 
 

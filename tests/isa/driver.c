@@ -12,7 +12,7 @@ static struct softgpu_range mappings[MAPPINGS];
 static unsigned mapping_count;
 
 static const struct softgpu_target targets[] = {
-    {"gfx906", 9, 0, 6}, {"gfx908", 9, 0, 8}, {"gfx90a", 9, 0, 10}};
+    {"gfx906", 9, 0, 6}, {"gfx908", 9, 0, 8}, {"gfx90a", 9, 0, 10}, {"gfx942", 9, 4, 2}};
 
 EXPORT bool isa_map(uint64_t va, uint64_t size, void *host) {
     if (mapping_count == MAPPINGS)

@@ -12,12 +12,16 @@ from .device import ROOT
 
 TABLES = ROOT / "csrc/softgpu/isa"
 MASKS = {
-    "ALL": ("gfx906", "gfx908", "gfx90a"),
-    "SINCE908": ("gfx908", "gfx90a"),
+    "ALL": ("gfx906", "gfx908", "gfx90a", "gfx942"),
+    "SINCE908": ("gfx908", "gfx90a", "gfx942"),
+    "SINCE90A": ("gfx90a", "gfx942"),
     "UNTIL908": ("gfx906", "gfx908"),
+    "UNTIL90A": ("gfx906", "gfx908", "gfx90a"),
+    "ONLY908_90A": ("gfx908", "gfx90a"),
     "GFX906": ("gfx906",),
     "GFX908": ("gfx908",),
     "GFX90A": ("gfx90a",),
+    "GFX942": ("gfx942",),
 }
 ROW = re.compile(r'^ROW\((0x[0-9a-f]+), +"([^"]+)", *(.*)\)$', re.M)
 
@@ -54,8 +58,9 @@ class Fields:
     """Random contents of an instruction's fields. Registers are even, as wide operands want it on
     gfx90a; scalar ones are multiples of four."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, target: str = "gfx90a") -> None:
         self.rng = rng
+        self.target = target
 
     def bits(self, count: int) -> int:
         return self.rng.getrandbits(count)
@@ -178,7 +183,8 @@ def mfma(row: Row, f: Fields) -> list[int]:
     kinds = row.rest[1:4]
     sources = sum((256 + f.vgpr()) << 9 * n for n, kind in enumerate(kinds) if kind != "NONE")
     matrix = kinds[2] != "NONE"
-    blocks, lanes = matrix * f.bits(7) << 8, matrix * f.bits(3) << 29  # cbsz and abid, blgp
+    dense = matrix and "SPARSE" not in row.meaning
+    blocks, lanes = matrix * f.bits(7) << 8, dense * f.bits(3) << 29  # cbsz and abid, blgp
     return [0xD3800000 | row.op << 16 | blocks | f.vgpr(), sources | lanes]
 
 
@@ -197,11 +203,14 @@ def flat(row: Row, f: Fields, segment: int) -> list[int]:
     saddr = f.rng.choice((0x7F, f.sgpr())) if segment else 0
     atomic = "ATOMIC" in row.meaning
     glc, address = f.flag(), f.vgpr()
-    if segment == 1 and saddr != 0x7F:
+    # Before gfx942 a scratch address is a register or a scalar one; there a bit adds the register.
+    indexed = f.bits(1) if f.target == "gfx942" else saddr == 0x7F
+    if segment == 1 and not indexed:
         address = 0
+    sve = int(segment == 1 and indexed and f.target == "gfx942")
     loads = row.rest[0] != "NONE" and (glc or not atomic)
     stores = row.rest[1] != "NONE"
-    head = 0xDC000000 | row.op << 18 | f.flag() << 17 | glc << 16 | segment << 14
+    head = 0xDC000000 | row.op << 18 | f.flag() << 17 | glc << 16 | segment << 14 | sve << 13
     word = address | stores * f.vgpr() << 8 | saddr << 16 | loads * f.vgpr() << 24
     return [head | offset, word]
 
@@ -251,7 +260,7 @@ ENCODERS: dict[str, tuple[Encoder, ...]] = {
 
 def samples(target: str, count: int, rng: random.Random) -> Iterator[tuple[Row, list[int]]]:
     """Encodings of every row that a target has."""
-    fields = Fields(rng)
+    fields = Fields(rng, target)
     for row in rows():
         if target in row.targets:
             for encoder in ENCODERS[row.family]:

@@ -40,6 +40,12 @@ class Shape:
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}{self.kind}{later}"
 
     @property
+    def instruction_of_gfx942(self) -> str:
+        """The same as gfx942 calls it: with the number of blocks."""
+        blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
+        return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
+
+    @property
     def result(self) -> str:
         return {"i8": "i32", "f64": "f64"}.get(self.kind, "f32")
 
@@ -111,6 +117,17 @@ SINCE_GFX90A = [
     Shape("bf16", 16, 16, 1, 4),
     Shape("f64", 16, 4, 1, 1),
     Shape("f64", 4, 4, 4, 1),
+]
+
+
+#: gfx942 has those of before with at least eight bytes a lane of 8- and 16-bit elements, or with
+#: several blocks.
+OF_GFX942 = [
+    *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
+    *(shape for shape in SINCE_GFX908 if shape.kind == "i8" and shape.blocks > 1),
+    *SINCE_GFX90A,
+    Shape("i8", 32, 16, 1, 8),
+    Shape("i8", 16, 32, 1, 8),
 ]
 
 

@@ -19,7 +19,7 @@ IGNORED = (  # not implemented, or nothing that a single instruction could show
     *("MV_FORMAT", "MV_CACHE", "DS_NONE", "DS_NO_ADDRESS", "DS_NOP", "DS_SWIZZLE", "DS_PERMUTE"),
     *("DS_BPERMUTE", "DS_GWS_INIT", "DS_GWS_BARRIER", "SM_CACHE", "SM_MEMTIME", "SM_MEMREALTIME"),
     *("SM_PROBE", "SM_DISCARD", "SM_ATOMIC", "SM_BUFFER_ATOMIC", "SM_SCRATCH_LOAD"),
-    *("SM_SCRATCH_STORE",),
+    *("SM_SCRATCH_STORE", "MV_LDS_U8", "MV_LDS_I8", "MV_LDS_U16", "MV_LDS_I16", "MV_LDS_32"),
 )
 OFFSET = 8
 DWORDS = {"NONE": 0, "B32": 1, "B64": 2, "B96": 3, "B128": 4, "B256": 8, "B512": 16}
@@ -59,7 +59,7 @@ LDS_OUT = "".join(
     for n in range(0, CELL, 16)
 )
 # Where the interpreter has scratch memory, which a real kernel is told in its first registers.
-SCRATCH_IN = "\n  s_mov_b32 flat_scratch_lo, 0\n  s_mov_b32 flat_scratch_hi, 0x1000" + "".join(
+SCRATCH_IN = "".join(
     f"""
   global_load_dword v18, v[10:11], off offset:{n}
   s_waitcnt vmcnt(0)
@@ -67,6 +67,7 @@ SCRATCH_IN = "\n  s_mov_b32 flat_scratch_lo, 0\n  s_mov_b32 flat_scratch_hi, 0x1
   scratch_store_dword v19, v18, off"""
     for n in range(0, CELL, 4)
 )
+FLAT_SCRATCH = "\n  s_mov_b32 flat_scratch_lo, 0\n  s_mov_b32 flat_scratch_hi, 0x1000"
 SCRATCH_OUT = "".join(
     f"""
   v_mov_b32 v19, {n}
@@ -76,6 +77,11 @@ SCRATCH_OUT = "".join(
     for n in range(0, CELL, 4)
 )
 ZERO_OFFSET = "\n  v_mov_b32 v12, 0"  # scratch addresses are the lane's own
+
+
+def scratch_in(target: str) -> str:
+    """Puts the lanes' cells into scratch; gfx942 knows by itself where that is."""
+    return SCRATCH_IN if target == "gfx942" else FLAT_SCRATCH + SCRATCH_IN
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ def join(*words: str) -> str:
     return ", ".join(word for word in words if word)
 
 
-def vector_cases(row: Row) -> Iterator[MemoryCase]:
+def vector_cases(row: Row, target: str) -> Iterator[MemoryCase]:
     """global, flat, mubuf, scratch: with and without the old value, by every kind of address."""
     loaded, stored = operands(row)
     atomic = "ATOMIC" in row.meaning
@@ -128,7 +134,7 @@ def vector_cases(row: Row) -> Iterator[MemoryCase]:
     }[row.family]
     after = SCRATCH_OUT if row.family == "scratch" else ""
     if row.family == "scratch":
-        setup += SCRATCH_IN + ZERO_OFFSET
+        setup += scratch_in(target) + ZERO_OFFSET
     for number, (address, base) in enumerate(addresses):
         for returns in (False, True) if atomic else (not stored,):
             first = loaded if returns else ""
@@ -136,7 +142,8 @@ def vector_cases(row: Row) -> Iterator[MemoryCase]:
                 words = join(stored or first, address, base)
             else:
                 words = join(first, address, stored, base)
-            glc = " glc" if atomic and returns else ""
+            bit = "sc0" if target == "gfx942" else "glc"
+            glc = f" {bit}" if atomic and returns else ""
             result = row.rest[0] != "NONE" and (returns or not atomic)
             text = f"{row.name} {words} offset:{OFFSET}{glc}"
             if row.family == "mubuf" and atomic and returns:  # the old value replaces the data
@@ -180,14 +187,14 @@ def all_memory_cases(target: str) -> Iterator[MemoryCase]:
     for row in rows():
         if row.family not in FAMILIES or target not in row.targets:
             continue
-        if row.meaning in IGNORED or row.name not in texts():
+        if row.meaning in IGNORED or row.name not in texts() or "bf16" in row.name:
             continue
         if row.family == "ds":
             yield ds_case(row)
         elif row.family == "smem":
             yield from smem_cases(row)
         else:
-            yield from (case for case in vector_cases(row) if exists(case, target))
+            yield from (case for case in vector_cases(row, target) if exists(case, target))
 
 
 def exists(case: MemoryCase, target: str) -> bool:

@@ -109,7 +109,7 @@ class Batch:
     sources: list[str] = field(default_factory=list)
 
     def add(self, name: str, text: str, setup: str = "", after: str = "", lds: int = 0) -> None:
-        extra = ".amdhsa_accum_offset 32" if self.target == "gfx90a" else ""
+        extra = ".amdhsa_accum_offset 32" if self.target in ("gfx90a", "gfx942") else ""
         self.sources.append(
             KERNEL.format(
                 name=name,

@@ -27,12 +27,16 @@ NOT_TAKEN = (
 HINTS = (
     *("s_nop 3", "s_wakeup", "s_waitcnt 0", "s_sleep 1", "s_setprio 2", "s_icache_inv"),
     *("s_incperflevel 1", "s_decperflevel 1", "s_ttracedata", "s_sethalt 0", "s_trap 3"),
-    *("s_sendmsg sendmsg(MSG_INTERRUPT)", "v_nop", "v_clrexcp", "ds_nop", "buffer_wbinvl1"),
-    *("buffer_wbinvl1_vol", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol"),
+    *("s_sendmsg sendmsg(MSG_INTERRUPT)", "v_nop", "v_clrexcp", "ds_nop"),
+    *("s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol"),
     *("s_dcache_discard s[8:9], 0", "s_dcache_discard_x2 s[8:9], 0", "s_barrier"),
     *("s_atc_probe 1, s[8:9], 0", "s_atc_probe_buffer 1, s[8:11], 0"),
 )
-HINTS_OF_GFX90A = ("buffer_wbl2", "buffer_invl2")
+HINTS_OF_OLDER = ("buffer_wbinvl1", "buffer_wbinvl1_vol")
+HINTS_OF = {
+    "gfx90a": (*HINTS_OF_OLDER, "buffer_wbl2", "buffer_invl2"),
+    "gfx942": ("buffer_wbl2 sc0 sc1", "buffer_inv sc0 sc1"),
+}
 
 
 def test_branches() -> None:
@@ -72,7 +76,7 @@ def test_calls() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_hints_change_nothing(target: str) -> None:
-    hints = HINTS + HINTS_OF_GFX90A * (target == "gfx90a")
+    hints = HINTS + HINTS_OF.get(target, HINTS_OF_OLDER)
     unchanged = {
         hint: (hint, "", lambda wave: [lane[3] & 0xFFFFFFFF for lane in wave.lanes])
         for hint in hints

@@ -10,6 +10,7 @@ import pytest
 from .device import CodeObject, Memory, assemble, dispatch
 from .matrix import (
     LANES,
+    OF_GFX942,
     PATTERNS,
     SINCE_GFX90A,
     SINCE_GFX908,
@@ -24,6 +25,7 @@ from .single import stopped_by
 SHAPES = {
     "gfx908": SINCE_GFX908,
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
+    "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
 }
 # A and B in v[2:5] and C from v32 on, or a0 on gfx908, which takes it from there only; the result
 # goes to v64 and on, or a32.
@@ -80,7 +82,9 @@ def kernel(target: str, shape: Shape) -> str:
     else:
         registers = f"v[64:{63 + count}]", *words, f"v[32:{31 + count}]"
     for pattern in patterns(shape):
-        text.append(f"{shape.instruction} {', '.join(registers)} {pattern}")
+        newer = target == "gfx942"
+        instruction = shape.instruction_of_gfx942 if newer else shape.instruction
+        text.append(f"{instruction} {', '.join(registers)} {pattern}")
         if target == "gfx908":
             text += [f"v_accvgpr_read_b32 v{64 + n}, a{32 + n}" for n in range(count)]
         text += [f"global_store_dword v1, v{64 + n}, s[10:11] offset:{4 * n}" for n in range(count)]
@@ -91,7 +95,7 @@ def kernel(target: str, shape: Shape) -> str:
         lane=4 * count,
         loads="\n".join(loads),
         text="\n".join(text),
-        extra=".amdhsa_accum_offset 96" if target == "gfx90a" else "",
+        extra=".amdhsa_accum_offset 96" if target in ("gfx90a", "gfx942") else "",
     )
 
 

@@ -26,8 +26,9 @@ def test_everything_executed_is_checked() -> None:
 def test_whole_kernels_hold_what_they_are_said_to_check() -> None:
     claimed = {r.name for r in rows() if checked.executed(r) and "NumPy" in checked.oracles(r)}
     seen: set[str] = set()
-    for name, image in corpus.kernels("gfx90a", 2):
-        seen.update(map(table.mnemonic, compare(name, "gfx90a", image).seen))
+    for target in ("gfx90a", "gfx942"):
+        for name, image in corpus.kernels(target, 2):
+            seen.update(map(table.mnemonic, compare(name, target, image).seen))
     assert not claimed - seen
 
 
@@ -42,7 +43,7 @@ def test_lists_name_opcodes_that_exist() -> None:
 def test_what_is_not_executed_faults_and_is_named(target: str) -> None:
     faulting = [r for r in rows() if target in r.targets and not checked.executed(r)]
     batch = Batch(target)
-    fields = Fields(random.Random(target))
+    fields = Fields(random.Random(target), target)
     for row in faulting:
         batch.add(row.name, ".long " + ", ".join(map(hex, small(row, fields))))
     code = batch.load()

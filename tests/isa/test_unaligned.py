@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from .device import Fault, Memory
-from .memory_cases import ADDRESSES, CELL, REGION, SCRATCH_IN, SCRATCH_OUT
+from .memory_cases import ADDRESSES, CELL, REGION, SCRATCH_OUT, scratch_in
 from .single import LANES, Batch, Wave
 
 LOADS = {"ubyte": 1, "ushort": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
@@ -60,11 +60,13 @@ def wave(rng: random.Random) -> Wave:
     return Wave(2**64 - 1 ^ 0b100, 0, 0, (0, 0, 0), lanes)
 
 
-@pytest.mark.parametrize("target", ("gfx90a", "gfx906"))
+@pytest.mark.parametrize("target", ("gfx942", "gfx90a", "gfx906"))
 def test_every_alignment_of_scratch(target: str) -> None:
     batch = Batch(target)
     for name, text, *_ in cases():
-        batch.add(name, text, ADDRESSES.format(shift=4) + SCRATCH_IN + BUFFER + STEP, SCRATCH_OUT)
+        batch.add(
+            name, text, ADDRESSES.format(shift=4) + scratch_in(target) + BUFFER + STEP, SCRATCH_OUT
+        )
     code, buffer, rng = batch.load(), Memory(REGION), random.Random(target)
     for name, _, size, offset, store in cases():
         region, given = rng.randbytes(REGION), wave(rng)
@@ -89,7 +91,7 @@ def test_every_alignment_of_scratch(target: str) -> None:
 def test_the_end_of_scratch_is_kept_at_every_alignment(past: int) -> None:
     """The last byte that is there can be read, the one after it cannot."""
     batch, buffer = Batch("gfx90a"), Memory(REGION)
-    setup = ADDRESSES.format(shift=4) + SCRATCH_IN
+    setup = ADDRESSES.format(shift=4) + scratch_in("gfx90a")
     for name, start in (("inside", CELL - 4 - past), ("outside", CELL - 3 + past)):
         text = f"v_mov_b32 v12, {start}\n  scratch_load_dword v14, v12, off\n  s_waitcnt vmcnt(0)"
         batch.add(name, text, setup, SCRATCH_OUT)
@@ -102,6 +104,6 @@ def test_the_end_of_scratch_is_kept_at_every_alignment(past: int) -> None:
 def test_atomics_of_scratch_want_their_alignment() -> None:
     batch, buffer = Batch("gfx90a"), Memory(REGION)
     text = "v_mov_b32 v12, 2\n  flat_atomic_add v[12:13], v2\n  s_waitcnt vmcnt(0) lgkmcnt(0)"
-    batch.add("atomic", text, ADDRESSES.format(shift=4) + SCRATCH_IN + BUFFER)
+    batch.add("atomic", text, ADDRESSES.format(shift=4) + scratch_in("gfx90a") + BUFFER)
     with pytest.raises(Fault, match="misaligned atomic access to scratch"):
         batch.load().run("atomic", [wave(random.Random(1))], struct.pack("<Q", buffer.va), CELL)

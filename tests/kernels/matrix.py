@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.isa.matrix import (
     LANES,
+    OF_GFX942,
     PATTERNS,
     SINCE_GFX90A,
     SINCE_GFX908,
@@ -26,6 +27,8 @@ from tests.kernels.program import Launch, Module
 MODULE = Module("matrix")
 #: What gfx908 has too, and its own bf16 shapes.
 FIRST = Module("matrix_first")
+#: gfx942's, some of which the older ones have by other names.
+NEWER = Module("matrix_newer")
 
 
 def _vector(kind: str, count: int) -> str:
@@ -78,7 +81,7 @@ def _multiplied(shape: Shape) -> Callable[[np.random.Generator], Launch]:
     return data
 
 
-for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A)):
+for _module, _shapes in ((FIRST, SINCE_GFX908), (MODULE, SINCE_GFX90A), (NEWER, OF_GFX942)):
     for _shape in _shapes:
         _module.add(_shape.name, _kernel(_shape, _shape.name), _multiplied(_shape))
 

@@ -12,6 +12,7 @@ from tests.kernels.generator import FLOATS, INTEGERS, RandomProgram, generate
 from tests.kernels.host import Host
 from tests.kernels.images import image
 from tests.kernels.processor import Processor, data, for_device, module
+from tests.kernels.test_kernels import NEWER
 
 #: Programs are lowered together, as many as this.
 BATCH = 20
@@ -23,6 +24,7 @@ SAMPLE: list[Batch] = [
     (0, OPERATIONS, "gfx90a"),
     (100, OPERATIONS, "gfx906"),
     (200, OPERATIONS, "gfx908"),
+    *((300, OPERATIONS, chip) for chip in NEWER),
 ]
 REST: list[Batch] = [
     (first, size, chip)

@@ -1,7 +1,7 @@
 # The player of the random driver's scripts, and the kernels' bodies for the stub of HIP. From the
 # repository's root:
 #     make -f tests/random_driver/build.mk
-# or included by another makefile, which then has the targets `soak` and `sanitize` too.
+# or included by another makefile, which then has the target `soak` too.
 
 random_dir := build/random_driver
 random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic
@@ -13,7 +13,7 @@ include $(if $(hipstub_dir),,tests/hipstub/build.mk)
 # The first opens HIP by itself, the second is linked against it.
 RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/bodies.so
 
-.PHONY: random-driver soak sanitize
+.PHONY: random-driver soak
 random-driver: $(RANDOM_DRIVER)
 
 $(random_dir)/player: $(random_sources) tests/random_driver/player.h | $(random_library)
@@ -29,11 +29,7 @@ $(random_dir)/bodies.so: tests/random_driver/bodies.c $(hipstub_dir)/libamdhip64
 	@mkdir -p $(@D)
 	$(CC) $(random_flags) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
 
-# The runtime with sanitizers, under the driver.
-sanitize: $(RANDOM_DRIVER) $(STOCK_LIBRARIES) needs-sanitize
-	$(VENV)/bin/python -m tests.random_driver.sanitize
-
 # The whole proof; SOAK=n for another number of sequences.
 SOAK ?= 20000
-soak: $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
+soak: all needs-tools $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
 	$(VENV)/bin/python -m tests.random_driver.soak $(SOAK)

@@ -150,6 +150,7 @@ class Program:
         self._forget()
         if exits:  # a program that first calls HIP at its end is not asked about
             stream(self, MAIN, bytes(ACTION))
+        self.without = without  # actions by their names, or kinds of failure: bad-image
         table = [nothing if f.__name__ in without else f for f in TABLE]
         for i, action in enumerate(actions):
             action = bytes(action).ljust(ACTION, b"\0")
@@ -218,17 +219,20 @@ class Program:
     # ---- order on the device ----
 
     def prepare(self, thread: int, stream: Stream) -> None:
-        """What an operation that is submitted now comes after, before any wait is added."""
+        """Lets a stream's next operation come after all that the host knows to be done."""
         self.touch(thread, stream)
         _join(stream.clock, self.clock(thread))
-        if not self.null_order:
-            return
-        if stream is self.null:
+
+    def _implied(self, stream: Stream) -> Clock:
+        """What an operation on a stream comes after by the order of the null stream."""
+        clock: Clock = {}
+        if self.null_order and stream is self.null:
             for other in self.streams:
                 if other.blocking:
-                    _join(stream.clock, other.clock)
-        elif stream.blocking:
-            _join(stream.clock, self.null.clock)
+                    _join(clock, other.clock)
+        elif self.null_order and stream.blocking:
+            _join(clock, self.null.clock)
+        return clock
 
     def order(self, thread: int, stream: Stream, choice: int, *buffers: Buffer) -> None:
         """Lets the stream's next operation come after the last on each buffer."""
@@ -238,13 +242,13 @@ class Program:
             if buffer.last is None:
                 continue
             last, number = buffer.last
-            if stream.clock.get(last, 0) < number and last is not stream:
+            known = max(stream.clock.get(last, 0), self._implied(stream).get(last, 0))
+            if known < number and last is not stream:
                 self._wait(thread, last, stream, choice)
                 _join(stream.clock, self.clock(thread))
 
     def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
         """A wait for all of a stream, by another stream or (None, or by choice) by the host."""
-        self.touch(thread, last)
         if stream is None or choice % 8 >= 4:
             self._host_wait(thread, last, choice)
             return
@@ -259,6 +263,7 @@ class Program:
         self._unevent(thread, other, event)
 
     def _host_wait(self, thread: int, last: Stream, choice: int) -> None:
+        self.touch(thread, last)
         how = choice // 8 % 5
         event = self._event(thread, choice & 1) if how == 4 else None
         if event is None:
@@ -269,8 +274,10 @@ class Program:
             self._unevent(thread, choice & 1, event)
         _join(self.clock(thread), last.clock)
 
-    def submit(self, thread: int, stream: Stream, *buffers: Buffer) -> None:
-        """After order(): the operation itself."""
+    def submit(self, thread: int, stream: Stream, *buffers: Buffer, real: bool = True) -> None:
+        """After order(): the operation itself; not real: stock submits nothing there."""
+        if real:
+            _join(stream.clock, self._implied(stream))
         stream.count += 1
         stream.clock[stream] = stream.count
         for buffer in buffers:
@@ -318,7 +325,7 @@ class Program:
         if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
             if who == MGPU and stream is not self.null:
                 self.order(thread, stream, choice, buffer)
-                self.submit(thread, stream)
+                self.submit(thread, stream, real=False)
             elif who == MGPU:
                 self.touch(thread, stream)
             who = MGPU if who == MGPU else HIP
@@ -367,7 +374,7 @@ class Program:
             else:
                 self.prepare(thread, other)
                 self._wait(thread, stream, other, choice & 3)
-                self.submit(thread, other, *mine)
+                self.submit(thread, other, *mine, real=False)
 
     def _cells(self) -> list[Buffer]:
         return [m.cell for m in self.modules if m.cell is not None and m.cell not in self.buffers]
@@ -477,7 +484,7 @@ def malloc(program: Program, thread: int, b: Bytes) -> None:
         stream = program.null
     program.ask("ok", thread, "malloc", kind, buffer, 4 * count, stream, shared)
     if kind == ALLOCATED and stream is not program.null:
-        program.submit(thread, stream, buffer)
+        program.submit(thread, stream, buffer, real=False)
     program.buffers.append(buffer)
 
 
@@ -762,7 +769,7 @@ def bad(program: Program, thread: int, b: Bytes) -> None:
         thing = program.pick(program.modules, b[1])
     elif kind in ("grid", "block"):
         thing = program.pick(program.functions, b[1])
-    if thing is None:
+    if thing is None or f"bad-{kind}" in program.without:
         return
     if isinstance(thing, Object):
         program.touch(thread, thing)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from tests.random_driver import images, programs, runner, table
 
@@ -43,6 +44,7 @@ def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ())
     """Plays the cases of one seed until one fails; what came of it, for the results."""
     device, exits = SHARES[number % len(SHARES)]
     counts: Counter[str] = Counter()
+    errors: list[str] = []
     quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
     @seed(number)
@@ -56,7 +58,11 @@ def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ())
     @given(st.data())
     def play(data) -> None:
         plan = data.draw(programs.plans(device, exits=exits, without=without))
-        count = programs.check(plan)
+        try:
+            count = programs.check(plan)
+        except programs.Wrong as wrong:
+            errors.append(str(wrong))
+            raise
         counts["cases"] += 1
         counts["programs"] += count
         counts[f"side {plan.sides[0].name}"] += count
@@ -66,8 +72,8 @@ def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ())
         play()
     except programs.Wrong as wrong:
         error = str(wrong)
-    except Exception as other:  # e.g. a failure that does not come again: hypothesis's Flaky
-        error = f"{type(other).__name__}: {other}"
+    except Flaky:
+        error = "Not each time: " + errors[0]
     return {"seed": number, "device": device.name, "exits": exits, "error": error, **counts}
 
 

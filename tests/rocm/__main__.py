@@ -46,23 +46,27 @@ def run(only: list[str] | None, suites: list[str] | None) -> bool:
             print(f"HIP {release.hip} is skipped: {reason}", flush=True)
             continue
         for suite in SUITES:
-            if not suites or suite.name in suites:
+            chosen = not suites or suite.name in suites
+            if chosen and (not suite.chip or suite.chip in release.chips):
                 failed |= run_suite(release, suite)
     return failed
 
 
 def run_suite(release: Release, suite: Suite) -> bool:
     abis = (release.abis[0], *release.abis[-1:]) if suite.newest_abi else release.abis[:1]
+    if suite.chip:
+        abis = release.abis[-1:]
     rows = []
     for abi in dict.fromkeys(abis):
         begin = time.monotonic()
         outcomes = pytest(release, suite, abi)
-        rows += matrix.rows(release, suite.name, abi, outcomes)
+        rows += matrix.rows(release, suite.name, abi, outcomes, suite.chip or matrix.DEFAULT_CHIP)
         passed, bad = (sum(o == w for o, _ in outcomes.values()) for w in ("passed", "failed"))
         took = time.monotonic() - begin
-        print(f"HIP {release.hip}, {suite.name}, abi {abi}: {passed} passed, {bad} failed,"
+        words = " ".join([suite.name, suite.chip]).strip()
+        print(f"HIP {release.hip}, {words}, abi {abi}: {passed} passed, {bad} failed,"
               f" {took:.0f} s", flush=True)  # fmt: skip
-    matrix.replace(release.hip, suite.name, rows)
+    matrix.replace(release.hip, suite.name, suite.chip, rows)
     return any(row["failed"] for row in rows)
 
 
@@ -72,6 +76,7 @@ def pytest(release: Release, suite: Suite, abi: int) -> matrix.Outcomes:
         out = Path(scratch, "outcomes.json")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.rocm.plugin"]
         command += ["--rocm", release.hip, "--rocm-abi", str(abi), "--rocm-outcomes", str(out)]
+        command += ["--rocm-chip", suite.chip] if suite.chip else []
         done = subprocess.run(
             [*command, *suite.arguments],
             cwd=packages.ROOT,

@@ -53,7 +53,7 @@ DIFFERENCES = (
     ),
     Difference(
         r"test_a_fault_ends_the_process_and_names_the_kernel",
-        ROCR7,
+        ("7.2.4",),
         "HIP returns error 700 and goes on: test_release.py",
     ),
     Difference(

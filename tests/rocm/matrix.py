@@ -21,20 +21,26 @@ Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; 
 _LLVM = re.compile(r"\[(?:[a-z_]+-)?(22|19|15)-softgpu")
 _CHIP = re.compile(r"gfx9[0-9a-f]+")
 DEFAULT_CHIP = "gfx90a"
+FORUMS_ABI = 400
+NEWER_CHIPS = tuple({suite.chip for suite in SUITES if suite.chip})
 
 
 def load() -> dict:
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def rows(release: Release, suite: str, abi: int, outcomes: Outcomes) -> list[dict]:
+def rows(
+    release: Release, suite: str, abi: int, outcomes: Outcomes, presented: str = DEFAULT_CHIP
+) -> list[dict]:
     """One row for each chip and LLVM that tests of a suite name."""
     groups: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
     for test, outcome in outcomes.items():
         llvm, chip = _LLVM.search(test), _CHIP.search(test)
-        key = (chip[0] if chip else DEFAULT_CHIP, llvm[1] if llvm else "22")
+        key = (chip[0] if chip else presented, llvm[1] if llvm else "22")
         if suite == "programs" and key[1] == "15":
-            key = ("gfx906", "15")  # the forum's command lowers for it
+            key = ("gfx906", "15")  # the forum's command lowers for it, and knows version 4 only
+            if abi != FORUMS_ABI:
+                continue
         groups.setdefault(key, {})[test] = outcome
     return [
         _row(release, suite, abi, chip, llvm, tests)
@@ -62,10 +68,15 @@ def _words(why: str) -> str:
     return why.removeprefix("Skipped: ")
 
 
-def replace(hip: str, suite: str, new: list[dict]) -> None:
+def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
     """Puts a suite's rows in the place of what it had on that release."""
     results = load() if RESULTS.exists() else {"rows": []}
-    kept = [row for row in results["rows"] if (row["hip"], row["suite"]) != (hip, suite)]
+
+    def is_old(row: dict) -> bool:
+        own = row["chip"] == chip if chip else row["chip"] not in NEWER_CHIPS
+        return (row["hip"], row["suite"]) == (hip, suite) and own
+
+    kept = [row for row in results["rows"] if not is_old(row)]
     results["rows"] = sorted(kept + new, key=_order)
     results["date"] = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -123,7 +134,7 @@ def _table(release: Release, results: Mapping) -> str:
 
 def _suites() -> str:
     lines = ["## The suites\n", "| suite | what it tests |", "|---|---|"]
-    lines += [f"| {suite.name} | {suite.words} |" for suite in SUITES]
+    lines += [f"| {suite.name} | {suite.words} |" for suite in SUITES if suite.words]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -28,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rocm")
     group.addoption("--rocm", help="the release of HIP that the emulated device runs")
     group.addoption("--rocm-abi", type=int, help="the code object version of programs, as 500")
+    group.addoption("--rocm-chip", help="the chip of programs and of the device, as gfx942")
     group.addoption(
         "--rocm-for-stub",
         action="store_true",
@@ -44,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
             install_for_stub()
     if config.getoption("--rocm-abi"):
         lower_for(config.getoption("--rocm-abi"))
+    if config.getoption("--rocm-chip"):
+        present(config.getoption("--rocm-chip"))
     config.pluginmanager.register(Outcomes(config.getoption("--rocm-outcomes")))
 
 
@@ -75,6 +79,19 @@ def lower_for(abi: int) -> None:
     """From here on MLIR's programs are lowered to another version of code objects."""
     lower._DEVICE_PASSES = lower._DEVICE_PASSES.replace("abi=400", f"abi={abi}")
     lower.RECIPE = (lower.RECIPE, abi)  # type: ignore[assignment]
+
+
+def present(chip: str) -> None:
+    """From here on this is the chip that programs are lowered for, unless they name another."""
+    before, lower.DEFAULT_CHIP, softgpu.DEFAULT_TARGETS = lower.DEFAULT_CHIP, chip, chip
+    os.environ["MGPU_RT_TEST_CHIP"] = chip
+    for function in vars(lower).values():
+        if isinstance(function, FunctionType):
+            defaults = function.__defaults__ or ()
+            function.__defaults__ = tuple(chip if d == before else d for d in defaults)
+            for name, default in (function.__kwdefaults__ or {}).items():
+                if default == before:
+                    function.__kwdefaults__[name] = chip
 
 
 def install_for_stub() -> None:

@@ -22,6 +22,7 @@ class Release:
     seam: str = "libhsakmt.so.1"  # what softgpu takes the place of
     chips: tuple[str, ...] = ("gfx90a",)
     abis: tuple[int, ...] = (400,)  # code object versions that it loads
+    returns_faults: bool = False  # of kernels; the others abort the process
 
     @property
     def name(self) -> str:
@@ -56,6 +57,7 @@ RELEASES = (
         ("sid", "experimental"),
         ("libamdhip64-7",),
         newest=("libamdhip64-7", *_ROCR7),
+        returns_faults=True,
         rocr="7.2.4",
         seam="libdtif.so",
         chips=("gfx90a", "gfx942"),

@@ -11,6 +11,7 @@ class Suite:
     words: str  # what it tests, for docs/tested.md
     arguments: tuple[str, ...]  # of pytest
     newest_abi: bool = False  # run with the newest code objects that the release takes, too
+    chip: str = ""  # for a chip other than gfx90a, on the releases that know it
 
 
 _ON_DEVICE = ("-k", "softgpu")
@@ -21,6 +22,12 @@ SUITES = (
         "bench/programs, lowered by MLIR and linked or preloaded",
         (*_ON_DEVICE, "tests/test_programs.py"),
         newest_abi=True,
+    ),
+    Suite(
+        "programs",
+        "",
+        ("-k", "softgpu and not 15-", "tests/test_programs.py"),
+        chip="gfx942",
     ),
     Suite("traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/test_traps.py")),
     Suite(
@@ -36,6 +43,7 @@ SUITES = (
     Suite("random", "random sequences of calls", (*_ON_DEVICE, "tests/test_memory_random.py")),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
     Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),
+    Suite("kernels", "", ("-k", "gfx942", "tests/kernels"), chip="gfx942"),
     Suite("release", "what is new since 5.2.3", ("tests/rocm/test_release.py",)),
     Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
     Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/test_jit.py",)),

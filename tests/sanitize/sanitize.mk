@@ -20,9 +20,7 @@ sanitize_flags_address := -O1 -fno-omit-frame-pointer -fsanitize=address,undefin
     -fno-sanitize-recover=undefined -fno-sanitize=function
 sanitize_flags_thread := -O1 -fno-omit-frame-pointer -fsanitize=thread
 sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror
-# No interpreter: the sanitizers would watch Python, too.
-sanitize_macros := -DMGPU_RT_VERSION='"sanitized"' -DMGPU_RT_DEFAULT_PYTHON='""' \
-    -DMGPU_RT_DEFAULT_LIBPYTHON='""' -DMGPU_RT_DEFAULT_PACKAGES='""'
+sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 
 sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*.c))
 sanitize_headers := $(wildcard csrc/*.def csrc/include/*.h csrc/runtime/*.h csrc/runtime/*.def)
@@ -54,9 +52,10 @@ SANITIZED := $(foreach kind,$(SANITIZE_KINDS),$(addprefix $(sanitize_dir)/$(kind
     libmlir_rocm_runtime.so libamdhip64.so.5 $(sanitize_programs)))
 
 .PHONY: sanitized sanitize
-
 sanitized: $(SANITIZED)
 
-sanitize: all needs-tools needs-sanitize
+# The random driver comes last (tests/random_driver/build.mk).
+sanitize: all needs-tools needs-sanitize $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
 	@$(MAKE) --no-print-directory sanitized
 	$(BIN)/python -m pytest -q -m sanitize tests/sanitize
+	$(BIN)/python -m tests.random_driver.sanitize

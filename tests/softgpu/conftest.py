@@ -24,7 +24,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def driver() -> Path:
     """The driver library, built from the sources as they are."""
-    command = ["make", "-s", "-f", "csrc/softgpu/build.mk", "build/softgpu/libhsakmt.so.1"]
+    command = ["make", "-s", "-f", "csrc/softgpu/build.mk", "softgpu"]
     subprocess.run(command, cwd=ROOT, check=True, timeout=600)
     return softgpu.driver()
 

@@ -9,6 +9,17 @@ static uint32_t add_halves(uint32_t a, uint32_t b) {
     return lo | hi << 16;
 }
 
+static uint32_t bf16_sum(uint32_t a, uint32_t b) {
+    uint32_t sum = bits_of_f32(f32_of(a << 16) + f32_of(b << 16));
+    if (is_nan32(sum))
+        return sum >> 16 | 0x40;
+    return (sum + 0x7fff + (sum >> 16 & 1)) >> 16;
+}
+
+static uint32_t add_bf16_halves(uint32_t a, uint32_t b) {
+    return bf16_sum(a & 0xffff, b & 0xffff) | bf16_sum(a >> 16, b >> 16) << 16;
+}
+
 static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t data2) {
     int32_t s_old = (int32_t)old, s_data = (int32_t)data;
     switch (op) {
@@ -56,6 +67,8 @@ static uint32_t apply32(enum atomic_op op, uint32_t old, uint32_t data, uint32_t
         return max_f32_bits(old, data, false);
     case ADD_PK_F16:
         return add_halves(old, data);
+    case ADD_PK_BF16:
+        return add_bf16_halves(old, data);
     }
     return old;
 }
@@ -106,6 +119,7 @@ static uint64_t apply64(enum atomic_op op, uint64_t old, uint64_t data, uint64_t
     case MAX_F:
         return min_max_f64_bits(old, data, false, true);
     case ADD_PK_F16:
+    case ADD_PK_BF16:
         break;
     }
     return old;

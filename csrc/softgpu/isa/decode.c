@@ -16,7 +16,7 @@ static const struct rows *const families[ENCODINGS] = {
 };
 
 /* Rows by opcode, so that decoding does not search. Only VOP3 has more than 256 opcodes. */
-enum { TARGETS = 3, OPCODES = 1024 };
+enum { TARGETS = 4, OPCODES = 1024 };
 static const struct row *rows_by_op[TARGETS][ENCODINGS][OPCODES];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
 
@@ -32,10 +32,12 @@ static void build_index(void) {
 
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op) {
     pthread_once(&indexed, build_index);
-    return op < OPCODES ? rows_by_op[target >> 1][encoding][op] : NULL;
+    return op < OPCODES ? rows_by_op[__builtin_ctz(target)][encoding][op] : NULL;
 }
 
 enum target_mask softgpu_target_mask(const struct softgpu_target *target) {
+    if (target->major == 9 && target->minor == 4 && target->stepping == 2)
+        return GFX942;
     if (target->major != 9 || target->minor != 0)
         return 0;
     switch (target->stepping) {
@@ -108,6 +110,9 @@ bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint
     return true;
 }
 
+/* The matrix instructions end the opcodes of VOP3P. */
+enum { FIRST_MAI = 0x3e };
+
 /* Finds the row and the number of words, before operands are looked at. */
 static bool find_row(enum target_mask target, uint32_t w, struct inst *i) {
     unsigned op, size = 1, encoding;
@@ -138,7 +143,7 @@ static bool find_row(enum target_mask target, uint32_t w, struct inst *i) {
         case 0x34:
             if (w >> 23 == 0x1a7) {
                 op = w >> 16 & 0x7f;
-                encoding = op < 0x40 ? E_VOP3P : E_MAI;
+                encoding = op < FIRST_MAI ? E_VOP3P : E_MAI;
                 break;
             }
             op = w >> 16 & 0x3ff;
@@ -233,6 +238,13 @@ static bool decode_scalar(const uint32_t *words, size_t available, struct inst *
     return ok;
 }
 
+/* Whether two words are skipped where nothing is known: as LLVM does, to which gfx942 has not even
+ * the encoding of images. */
+static bool is_long(enum target_mask target, uint32_t w) {
+    enum { IMAGES = 0x3c, NOTHING = 0x35 };
+    return w >> 30 == 3 && w >> 26 != NOTHING && !(target == GFX942 && w >> 26 == IMAGES);
+}
+
 bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t available,
                     struct inst *i) {
     *i = (struct inst){.size = 1, .words[0] = available ? words[0] : 0};
@@ -261,7 +273,7 @@ bool softgpu_decode(enum target_mask target, const uint32_t *words, size_t avail
         }
     if (!ok) {
         i->row = NULL;
-        i->size = available > 1 && words[0] >> 30 == 3 && words[0] >> 26 != 0x35 ? 2 : 1;
+        i->size = available > 1 && is_long(target, words[0]) ? 2 : 1;
         i->run = softgpu_run_unknown;
     }
     for (unsigned n = 0; n < i->size && n < available; n++)

@@ -27,7 +27,7 @@ static void decode_smem(const uint32_t *words, struct inst *i) {
 static void decode_ds(enum target_mask target, const uint32_t *words, struct inst *i) {
     uint32_t w = words[0], x = words[1];
     const struct row *row = i->row;
-    unsigned acc = target == GFX90A && w >> 25 & 1 ? AGPR0 : 0;
+    unsigned acc = target & SINCE90A && w >> 25 & 1 ? AGPR0 : 0;
     i->run = softgpu_run_ds;
     i->imm = w & 0xffff;
     i->gds = w >> 16 & 1;
@@ -50,12 +50,19 @@ static bool lacks_return(enum target_mask target, const struct inst *i) {
 static void decode_flat(enum target_mask target, const uint32_t *words, struct inst *i) {
     uint32_t w = words[0], x = words[1];
     const struct row *row = i->row;
-    unsigned acc = target == GFX90A && x >> 23 & 1 ? AGPR0 : 0, saddr = x >> 16 & 0x7f;
+    unsigned acc = target & SINCE90A && x >> 23 & 1 ? AGPR0 : 0, saddr = x >> 16 & 0x7f;
     enum { NO_SADDR = 0x7f };
     i->glc = w >> 16 & 1;
     i->slc = w >> 17 & 1;
     i->scc = w >> 25 & 1;
     i->lds = w >> 13 & 1;
+    /* gfx942 has opcodes for loads to workgroup memory; of scratch the bit says that a register
+     * takes part in the address, which it may beside a scalar one. */
+    bool indexed = i->encoding == E_SCRATCH;
+    if (target == GFX942) {
+        indexed = i->lds;
+        i->lds = false;
+    }
     i->imm = i->encoding == E_FLAT ? (int32_t)(w & 0xfff) : (int32_t)(w << 19) >> 19;
     i->run = i->encoding == E_SCRATCH ? softgpu_run_scratch : softgpu_run_flat;
     /* FLAT has no SADDR; AMD's own kernels leave 0 there. */
@@ -63,15 +70,19 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
     enum type wide = i->encoding == E_SCRATCH || scalar ? B32 : B64;
     if (scalar)
         softgpu_decode_sgpr(&i->src[2], saddr, i->encoding == E_SCRATCH ? B32 : B64);
-    if (i->encoding != E_SCRATCH || !scalar)
+    if (i->encoding != E_SCRATCH || (target == GFX942 ? indexed : !scalar))
         softgpu_decode_vgpr(&i->src[0], x & 0xff, wide);
     if (row->src[1])
         softgpu_decode_vgpr(&i->src[1], (x >> 8 & 0xff) + acc, row->src[1]);
     bool atomic = move_of(row) == MV_ATOMIC_32 || move_of(row) == MV_ATOMIC_64;
     if (row->dst && (!atomic || i->glc))
         softgpu_decode_vgpr(&i->dst, (x >> 24) + acc, row->dst);
-    if (i->lds)
+    if (move_of(row) >= MV_LDS_U8 && move_of(row) <= MV_LDS_32)
+        i->run = softgpu_run_load_lds;
+    if (i->lds || move_of(row) == MV_FORMAT)
         i->run = softgpu_run_unknown;
+    if (target == GFX942 && indexed && i->encoding != E_SCRATCH)
+        i->run = NULL;
     if (lacks_return(target, i))
         i->run = NULL;
 }
@@ -79,7 +90,7 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
 static void decode_mubuf(enum target_mask target, const uint32_t *words, struct inst *i) {
     uint32_t w = words[0], x = words[1];
     const struct row *row = i->row;
-    unsigned acc = target == GFX90A && x >> 23 & 1 ? AGPR0 : 0;
+    unsigned acc = target & SINCE90A && x >> 23 & 1 ? AGPR0 : 0;
     enum move move = move_of(row);
     i->glc = w >> 14 & 1;
     i->slc = w >> 17 & 1;

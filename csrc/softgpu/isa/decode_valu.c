@@ -164,10 +164,14 @@ static void decode_mai(enum target_mask target, const uint32_t *words, struct in
         to_agpr(&i->src[0]);
     if (x >> 28 & 1)
         to_agpr(&i->src[1]);
-    if (target != GFX90A || w >> 15 & 1) {
+    bool sparse = row->info & SPARSE_MATRIX;
+    if (target & UNTIL908 || w >> 15 & 1) {
         to_agpr(&i->dst);
-        to_agpr(&i->src[2]);
+        if (!sparse) /* then it is the index */
+            to_agpr(&i->src[2]);
     }
+    if (sparse && i->blgp)
+        i->run = NULL;
     if (i->src[0].kind != O_VGPR || i->src[1].kind != O_VGPR || i->src[2].kind == O_SGPR)
         i->run = NULL;
 }
@@ -187,6 +191,8 @@ void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t 
     i->run = i->encoding == E_VOPC ? softgpu_run_vopc : softgpu_run_vop;
     if (i->encoding == E_MAI) {
         i->run = row->src[2] ? softgpu_run_mfma : softgpu_run_accvgpr;
+        if (row->info & SPARSE_MATRIX)
+            i->run = softgpu_run_unknown;
         decode_mai(target, words, i);
         return;
     }

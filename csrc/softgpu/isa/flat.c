@@ -28,8 +28,13 @@ static uint64_t lanes_within(const uint64_t *va, uint64_t mask, uint64_t apertur
     return within;
 }
 
-/* FLAT_SCRATCH says where a wave's scratch begins; its code sets it up. */
+/* FLAT_SCRATCH says where a wave's scratch begins; its code sets it up, or from gfx942 on the
+ * hardware, out of the code's reach. */
 static bool flat_scratch(struct wave *w, const struct inst *i, uint64_t *base) {
+    if (w->code->target == GFX942) {
+        *base = w->scratch_offset;
+        return true;
+    }
     *base = sgpr64(w, SGPR_FLAT_SCRATCH) - SCRATCH_VA;
     if (*base == w->scratch_offset)
         return true;
@@ -52,6 +57,34 @@ static void run_flat_apertures(struct wave *w, const struct inst *i, const uint6
     mask &= ~(shared | private);
     if (mask && w->stop != FAULTED && softgpu_locate_global(w, i, va, mask, &a))
         softgpu_transfer(w, i, &a);
+}
+
+static uint32_t loaded_dword(const char *from, enum move move) {
+    uint32_t dword = 0;
+    memcpy(&dword, from, softgpu_move_bytes(move));
+    if (move == MV_LDS_I8)
+        return (uint32_t)(int8_t)dword;
+    return move == MV_LDS_I16 ? (uint32_t)(int16_t)dword : dword;
+}
+
+/* global_load_lds_*: each lane's value goes to workgroup memory, to M0 and a dword for each lane.
+ */
+void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
+    uint64_t va[LANES], mask = wave_exec(w);
+    uint32_t size = w->group->dispatch->lds_size, first = w->s[SGPR_M0] + (uint32_t)i->imm;
+    struct access a;
+    addresses(w, i, va);
+    if (!softgpu_locate_global(w, i, va, mask, &a))
+        return;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        uint32_t to = first + 4 * (uint32_t)l, value = loaded_dword(a.at[l], move_of(i->row));
+        if (to > size || size - to < 4) {
+            softgpu_memory_fault(w, i, l, "access outside workgroup memory", to, 4);
+            return;
+        }
+        memcpy(w->group->lds + to, &value, 4);
+    }
 }
 
 /* E_FLAT and E_GLOBAL. */

@@ -107,17 +107,17 @@ static void first_sgprs(struct wave *w, const struct group *g, const struct disp
             w->s[n++] = g->id[axis];
     if (d->rsrc2 >> 10 & 1)
         w->s[n++] = g->wave_count | (uint32_t)(w->index == 0) << 31;
-    if (d->rsrc2 & 1)
+    if (d->rsrc2 & 1 && d->target != GFX942) /* there the hardware adds it by itself */
         w->s[n] = (uint32_t)w->scratch_offset;
 }
 
-/* Work-item ids: gfx90a packs them into v0, the older ones use a register for each. */
+/* Work-item ids: gfx90a and later pack them into v0, the older ones use a register for each. */
 static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct dispatch *d) {
     uint32_t total = g->size[0] * g->size[1] * g->size[2], ids = d->rsrc2 >> 11 & 3;
     uint32_t base = (uint32_t)w->index * LANES, plane = g->size[0] * g->size[1];
     uint32_t x = base % g->size[0], y = base / g->size[0] % g->size[1], z = base / plane;
     for (unsigned l = 0; l < LANES; l++) {
-        if (d->target == GFX90A) {
+        if (d->target & SINCE90A) {
             w->v[0][l] = x | y << 10 | z << 20;
         } else {
             w->v[0][l] = x;
@@ -137,7 +137,7 @@ static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct 
 }
 
 static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsigned index) {
-    unsigned granule = d->target == GFX90A ? 8 : 4, vgprs = ((d->rsrc1 & 63) + 1) * granule;
+    unsigned granule = d->target & SINCE90A ? 8 : 4, vgprs = ((d->rsrc1 & 63) + 1) * granule;
     w->group = g;
     w->index = (uint8_t)index;
     w->stop = RUNNING;
@@ -151,9 +151,9 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
     /* Registers begin as 0: what a program that reads them uninitialised gets is at least always
-     * the same. gfx90a counts v and a together, the older ones have as many of each. */
+     * the same. gfx90a and later count v and a together, the older ones have as many of each. */
     memset(w->v, 0, sizeof w->v[0] * (vgprs < AGPR0 ? vgprs : AGPR0));
-    unsigned arch = d->target == GFX90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
+    unsigned arch = d->target & SINCE90A ? ((d->rsrc3 & 63) + 1) * 4 : 0;
     unsigned accs = d->target == GFX908 ? vgprs : vgprs > arch ? vgprs - arch : 0;
     if (d->target != GFX906)
         memset(w->v[AGPR0], 0, sizeof w->v[0] * (accs < AGPR0 ? accs : AGPR0));

@@ -27,7 +27,18 @@ enum {
     SGPR_EXEC = 126,
 };
 
-enum target_mask { GFX906 = 1, GFX908 = 2, GFX90A = 4, SINCE908 = 6, UNTIL908 = 3, ALL = 7 };
+enum target_mask {
+    GFX906 = 1,
+    GFX908 = 2,
+    GFX90A = 4,
+    GFX942 = 8,
+    SINCE908 = 14,
+    SINCE90A = 12,
+    UNTIL908 = 3,
+    UNTIL90A = 7,
+    ONLY908_90A = 6,
+    ALL = 15
+};
 
 /* How an operand is read: its width, and which inline constants and modifiers mean what. */
 enum type {

@@ -11,6 +11,8 @@ unsigned softgpu_move_bytes(enum move move) {
         [MV_LOAD_96] = 12,   [MV_LOAD_128] = 16,   [MV_STORE_8] = 1,    [MV_STORE_8_HI] = 1,
         [MV_STORE_16] = 2,   [MV_STORE_16_HI] = 2, [MV_STORE_32] = 4,   [MV_STORE_64] = 8,
         [MV_STORE_96] = 12,  [MV_STORE_128] = 16,  [MV_ATOMIC_32] = 4,  [MV_ATOMIC_64] = 8,
+        [MV_LDS_U8] = 1,     [MV_LDS_I8] = 1,      [MV_LDS_U16] = 2,    [MV_LDS_I16] = 2,
+        [MV_LDS_32] = 4,
     };
     return bytes[move];
 }

@@ -32,7 +32,12 @@ enum move {
     MV_STORE_128,
     MV_ATOMIC_32,
     MV_ATOMIC_64,
-    MV_CACHE,      /* nothing: memory here is coherent */
+    MV_CACHE,  /* nothing: memory here is coherent */
+    MV_LDS_U8, /* from global to workgroup memory, a dword for each lane */
+    MV_LDS_I8,
+    MV_LDS_U16,
+    MV_LDS_I16,
+    MV_LDS_32,
     MV_FORMAT,     /* typed buffer access: not emulated */
     MV_IMAGE_LOAD, /* images: not emulated either */
     MV_IMAGE_STORE,
@@ -82,6 +87,7 @@ enum atomic_op {
     MIN_F,
     MAX_F,
     ADD_PK_F16,
+    ADD_PK_BF16,
     DS_CMPSWAP,
     DS_CMPSWAP_F
 };

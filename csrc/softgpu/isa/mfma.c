@@ -5,12 +5,25 @@
  * the next block where K is used up. */
 #include "exec.h"
 #include "families.h"
+#include "float8.h"
 #include "lanes.h"
 #include "operand.h"
 
-enum kind { MF_F32, MF_F16, MF_BF16, MF_F64, MF_I8 };
+enum kind {
+    MF_F32,
+    MF_XF32, /* f32, of which 10 bits of mantissa count */
+    MF_F16,
+    MF_BF16,
+    MF_F64,
+    MF_I8,
+    MF_BF8_BF8, /* A's kind, B's kind */
+    MF_BF8_FP8,
+    MF_FP8_BF8,
+    MF_FP8_FP8,
+};
 
 #define MFMA(kind, m, k, blocks) ((kind) | (m) << 4 | (k) << 12 | (blocks) << 20)
+#define SPARSE(kind, m, k, blocks) (SPARSE_MATRIX | MFMA(kind, m, k, blocks))
 
 struct shape {
     enum kind kind;
@@ -21,7 +34,7 @@ static struct shape shape_of(const struct row *row) {
     return (struct shape){.kind = row->info & 15,
                           .m = row->info >> 4 & 0xff,
                           .k = row->info >> 12 & 0xff,
-                          .blocks = row->info >> 20};
+                          .blocks = row->info >> 20 & 31};
 }
 
 /* gfx90a takes denormals for zero in its f16 and bf16 shapes and makes none, whatever MODE says. */
@@ -29,9 +42,17 @@ static bool flushes(const struct wave *w, const struct shape *s) {
     return w->code->target == GFX90A && (s->kind == MF_F16 || s->kind == MF_BF16);
 }
 
+enum matrix { MATRIX_A, MATRIX_B };
+
+static const struct float8 *float8_of(const struct shape *s, enum matrix which) {
+    bool bf8 = which == MATRIX_A ? s->kind == MF_BF8_BF8 || s->kind == MF_BF8_FP8
+                                 : s->kind == MF_BF8_BF8 || s->kind == MF_FP8_BF8;
+    return bf8 ? &softgpu_bf8 : &softgpu_fp8;
+}
+
 /* One element of A or B: element e of a lane. */
-static float element(const struct wave *w, unsigned reg, const struct shape *s, unsigned lane,
-                     unsigned e) {
+static float element(const struct wave *w, unsigned reg, const struct shape *s, enum matrix which,
+                     unsigned lane, unsigned e) {
     uint32_t u;
     switch (s->kind) {
     case MF_F16:
@@ -40,13 +61,18 @@ static float element(const struct wave *w, unsigned reg, const struct shape *s, 
     case MF_BF16:
         u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
         return f32_of(flushes(w, s) ? flushed_f32(u << 16) : u << 16);
-    default:
+    case MF_XF32:
+        return f32_of(w->v[reg + e][lane] & ~0x1fffu);
+    case MF_F32:
         return f32_of(w->v[reg + e][lane]);
+    default:
+        return f32_of_float8(float8_of(s, which),
+                             (uint8_t)(w->v[reg + e / 4][lane] >> 8 * (e % 4)));
     }
 }
 
-/* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 4 elements. */
-enum { MOST = 4 * LANES };
+/* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 8 elements. */
+enum { MOST = 8 * LANES };
 
 static unsigned per_lane(const struct shape *s) {
     return s->m * s->k * s->blocks / LANES;
@@ -80,7 +106,10 @@ static unsigned source_lane(const struct inst *i, unsigned lane) {
 }
 
 /* Why the same calculator takes no such pattern, or NULL. */
-static const char *undefined_pattern(const struct inst *i, const struct shape *s) {
+static const char *undefined_pattern(const struct wave *w, const struct inst *i,
+                                     const struct shape *s) {
+    if (s->kind == MF_F64 && w->code->target == GFX942)
+        return i->cbsz || i->abid ? "f64 matrices have no cbsz and abid" : NULL;
     if (s->kind == MF_F64)
         return i->blgp || i->cbsz || i->abid ? "f64 matrices have no cbsz, abid and blgp" : NULL;
     if (1u << i->cbsz > s->blocks)
@@ -125,8 +154,8 @@ static void run_float(struct wave *w, const struct inst *i, const struct shape *
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned e = 0; e < per_lane(s); e++) {
             unsigned at = place(s, lane, e);
-            a[at] = element(w, i->src[0].reg, s, lane, e);
-            b[at] = element(w, i->src[1].reg, s, source_lane(i, lane), e);
+            a[at] = element(w, i->src[0].reg, s, MATRIX_A, lane, e);
+            b[at] = element(w, i->src[1].reg, s, MATRIX_B, source_lane(i, lane), e);
         }
     for (unsigned block = 0; block < s->blocks; block++) {
         for (unsigned row = 0; row < s->m; row++)
@@ -150,10 +179,10 @@ static void run_int(struct wave *w, const struct inst *i, const struct shape *s)
     int8_t a[MOST], b[MOST];
     uint32_t d[32][LANES];
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned e = 0; e < 4; e++) {
-            unsigned at = place(s, lane, e);
-            a[at] = (int8_t)(w->v[i->src[0].reg][lane] >> 8 * e);
-            b[at] = (int8_t)(w->v[i->src[1].reg][source_lane(i, lane)] >> 8 * e);
+        for (unsigned e = 0; e < per_lane(s); e++) {
+            unsigned at = place(s, lane, e), word = e / 4, shift = 8 * (e % 4);
+            a[at] = (int8_t)(w->v[i->src[0].reg + word][lane] >> shift);
+            b[at] = (int8_t)(w->v[i->src[1].reg + word][source_lane(i, lane)] >> shift);
         }
     unsigned size = s->k * s->m;
     for (unsigned block = 0; block < s->blocks; block++)
@@ -177,6 +206,9 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
  * lie within 16 lanes, k outside them. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];
+    /* gfx942 has signs in the place of blgp. */
+    double sign_a = i->blgp & 1 ? -1 : 1, sign_b = i->blgp & 2 ? -1 : 1;
+    double sign_c = i->blgp & 4 ? -1 : 1;
     unsigned block_step = s->m == 4 ? 4 : 0, regs = s->m / 4;
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned r = 0; r < (s->m == 4 ? 1 : regs); r++) {
@@ -184,11 +216,12 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
             unsigned block = s->m == 4 ? lane % 16 / 4 : 0;
             const struct operand *c = &i->src[2];
             double sum = c->kind == O_VGPR ? double_at(w, c->reg + 2 * r, lane) : f64_of(c->bits);
+            sum *= sign_c;
             for (unsigned k = 0; k < 4; k++) {
                 unsigned a_lane = 16 * k + block_step * block + row;
                 unsigned b_lane = 16 * k + block_step * block + column;
-                sum = fma(double_at(w, i->src[0].reg, a_lane), double_at(w, i->src[1].reg, b_lane),
-                          sum);
+                sum = fma(sign_a * double_at(w, i->src[0].reg, a_lane),
+                          sign_b * double_at(w, i->src[1].reg, b_lane), sum);
             }
             d[2 * r][lane] = (uint32_t)bits_of_f64(sum);
             d[2 * r + 1][lane] = (uint32_t)(bits_of_f64(sum) >> 32);
@@ -199,7 +232,7 @@ static void run_double(struct wave *w, const struct inst *i, const struct shape 
 /* EXEC does not matter to MFMA. */
 void softgpu_run_mfma(struct wave *w, const struct inst *i) {
     struct shape s = shape_of(i->row);
-    const char *undefined = undefined_pattern(i, &s);
+    const char *undefined = undefined_pattern(w, i, &s);
     if (undefined) {
         softgpu_wave_fault(w, i, -1, "%s", undefined);
         return;

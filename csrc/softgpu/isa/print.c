@@ -142,8 +142,7 @@ static const char *suffix(const struct inst *i) {
 
 void softgpu_print(enum target_mask target, const struct inst *i, uint64_t pc, char *text,
                    size_t size) {
-    struct text t = {text, size};
-    (void)target;
+    struct text t = {text, size, target};
     (void)pc;
     text[0] = 0;
     if (!i->row)

@@ -7,6 +7,7 @@
 struct text {
     char *at;
     size_t left;
+    enum target_mask target; /* whose spelling is wanted */
 };
 
 void softgpu_put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

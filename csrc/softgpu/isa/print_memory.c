@@ -14,7 +14,13 @@ static void put_list(struct text *t, const struct operand *const *all, unsigned 
 }
 
 static void put_cache_bits(struct text *t, const struct inst *i) {
-    softgpu_put(t, "%s%s%s", i->glc ? " glc" : "", i->slc ? " slc" : "", i->scc ? " scc" : "");
+    bool scopes = t->target == GFX942;
+    if (i->glc)
+        softgpu_put(t, scopes ? " sc0" : " glc");
+    if (i->slc)
+        softgpu_put(t, scopes ? " nt" : " slc");
+    if (i->scc)
+        softgpu_put(t, scopes ? " sc1" : " scc");
 }
 
 static void print_smem(struct text *t, const struct inst *i) {
@@ -123,8 +129,11 @@ static void print_flat(struct text *t, const struct inst *i) {
 }
 
 static void print_mubuf(struct text *t, const struct inst *i) {
-    if (move_of(i->row) == MV_CACHE)
+    if (move_of(i->row) == MV_CACHE) {
+        if (t->target == GFX942)
+            softgpu_put(t, "%s%s", i->glc ? " sc0" : "", i->scc ? " sc1" : "");
         return;
+    }
     const struct operand *data = i->src[1].kind ? &i->src[1] : &i->dst;
     if (!i->lds) {
         softgpu_put(t, " ");

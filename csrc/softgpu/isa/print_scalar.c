@@ -7,10 +7,15 @@ static void put_hwreg(struct text *t, unsigned constant) {
         [4] = "HW_REG_HW_ID",   [5] = "HW_REG_GPR_ALLOC",     [6] = "HW_REG_LDS_ALLOC",
         [7] = "HW_REG_IB_STS",  [15] = "HW_REG_SH_MEM_BASES", [16] = "HW_REG_TBA_LO",
         [17] = "HW_REG_TBA_HI", [18] = "HW_REG_TMA_LO",       [19] = "HW_REG_TMA_HI"};
+    static const char *const since942[] = {
+        "HW_REG_XCC_ID", "HW_REG_SQ_PERF_SNAPSHOT_DATA", "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+        "HW_REG_SQ_PERF_SNAPSHOT_PC_LO", "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"};
     unsigned reg = constant & 63, shift = constant >> 6 & 31, width = (constant >> 11 & 31) + 1;
     softgpu_put(t, "hwreg(");
     if (reg < sizeof names / sizeof names[0] && names[reg])
         softgpu_put(t, "%s", names[reg]);
+    else if (t->target == GFX942 && reg >= 20 && reg - 20 < sizeof since942 / sizeof *since942)
+        softgpu_put(t, "%s", since942[reg - 20]);
     else
         softgpu_put(t, "%u", reg);
     if (shift || width != 32)

@@ -49,11 +49,25 @@ static void put_dpp(struct text *t, const struct inst *i) {
                 i->bound_ctrl ? " bound_ctrl:1" : "");
 }
 
+/* v_cvt_f32_fp8 and its kin choose a part of their source only. */
+static bool reads_float8(const struct inst *i) {
+    return i->encoding == E_VOP1 && i->row->op >= 0x54 && i->row->op <= 0x57;
+}
+
+/* v_cvt_pk_fp8_f32 and its kin choose a part of their destination. */
+static void put_float8_part(struct text *t, const struct inst *i) {
+    bool packed = i->row->op <= 0x2a3;
+    if (packed && i->op_sel)
+        put_bits(t, "op_sel", (i->op_sel & 3) | (i->op_sel >> 3 & 1) << 2, 3);
+    else if (i->op_sel)
+        put_bits(t, "op_sel", i->op_sel, 4);
+}
+
 static void put_sdwa(struct text *t, const struct inst *i) {
     static const char *const parts[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
                                         "WORD_0", "WORD_1", "DWORD",  "?"};
     static const char *const unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?"};
-    if (i->encoding != E_VOPC)
+    if (i->encoding != E_VOPC && !reads_float8(i))
         softgpu_put(t, " dst_sel:%s dst_unused:%s", parts[i->dst_sel], unused[i->dst_unused]);
     for (unsigned n = 0; n < 2; n++)
         if (i->src[n].kind && i->row->src[n] != MASK)
@@ -84,7 +98,9 @@ static void put_matrix(struct text *t, const struct inst *i) {
         softgpu_put(t, " cbsz:%u", i->cbsz);
     if (i->abid)
         softgpu_put(t, " abid:%u", i->abid);
-    if (i->blgp)
+    if (i->blgp && t->target == GFX942 && i->row->src[0] == B64 && strstr(i->row->name, "f64"))
+        put_bits(t, "neg", i->blgp, 3);
+    else if (i->blgp)
         softgpu_put(t, " blgp:%u", i->blgp);
 }
 
@@ -127,6 +143,8 @@ void softgpu_print_valu(struct text *t, const struct inst *i) {
         unsigned bits = (i->op_sel & ((1u << sources) - 1)) | (i->op_sel >> 3 & 1) << sources;
         put_bits(t, "op_sel", bits, sources + 1);
     }
+    if (i->encoding == E_VOP3 && row->op >= 0x2a2 && row->op <= 0x2a5)
+        put_float8_part(t, i);
     put_output(t, i);
     if (i->dpp)
         put_dpp(t, i);

@@ -1,9 +1,11 @@
 /* VOP1: one source. */
 #include "families.h"
+#include "float8.h"
 #include "lanes.h"
 #include "transcendental.h"
 
 OP1(mov_b32, B32, B32, a)
+OP1(mov_b64, B64, B64, a)
 OP1(not_b32, B32, B32, ~a)
 OP1(cvt_f32_i32, F32, I32, (float)a)
 /* There is no vector conversion of unsigned numbers before AVX-512; both halves are exact. */
@@ -29,6 +31,16 @@ OP1(cvt_f16_u16, F16, U16, (float)(int32_t)a)
 OP1(cvt_f16_i16, F16, I16, (float)a)
 OP1(cvt_u16_f16, U16, F16, a > 0 ? (a < 65535 ? (int32_t)a : 65535) : 0)
 OP1(cvt_i16_f16, I16, F16, a == a ? (a < 32767 ? (a > -32768 ? (int32_t)a : -32768) : 32767) : 0)
+
+static uint64_t pair_of_float8(const struct float8 *f, uint32_t two) {
+    return bits_of_f32(f32_of_float8(f, (uint8_t)two)) |
+           (uint64_t)bits_of_f32(f32_of_float8(f, (uint8_t)(two >> 8))) << 32;
+}
+
+OP1(cvt_f32_fp8, F32, U32, f32_of_float8(&softgpu_fp8, (uint8_t)a))
+OP1(cvt_f32_bf8, F32, U32, f32_of_float8(&softgpu_bf8, (uint8_t)a))
+OP1(cvt_pk_f32_fp8, B64, U32, pair_of_float8(&softgpu_fp8, a))
+OP1(cvt_pk_f32_bf8, B64, U32, pair_of_float8(&softgpu_bf8, a))
 
 OP1(trunc_f64, F64, F64, trunc(a))
 OP1(ceil_f64, F64, F64, ceil(a))

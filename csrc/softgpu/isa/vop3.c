@@ -2,6 +2,7 @@
 #include "arith.h"
 #include "division.h"
 #include "families.h"
+#include "float8.h"
 #include "lanes.h"
 #include "operand.h"
 #include "video.h"
@@ -70,6 +71,7 @@ OP3(cvt_pk_u8_f32, B32, F32, U32, B32, insert_u8(a, b, c))
 OP3(cvt_pkaccum_u8_f32, B32, F32, U32, B32, insert_u8(a, b, c))
 OP3(perm_b32, B32, B32, B32, B32, permute_bytes(a, b, c))
 OP3(xad_u32, U32, U32, U32, U32, (a ^ b) + c)
+OP3(lshl_add_u64, U64, U64, U32, U64, (a << (b & 7)) + c)
 OP3(lshl_add_u32, U32, U32, U32, U32, (a << (b & 31)) + c)
 OP3(add_lshl_u32, U32, U32, U32, U32, (a + b) << (c & 31))
 OP3(add3_u32, U32, U32, U32, U32, a + b + c)
@@ -89,6 +91,46 @@ OP2(cvt_pknorm_i16_f32, B32, F32, F32, (snorm16(a) & 0xffff) | (uint32_t)snorm16
 OP2(cvt_pknorm_u16_f32, B32, F32, F32, unorm16(a) | unorm16(b) << 16)
 OP2(cvt_pknorm_i16_f16, B32, F16, F16, (snorm16(a) & 0xffff) | (uint32_t)snorm16(b) << 16)
 OP2(cvt_pknorm_u16_f16, B32, F16, F16, unorm16(a) | unorm16(b) << 16)
+enum { MODE_FP16_OVFL = 1 << 23 };
+
+/* Two numbers to one half of the destination, which op_sel chooses; the other is kept. */
+static void pack_float8(struct lanes *o, const struct float8 *f) {
+    const uint32_t *old = o->w->v[o->i->dst.reg];
+    unsigned shift = o->i->op_sel & 8 ? 16 : 0;
+    bool saturates = o->w->mode & MODE_FP16_OVFL;
+    EACH_LANE(l) {
+        uint32_t low = float8_of_f32(f, f32_of(o->a[l]), saturates);
+        uint32_t high = float8_of_f32(f, f32_of(o->b[l]), saturates);
+        o->d[l] = (old[l] & ~(0xffffu << shift)) | (low | high << 8) << shift;
+    }
+}
+
+/* One number to one byte, rounded up or down by what is added to its mantissa before. */
+static void round_float8(struct lanes *o, const struct float8 *f, unsigned noise_shift) {
+    const uint32_t *old = o->w->v[o->i->dst.reg];
+    unsigned shift = 8 * (o->i->op_sel >> 2 & 3);
+    bool saturates = o->w->mode & MODE_FP16_OVFL;
+    EACH_LANE(l) {
+        uint32_t u = o->a[l], noise = o->b[l] >> noise_shift;
+        uint32_t sum = (u & 0xff800000) | (((u & 0x7fffff) + noise) & 0x7fffff);
+        uint32_t byte = float8_of_f32(f, f32_of(sum), saturates);
+        o->d[l] = (old[l] & ~(0xffu << shift)) | byte << shift;
+    }
+}
+
+static void cvt_pk_fp8_f32(struct lanes *o) {
+    pack_float8(o, &softgpu_fp8);
+}
+static void cvt_pk_bf8_f32(struct lanes *o) {
+    pack_float8(o, &softgpu_bf8);
+}
+static void cvt_sr_fp8_f32(struct lanes *o) {
+    round_float8(o, &softgpu_fp8, 12);
+}
+static void cvt_sr_bf8_f32(struct lanes *o) {
+    round_float8(o, &softgpu_bf8, 11);
+}
+
 OP2(cvt_pkrtz_f16_f32, B32, U32, U32, f16_toward_zero(a) | f16_toward_zero(b) << 16)
 OP2(cvt_pk_u16_u32, B32, U32, U32, (a > 65535 ? 65535 : a) | (b > 65535 ? 65535 : b) << 16)
 OP2(cvt_pk_i16_i32, B32, I32, I32, (saturate_i16(a) & 0xffff) | (uint32_t)saturate_i16(b) << 16)

@@ -1,0 +1,34 @@
+"""The 8-bit floats of gfx942, apart from the emulator's own: FNUZ, from their definition."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+#: Bits of mantissa, and the exponent's bias.
+FP8, BF8 = (3, 8), (2, 16)
+NAN = 0x80
+
+
+def decode(kind: tuple[int, int], code: int) -> float:
+    mantissa, bias = kind
+    if code == NAN:
+        return math.nan
+    exponent, rest = (code & 0x7F) >> mantissa, code & ((1 << mantissa) - 1)
+    units = rest + (1 << mantissa) if exponent else rest
+    value = math.ldexp(units, max(exponent, 1) - bias - mantissa)
+    return -value if code & 0x80 else value
+
+
+def encode(kind: tuple[int, int], value: float) -> int:
+    """The nearest code; of two as near, the even one. What lies beyond all is NaN."""
+    if not math.isfinite(value):
+        return NAN
+    size = Fraction(abs(value))
+    # Beyond the largest number comes what the next code would be: what is nearer to that is lost.
+    codes = [Fraction(decode(kind, code)) for code in range(128)]
+    codes.append(2 * codes[127] - codes[126])
+    best = min(range(129), key=lambda code: (abs(codes[code] - size), code % 2))
+    if best == 128:
+        return NAN
+    return best | 0x80 if best and math.copysign(1, value) < 0 else best

@@ -32,6 +32,7 @@ PTX = """//
 PLAIN = PTX.format(globals="").encode() + b"\0"
 WITH_GLOBALS = PTX.format(globals=".visible .global .align 4 .u32 launches;").encode() + b"\0"
 MACHINE_CUDA = 190
+LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
@@ -43,6 +44,11 @@ def _calls(stub: CuStub, *symbols: str) -> list[str]:
         if wanted:
             lines.append(line)
     return lines
+
+
+def _loads(stub: CuStub) -> int:
+    """How often the driver has loaded a module since the last time."""
+    return sum(not line.startswith(" ") for line in _calls(stub, *LOADS))
 
 
 def _cubin() -> bytes:
@@ -85,7 +91,8 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
-    """Only what is surely no declaration lets a module be shared."""
+    """Only what is surely no declaration lets a module be kept."""
+    stub = CuStub()
     for declaration in (
         ".global .u32 g;",
         ".visible.global.u32 g;",
@@ -94,10 +101,14 @@ def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
         "}.global.align 4 .b8 g[4];",
     ):
         text = PTX.format(globals=declaration).encode() + b"\0"
-        assert mgpu.load(mgpu.image(text)) != mgpu.load(mgpu.image(text)), declaration
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(mgpu.image(text)))
+        assert _loads(stub) == 2, declaration
     for other in ("// .globl f", "@p st.global.u32 [a], 1;", "cvta.to.global.u64 a, b;"):
         text = PTX.format(globals=other).encode() + b"\0"
-        assert mgpu.load(mgpu.image(text)) == mgpu.load(mgpu.image(text)), other
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(mgpu.image(text)))
+        assert _loads(stub) == 1, other
 
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.child import STUB, Mgpu, environment, in_child, library
-from tests.compiled import LIB, RUNTIME, STREAM_PROGRAM, compile_c
+from tests.compiled import LIB, RUNTIME, compile_c
 
 PROBE = LIB / "mgpu-rt-probe"
 
@@ -70,8 +70,9 @@ def test_verbose(value: str, speaks: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["1e300", "1e18", "99999999999G", "nan", "inf", "-1", "1KK"])
 def test_limits_that_no_machine_has(value: str, tmp_path: Path) -> None:
-    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value)
+    said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value, MGPU_RT_MODULE_LIMIT=value)
     assert f"MGPU_RT_MEMORY_LIMIT='{value}' is neither a number of bytes" in said
+    assert f"MGPU_RT_MODULE_LIMIT='{value}' is not a number of bytes" in said
 
 
 @pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])
@@ -106,33 +107,54 @@ def _marking_library(out: Path, mark: Path) -> Path:
     return compile_c(out, source, "-shared", "-fPIC")
 
 
+def _marking_python(path: Path, mark: Path) -> Path:
+    """An interpreter that leaves a file when it is run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n: > {mark}\n")
+    path.chmod(0o755)
+    return path
+
+
 def _variables(directory: Path) -> dict[str, str]:
     """Each of the variables that name code or files, with something that leaves a file."""
     out = directory / "out"
     _marking_library(directory / "rocm/lib/libamdhip64.so.5", out / "ROCM_PATH")
     _marking_library(directory / "hip/lib/libamdhip64.so.5", out / "HIP_PATH")
-    named = _marking_library(directory / "named.so", out / "MGPU_RT_HIP")
-    python = directory / "python"
-    python.write_text(f"#!/bin/sh\n: > {out}/MGPU_RT_PYTHON\n")
-    python.chmod(0o755)
+    _marking_python(directory / "venv/bin/python3", out / "VIRTUAL_ENV")
+    _marking_python(directory / "conda/bin/python3", out / "CONDA_PREFIX")
     return {
         "ROCM_PATH": str(directory / "rocm"),
         "HIP_PATH": str(directory / "hip"),
-        "MGPU_RT_HIP": str(named),
-        "MGPU_RT_PYTHON": str(python),
+        "MGPU_RT_HIP": str(_marking_library(directory / "named.so", out / "MGPU_RT_HIP")),
+        "MGPU_RT_PYTHON": str(_marking_python(directory / "python", out / "MGPU_RT_PYTHON")),
         "MGPU_RT_STATS": str(out / "MGPU_RT_STATS"),
         "MGPU_RT_TRACE": str(out / "MGPU_RT_TRACE"),
-        "MGPU_RT_POLICY": str(out / "MGPU_RT_POLICY"),
+        "VIRTUAL_ENV": str(directory / "venv"),
+        "CONDA_PREFIX": str(directory / "conda"),
     }
 
 
-def _left_by(program: Path, out: Path, variables: dict[str, str]) -> set[str]:
-    """The files that a run of a program by another user leaves."""
-    env = {"PATH": os.environ["PATH"], **variables}
-    result = subprocess.run(
-        [program], env=env, user=NOBODY, group=NOBODY, capture_output=True, text=True, timeout=60
-    )
-    assert result.stdout == "done\n"
+#: Uses a stream; ends when the file that its argument names is there, or after a while.
+PATIENT_PROGRAM = """
+#include <stdlib.h>
+#include <unistd.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+int main(int argc, char **argv) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+    for (int left = argc > 2 ? atoi(argv[2]) : 0; left > 0 && access(argv[1], F_OK) != 0; left--)
+        usleep(10000);
+    return 3;
+}
+"""
+
+
+def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str) -> set[str]:
+    """The files that a run of a program by another user leaves; it waits for one of them."""
+    env = {"PATH": os.environ["PATH"], "MGPU_RT_PYTHON_DELAY": "0", **env}
+    command = [program, out / awaited, str(round(patience * 100))]
+    result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=60)
+    assert result.returncode == 3
     left = {path.name for path in out.iterdir()}
     for name in left:
         (out / name).unlink()
@@ -145,20 +167,16 @@ def test_a_set_uid_program_takes_no_code_and_no_paths(_: Mgpu) -> None:
     with _open_directory() as directory:
         shutil.copy(library(), directory / RUNTIME)
         flags = (str(directory / RUNTIME), f"-Wl,-rpath,{directory}")
-        plain = compile_c(directory / "plain", STREAM_PROGRAM, *flags)
+        plain = compile_c(directory / "plain", PATIENT_PROGRAM, *flags)
         owned = Path(shutil.copy(plain, directory / "owned"))
         owned.chmod(0o4755)
         variables, out = _variables(directory), directory / "out"
-        assert _left_by(owned, out, variables) == set()
+        assert _left_by(owned, out, 0.5, "MGPU_RT_PYTHON", **variables) == set()
+        stub = {"MGPU_RT_HIP": str(STUB)}
         off = {"MGPU_RT_PYTHON": "off"}
-        for name in ("MGPU_RT_HIP", "ROCM_PATH", "HIP_PATH"):
-            alone = {name: variables[name], **off}
-            assert _left_by(plain, out, alone) == {name}
-            assert _left_by(owned, out, alone) == set()
-        over_stub = variables | {"MGPU_RT_HIP": str(STUB)}
-        assert _left_by(plain, out, over_stub) >= {
-            "MGPU_RT_PYTHON",
-            "MGPU_RT_STATS",
-            "MGPU_RT_TRACE",
-        }
-        assert _left_by(owned, out, over_stub) == set()
+        for name, value in variables.items():
+            needs = off if name.endswith(("HIP", "PATH")) else stub
+            alone = {**needs, name: value}
+            patience = 0 if name in ("MGPU_RT_STATS", "MGPU_RT_TRACE") else 10  # at exit
+            assert name in _left_by(plain, out, patience, name, **alone), name
+            assert _left_by(owned, out, 0.2, name, **alone) == set(), name

@@ -1,4 +1,5 @@
 /* Memory of the device, of the host, and of both. */
+#include "beyond.h"
 #include "cuhip.h"
 
 /* As AMD's: no memory is no error. */
@@ -96,6 +97,13 @@ hipError_t memory_info(size_t *available, size_t *total) {
     if (!available || !total)
         return hipErrorInvalidValue;
     return from_cuda(cuda.MemGetInfo(available, total));
+}
+
+/* HIP's numbers of attributes are the driver's. */
+hipError_t memory_attribute(void *value, int attribute, const void *address) {
+    if (!value || !memory_type(address))
+        return hipErrorInvalidValue;
+    return from_cuda(cuda.PointerGetAttributes(1, &attribute, &value, address));
 }
 
 hipError_t memory_attributes(hipPointerAttribute_t *attributes, const void *address) {

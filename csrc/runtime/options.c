@@ -70,36 +70,42 @@ static double decimal(const char *text, char **end) {
     return value;
 }
 
-/* "0.5": a fraction; "512M", "1000000": bytes. */
-static void read_memory_limit(struct options *out) {
+/* "512M", "1000000", "0.5". False if it is no such thing, or more than any machine has. */
+static bool read_size(const char *text, double *value, bool *in_units) {
     char *end;
-    const double value = decimal(out->memory_limit, &end);
-    const double factor = unit(*end);
+    *value = decimal(text, &end);
+    *in_units = *end != '\0';
+    const double factor = *in_units ? unit(*end) : 1;
+    if (end == text || factor == 0 || (*in_units && end[1]))
+        return false;
+    *value *= factor;
+    return *value >= 0 && *value < 1e18;
+}
+
+static void read_memory_limit(struct options *out) {
+    double value;
+    bool in_units;
     out->memory_limit_bytes = 0;
     out->memory_limit_fraction = 0.9;
-    if (end == out->memory_limit || !(value >= 0 && value * (factor > 0 ? factor : 1) < 1e18) ||
-        (*end && (factor == 0 || end[1])))
+    if (!read_size(out->memory_limit, &value, &in_units))
         complain(
             "MGPU_RT_MEMORY_LIMIT", out->memory_limit,
             "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.9 is used");
-    else if (*end || value > 1)
-        out->memory_limit_bytes = (size_t)(value * (*end ? factor : 1)) | 1;
+    else if (in_units || value > 1)
+        out->memory_limit_bytes = (size_t)value | 1;
     else
         out->memory_limit_fraction = value;
 }
 
-/* "64M", "1000000". */
 static void read_module_limit(struct options *out) {
-    char *end;
-    const double value = strtod(out->module_limit, &end);
-    const double factor = *end ? unit(*end) : 1;
+    double value;
+    bool in_units;
     out->module_limit_bytes = (size_t)1 << 30;
-    if (end == out->module_limit || !(value >= 0 && value < 1e18) || factor == 0 ||
-        (*end && end[1]))
+    if (read_size(out->module_limit, &value, &in_units))
+        out->module_limit_bytes = (size_t)value;
+    else
         complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
                  "is not a number of bytes such as 64M: 1G is used");
-    else
-        out->module_limit_bytes = (size_t)(value * factor);
 }
 
 /* The place of a value among `count` known ones; the first, with a message, for any other. */

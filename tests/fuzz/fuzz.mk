@@ -11,7 +11,7 @@ NEEDS_fuzz := clang-22
 
 fuzz_dir := build/fuzz
 fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-frame-pointer \
-    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
 fuzz_images := image image_elf image_bundle kernel_names ptx view

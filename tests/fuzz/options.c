@@ -32,9 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     set_variables(text);
     struct options read = {0};
     options_read(&read);
-    HOLDS(read.module_limit_count >= 0 && read.stream_limit_count >= 0);
+    HOLDS(read.stream_limit_count >= 0 && read.python_delay_ms >= 0);
+    HOLDS(read.module_limit_bytes < (size_t)1 << 60 && read.memory_limit_bytes < (size_t)1 << 60);
     HOLDS(read.memory_limit_fraction >= 0 && read.memory_limit_fraction <= 1);
-    HOLDS(read.device_number >= -1 && read.exclusive_asked >= -1 && read.exclusive_asked <= 1);
+    HOLDS(read.device_number >= -1);
     HOLDS(read.stats && read.trace && read.python && read.hip && read.hip_symbols);
     free(text);
     return 0;

@@ -52,10 +52,12 @@ uninstall:
 	rm -rf $(foreach path,$(INSTALLED),'$(DESTDIR)$(path)')
 
 # Compiled for the oldest C library that is served, by a compiler that knows how. auditwheel has the
-# last word on what the files in the wheel really need.
+# last word on what the files in the wheel really need. Frame pointers and checks of the stack, which
+# this compiler adds and gcc does not, would cost a hit 9 % more instructions.
 OLDEST := 2.28
 PLATFORM := manylinux_$(subst .,_,$(OLDEST))_x86_64
-ZIG := python -m ziglang cc -target x86_64-linux-gnu.$(OLDEST) -idirafter /usr/include
+ZIG := python -m ziglang cc -target x86_64-linux-gnu.$(OLDEST) -idirafter /usr/include \
+	-fomit-frame-pointer -fno-stack-protector -fno-sanitize=all
 dist: needs-build | $(VENV)/.tools
 	$(PIP) install -c requirements.lock ziglang auditwheel
 	rm -rf dist

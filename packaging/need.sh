@@ -49,9 +49,14 @@ words_libpython="libpython3, the shared library of $PYTHON (make PYTHON=... for 
 packages_libpython=$("$PYTHON" -c 'import sys; print("libpython%d.%d" % sys.version_info[:2])' 2>/dev/null)
 
 has_hsakmt() {
+    # Not to -, which some compilers take for a name.
+    out=$(mktemp) || return 1
     printf '#include <hsakmt.h>\n_Static_assert(sizeof(HsaNodeProperties) == 356, "5 or 6");\n' |
         $CC $CFLAGS -idirafter /usr/include/hsakmt -idirafter /opt/rocm/include \
-            -idirafter /opt/rocm/include/hsakmt -S -o - -x c - >/dev/null 2>&1
+            -idirafter /opt/rocm/include/hsakmt -S -o "$out" -x c - >/dev/null 2>&1
+    set -- $?
+    rm -f "$out"
+    return "$1"
 }
 words_hsakmt="hsakmt.h of AMD's driver library from ROCm 5 or 6, libhsakmt-dev or hsakmt-roct-devel (make CFLAGS=-I... where it lies elsewhere; make SOFTGPU=no goes on without the software GPU)"
 packages_hsakmt="libhsakmt-dev"

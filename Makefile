@@ -4,6 +4,7 @@
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
+# make check-amd   AMD's own tests of ROCr 7.2.4 on the emulated device
 # make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with

@@ -5,3 +5,8 @@
 .PHONY: check-rocm
 check-rocm: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m tests.rocm
+
+# AMD's own tests of ROCr.
+.PHONY: check-amd
+check-amd: all packages-tools
+	$(BIN)/python -m tests.rocm.rocrtst

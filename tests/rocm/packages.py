@@ -125,6 +125,8 @@ def _configure(work: Path, release: Release, newest: tuple[str, ...] = ()) -> Pa
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "",  # what runs here may write into the cache
         "Acquire::Languages": "none",
+        "Acquire::http::Timeout": "20",  # seconds, so that a machine without network soon says so
+        "Acquire::Retries": "1",
         "Acquire::Check-Valid-Until": "false",  # unstable suites move on before their time is up
         "Debug::NoLocking": "true",
         "DPkg::Post-Invoke": "",

@@ -9,15 +9,19 @@ fans; a stand-in refuses all of that.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 from tests.rocm import packages
 from tests.rocm.releases import find
@@ -29,7 +33,7 @@ CHIP = "gfx90a"
 PACKAGES = ("libhsa-runtime64-tests", "libhwloc15", "libudev1", "libcap2")
 FOLDER = Path("usr/libexec/rocm/libhsa-runtime64-tests")
 SMI = "libamd_smi.so.26"
-TIME_LIMIT = 240  # seconds for one test
+TIME_LIMIT = 120  # seconds for one test
 
 #: What does not pass, and whose doing it is.
 EXPECTED = {
@@ -37,9 +41,16 @@ EXPECTED = {
     "hardware drops such a write, the emulated device calls it a fault",
     "rocrtstFunc.MemoryAllocateContiguousTest": "wants dmabuf, which is not emulated",
     "rocrtstFunc.IPC": "wants memory shared between processes, which is not emulated",
-    "rocrtstFunc.Max_Reference_Count": "counts calls to two billion: more than the time limit",
     "rocrtstPerf.Memory_Async_Copy": "looks for the device on the machine's PCI bus",
     "rocrtstPerf.Memory_Async_Copy_On_Engine": "looks for the device on the machine's PCI bus",
+}
+
+#: What may take longer than the time limit.
+SLOW = {
+    "rocrtstFunc.Max_Reference_Count": "counts calls to two billion",
+    "rocrtstFunc.Memory_Alignment_Test": "allocates whatever a device has, by every alignment",
+    "rocrtstStress.Queue_CAS_Write_Index_ConcurrentTest": "four threads take turns four million "
+    "times without yielding, which two cores are too few for",
 }
 
 Outcome = tuple[str, str]  # passed, failed or late; the last words
@@ -71,15 +82,28 @@ def start(here: Surroundings, root: Path, *arguments: str) -> subprocess.Complet
     """One process of rocrtst64, in its folder, where its kernels are."""
     search = str(root / "usr/lib/x86_64-linux-gnu")
     env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": CHIP})
-    return subprocess.run(
-        [*here.prefix(search), "./rocrtst64", *arguments],
-        cwd=root / FOLDER,
-        env={name: text for name, text in env.items() if name != "LD_LIBRARY_PATH"},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=TIME_LIMIT,
-    )
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            [*here.prefix(search), "./rocrtst64", *arguments],
+            cwd=root / FOLDER,
+            env={name: text for name, text in env.items() if name != "LD_LIBRARY_PATH"},
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(TIME_LIMIT)
+        finally:  # a test that fails leaves its own children behind
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        words = [_text(file) for file in (out, err)]
+    return subprocess.CompletedProcess(arguments, status, *words)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def tests(here: Surroundings, root: Path) -> list[str]:
@@ -110,9 +134,15 @@ def section(outcomes: Mapping[str, Outcome]) -> str:
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [f"{passed} of {len(outcomes)} pass. Not these:\n", "| test | why |", "|---|---|"]
-    lines += [f"| {name} | {EXPECTED.get(name, words)} |"
+    lines += [f"| {name} | {words_of(name, outcome, words)} |"
               for name, (outcome, words) in outcomes.items() if outcome != "passed"]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def words_of(name: str, outcome: str, words: str) -> str:
+    if outcome == "late":
+        return f"{words}: {SLOW.get(name, 'not known why')}"
+    return EXPECTED.get(name, words)
 
 
 def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
@@ -120,7 +150,7 @@ def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
     return [
         f"{name}: {outcome} {words}"
         for name, (outcome, words) in outcomes.items()
-        if (outcome == "passed") == (name in EXPECTED)
+        if (outcome == "passed") == (name in EXPECTED) and not (outcome == "late" and name in SLOW)
     ]
 
 

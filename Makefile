@@ -2,86 +2,105 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     all tests
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
+# make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 # make check-amd   AMD's own tests of ROCr 7.2.4 on the emulated device
+# make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
+# make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
+# make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
+# make soak     20,000 random programs over this library and stock's (SOAK=n): 25 minutes on 2 cores
+# make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
+# make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
 # make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB
 #
 # Each target installs what it needs, and says so: Debian packages through apt-get (as root or with
-# sudo), Python packages into .venv. Nothing is installed twice.
+# sudo), Python packages into .venv. Nothing is installed twice. Where there is no apt-get it says
+# what is missing. V=1 shows the commands; CC, CFLAGS, LDFLAGS and PYTHON are yours to set.
 
-PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+# A Python that can also be started inside a program, as python3 or by its version's name.
+PYTHON ?= $(shell for python in /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11 \
+	python3.10; do $$python -c 'import sys, sysconfig, venv, ensurepip; sys.exit(sys.version_info \
+	< (3, 10) or not sysconfig.get_config_var("Py_ENABLE_SHARED"))' 2>/dev/null && \
+	echo $$python && break; done)
+PYTHON := $(or $(PYTHON),python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+HOST_PYTHON := $(BIN)/python
 
-# What building needs, and what running MLIR's tools and AMD's HIP without a GPU needs.
-BUILD_PACKAGES := gcc libc6-dev make python3-venv libpython3.11 libhsakmt-dev libamdhip64-5
-TOOL_PACKAGES := mlir-22-tools llvm-22 lld-22 mlir-19-tools llvm-19 lld-19 \
-	mlir-15-tools llvm-15 lld-15 rocm-device-libs binutils
-TEST_PACKAGES := g++ valgrind clang-format-22
+# The names are those of packaging/need.sh.
+NEEDS_build := cc binutils python python-headers $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
+NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
+NEEDS_test := cxx valgrind clang-format cmake pkg-config
+NEEDS_install := mmdebstrap
 
-SOURCES := $(wildcard csrc/*.def csrc/*.c csrc/include/*.h csrc/runtime/*)
-LIBRARY := build/lib/libmlir_rocm_runtime.so
+STEPS := build tools test fuzz sanitize install
 
-.PHONY: all demo test check-jit bench lint format packages-build packages-tools packages-test clean
+.PHONY: all demo test check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
-include csrc/softgpu/build.mk
-include csrc/cuhip/build.mk
+# One short line a step, for the first command of its recipe, instead of the commands.
+ifneq ($(V),1)
+QUIET = $(LINKS) all demo test check-jit bench lint format needs-% clean check-% $(VENV)/%
+SAID :=
+say = $(if $(filter $(QUIET) $(SAID),$@),,$(eval SAID += $@)$(info $()  $@))
+PLAIN_SHELL := $(SHELL)
+SHELL = $(if $@,$(say))$(PLAIN_SHELL)
+.SILENT:
+endif
+
+include csrc/build.mk
+include packaging/install.mk
 include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
+include tests/fuzz/fuzz.mk
+include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
+include tests/random_driver/build.mk
 
-all: packages-build $(LIBRARY) $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(CUHIP_LIBRARY)
+all: $(VENV)/.ready native
+	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"
 
-# $(call install,PACKAGES): those that are missing, on a Debian with the rights to install.
-define install
-	@missing=; for package in $(1); do \
-		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
-	done; \
-	if [ -n "$$missing" ]; then \
-		echo "Installing Debian packages:$$missing"; \
-		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-		$$sudo apt-get update -qq && \
-		DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
-		|| { echo "Could not install:$$missing. Install them by hand and run make again." >&2; exit 1; }; \
-	fi
-endef
+$(STEPS:%=needs-%): needs-%:
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh packaging/need.sh $(NEEDS_$*)
 
-packages-build:
-	$(call install,$(BUILD_PACKAGES))
-
-packages-tools:
-	$(call install,$(TOOL_PACKAGES))
-
-packages-test:
-	$(call install,$(TEST_PACKAGES))
-
-$(VENV)/.ready: pyproject.toml | packages-build
+$(VENV)/.tools: requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check setuptools==82.0.1 cffi==2.1.1
+	$(PIP) install -c requirements.lock setuptools cffi
 	touch $@
 
-# The editable install compiles the library and the cffi module, and makes the command mgpu-rt.
-$(LIBRARY): $(VENV)/.ready setup.py mgpu_rt/__init__.py mgpu_rt/abi.py mgpu_rt/build.py $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test,bench]'
+# Compiling waits for what it needs.
+$(RUNTIME_OBJECTS) $(CUHIP_OBJECTS) $(SOFTGPU_OBJECTS): | needs-build
+build/host/_host.c: | $(VENV)/.tools
+
+# The editable install makes the command mgpu-rt; it finds everything compiled.
+$(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
+	$(PIP) install -c requirements.lock --no-build-isolation -e '.[hip,test,bench]'
 	touch $@
 
-demo: all packages-tools $(STOCK_LIBRARIES)
+demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-test: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) lint
+test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) lint
 	$(BIN)/python -m pytest -q
 
-check-jit: all packages-tools
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[hip,test,jit]'
+check-jit: all needs-tools
+	$(PIP) install -c requirements.lock --no-build-isolation -e '.[hip,test,jit]'
 	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
 
-bench: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
+N ?= 10000
+soak-hosts: all $(HIPSTUB_LIBRARIES)
+	$(BIN)/python -m tests.hosts.soak $(N)
+
+bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench
+
+check-install: all needs-tools needs-test needs-install
+	$(BIN)/python -m pytest -q -m "not gpu" tests/install
 
 C_SOURCES = $(shell git ls-files '*.c' '*.h')
 
@@ -96,4 +115,4 @@ format:
 	clang-format-22 -i $(C_SOURCES)
 
 clean:
-	rm -rf build $(VENV) mgpu_rt/_host.c mgpu_rt/*.so *.egg-info
+	rm -rf build dist $(VENV) mgpu_rt/*.so *.egg-info

@@ -1,112 +1,111 @@
-"""Builds the cffi module mgpu_rt._host and the C library libmlir_rocm_runtime.so.
+"""Builds what is compiled, by csrc/build.mk, and puts it into the package.
 
-Both come out of one `build_ext`: the library is compiled by the same setuptools compiler, from the
-declarations in csrc/abi.def. In a checkout (`--inplace`, editable installs) it lies in build/lib,
-in a wheel in mgpu_rt/lib.
+In a checkout (editable installs) it stays in build/, where make finds it. A wheel and what pip
+installs hold it in mgpu_rt/: it is compiled in a copy of the sources below the build folder, so
+that no file of it knows where that was and a second build gives the same bytes.
+
+CC, CFLAGS, LDFLAGS and SOURCE_DATE_EPOCH are honoured, and make's other variables through
+MAKEFLAGS (MAKEFLAGS="SOFTGPU=no").
 """
 
 from __future__ import annotations
 
+import gzip
+import os
+import shutil
+import subprocess
 import sys
-import sysconfig
+import tarfile
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT))
+SOURCES = ("csrc", "mgpu_rt", "packaging")
 
-from mgpu_rt import __version__, abi  # noqa: E402
-
-LIBRARY = "libmlir_rocm_runtime.so"
-CUDA_LIBRARY = "libmlir_cuda_runtime.so"
-#: The names by which programs lowered by some LLVM ask for the library (its SONAME there), and for
-#: its twin: it serves those too.
-SONAMES = [
-    CUDA_LIBRARY,
-    *(
-        f"{library}.{version}"
-        for library in (LIBRARY, CUDA_LIBRARY)
-        for version in (*range(12, 18), *(f"{major}.1" for major in range(18, 24)), "24.0")
-    ),
-]
-
-#: Across files, too: the exported functions take in the implementations, and these the tables'
-#: lookups. It spares a fifth of the fast path's instructions.
-OPTIMISE = ["-O3", "-flto"]
+#: The time in archives, unless SOURCE_DATE_EPOCH says another: zip files know none before 1980.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
-def compile_flags() -> list[str]:
-    """The library's own flags: the warnings are errors of ours, not of a newer compiler."""
-    library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
-    macros = {
-        "MGPU_RT_VERSION": __version__,
-        "MGPU_RT_DEFAULT_PYTHON": sys.executable,
-        "MGPU_RT_DEFAULT_LIBPYTHON": library,
-        "MGPU_RT_DEFAULT_PACKAGES": sysconfig.get_path("platlib"),
-    }
-    return [
-        *("-std=c11", "-D_GNU_SOURCE", *OPTIMISE, "-g", "-fPIC", "-fvisibility=hidden"),
-        *("-Wall", "-Wextra", "-Wpedantic"),
-        *(f'-D{name}="{value}"' for name, value in macros.items()),
-    ]
+def need(*names: str) -> list[str]:
+    """Which of these are missing on this machine, in words; packaging/need.sh knows them."""
+    command = ["sh", "packaging/need.sh", "--list", *names]
+    environment = {**os.environ, "PYTHON": sys.executable}
+    result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    return result.stdout.splitlines()
 
 
-class BuildRuntime(build_ext):
-    """build_ext, and the C library after it."""
+def make(directory: Path, *arguments: str) -> None:
+    """Runs make there. Ends with what it said."""
+    command = ["make", f"-j{os.cpu_count() or 1}", "-f", "csrc/build.mk", *arguments]
+    command.append(f"HOST_PYTHON={sys.executable}")
+    # csrc/build.mk joins the user's flags to its own: those of the command line would be last.
+    if subprocess.run(command, cwd=directory).returncode != 0:
+        sys.exit("mgpu_rt: the C half could not be built; make has said why")
+
+
+class BuildNative(build_ext):
+    """Compiles with make instead of setuptools' compiler."""
 
     def run(self) -> None:
-        super().run()
-        self.build_runtime()
+        if missing := need("make", "cc", "binutils", "python-headers"):
+            sys.exit("mgpu_rt: building needs, and this machine lacks:\n  " + "\n  ".join(missing))
+        options = []
+        if missing := need("hsakmt"):
+            print(f"mgpu_rt: without the software GPU, which needs {missing[0]}", file=sys.stderr)
+            options = ["SOFTGPU=no"]
+        if self.inplace or self.editable_mode:
+            make(ROOT, "native", *options)
+            # The library looks there for the interpreter that it was built for.
+            Path(ROOT, "build", "lib", "mgpu_rt.python").write_text(f"{sys.executable}\n")
+            return
+        tree = Path(self.build_temp, "tree").absolute()
+        shutil.rmtree(tree, ignore_errors=True)
+        for name in SOURCES:
+            compiled = shutil.ignore_patterns("*.so", "__pycache__")
+            shutil.copytree(ROOT / name, tree / name, ignore=compiled)
+        out = Path(self.build_lib, "mgpu_rt").absolute()
+        for name in ("lib", "include"):
+            shutil.rmtree(out / name, ignore_errors=True)
+        flags = f"{os.environ.get('CFLAGS', '')} -g0"  # a debugger would be told a path
+        make(tree, "package", f"OUT={out}", f"CFLAGS={flags.strip()}", *options)
 
-    def build_runtime(self) -> None:
-        editable = self.inplace or self.editable_mode
-        out = ROOT / "build" / "lib" if editable else Path(self.build_lib, "mgpu_rt", "lib")
-        work = ROOT / "build" / "runtime"
-        out.mkdir(parents=True, exist_ok=True)
-        work.mkdir(parents=True, exist_ok=True)
-        exports = work / "exports.map"
-        exports.write_text(abi.export_map(), encoding="utf-8")
-        compiler = self.compiler
-        # Only what these sources need: the compiler that built Python has flags of its own.
-        compiler.set_executables(compiler_so="cc", linker_so="cc -shared")
-        sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/runtime/*.c"))
-        objects = compiler.compile(
-            sources,
-            output_dir=str(work),
-            include_dirs=[str(ROOT / "csrc" / "include")],
-            extra_preargs=compile_flags(),
-            depends=[str(path) for path in ROOT.glob("csrc/**/*.[h]")]
-            + [str(path) for path in ROOT.glob("csrc/**/*.def")],
-        )
-        compiler.link_shared_object(
-            objects,
-            str(out / LIBRARY),
-            libraries=["dl", "pthread"],
-            extra_postargs=[
-                *OPTIMISE,
-                f"-Wl,-soname,{LIBRARY}",
-                f"-Wl,--version-script={exports}",
-                # A host that closes the library leaves exit handlers and threads' blocks behind.
-                *("-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,defs"),
-                *("-Wl,--as-needed", "-Wl,-O1"),
-            ],
-        )
-        if not editable:
-            for table in ("abi.def", "runtime/options.def"):
-                self.copy_file(str(ROOT / "csrc" / table), str(out.parent))
-        for name in SONAMES:
-            link = out / name
-            link.unlink(missing_ok=True)
-            link.symlink_to(LIBRARY)
-        probe = compiler.compile(["csrc/probe.c"], output_dir=str(work), extra_preargs=["-O1"])
-        compiler.link_executable(
-            probe, "mgpu-rt-probe", str(out), ["mlir_rocm_runtime"], [str(out)]
-        )
+
+class SourceArchive(sdist):
+    """The same bytes from the same files, whoever packs them and when."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_) -> str:
+        archive = f"{base_name}.tar.gz"
+        moment = int(os.environ["SOURCE_DATE_EPOCH"])
+
+        def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            member.uid = member.gid = 0
+            member.uname = member.gname = ""
+            member.mtime = moment
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        with (
+            open(archive, "wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=moment) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            tar.add(Path(root_dir or ".", base_dir), base_dir, filter=plain)
+        return archive
+
+
+class NativeDistribution(Distribution):
+    """One with compiled files, although setuptools compiles none."""
+
+    def has_ext_modules(self) -> bool:
+        return True
 
 
 setup(
-    cffi_modules=["mgpu_rt/build.py:ffibuilder"],
-    cmdclass={"build_ext": BuildRuntime},
+    distclass=NativeDistribution,
+    packages=find_packages(include=["mgpu_rt", "mgpu_rt.*"]),
+    cmdclass={"build_ext": BuildNative, "sdist": SourceArchive},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

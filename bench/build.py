@@ -100,11 +100,10 @@ def bare_runtime() -> Path:
 
 
 def _compile_bare(sources: Path, result: Path) -> None:
-    values = ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON", "DEFAULT_PACKAGES")
     native.compile_c(
         [
             *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),
-            *(f'-DMGPU_RT_{name}=""' for name in values),
+            '-DMGPU_RT_VERSION=""',
             *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
             *sorted(sources.glob("*.c")),
             native.ROOT / "bench" / "bare.c",

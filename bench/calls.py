@@ -23,8 +23,10 @@ METHOD = (
 
 #: Calls a launch, the LLVM releases that make so many, and the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 150), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: What else is measured: what instrumentation costs, and runtimes that keep nothing.
+#: What else is measured: a process where others may call HIP (a stub answers at once), what
+#: instrumentation costs, and runtimes that keep nothing.
 OTHERS = (
+    ("asks", "mgpu_rt, asking HIP what it cannot know"),
     ("bare", "instrumentation compiled out"),
     ("stats", "MGPU_RT_STATS on"),
     ("off", "MGPU_RT_CACHE=off"),
@@ -54,7 +56,8 @@ def run(repetitions: int, step: Step) -> Result:
 def _times(rounds: int) -> dict[str, list[float]]:
     program = native.program("calls")
     sides = [
-        f"mgpu_rt,{native.RUNTIME}",
+        f"mgpu_rt,{_copy('alone')},MGPU_RT_EXCLUSIVE=on",
+        f"asks,{native.RUNTIME}",
         f"bare,{build.bare_runtime()}",
         f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",
         f"off,{_copy('off')},MGPU_RT_CACHE=off",

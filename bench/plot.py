@@ -14,14 +14,15 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.sides import HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
 
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",
     PLAIN: "#fddbc7",
     OURS: "#2166ac",
-    LAZY: "#67a9cf",
+    ALONE: "#4393c3",
+    LAZY: "#92c5de",
     HOISTED: "#555555",
 }
 _STYLE = {

@@ -10,7 +10,8 @@ from pathlib import Path
 from bench import build, native
 from bench.device import Device
 
-STOCK, LLVM, PLAIN, OURS, LAZY, HOISTED = "stock", "llvm", "plain", "mgpu_rt", "lazy", "hoisted"
+STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
+ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 WORDS = {
@@ -18,7 +19,8 @@ WORDS = {
     LLVM: "LLVM's own library",
     PLAIN: "plain runtime",
     OURS: "mgpu_rt",
-    LAZY: "mgpu_rt, lazy",
+    ALONE: "mgpu_rt alone",
+    LAZY: "mgpu_rt alone, lazy",
     HOISTED: "hoisted by hand",
     SERIAL: "on one stream, by hand",
 }
@@ -60,9 +62,8 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
     if not device.real and native.STOCK.exists():
         sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))
-    sides.append(Side(OURS, base))
-    if _has_lazy():
-        sides.append(Side(LAZY, {**base, "MGPU_RT_SYNC": "lazy"}))
+    alone = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
+    sides += [Side(OURS, base), Side(ALONE, alone), Side(LAZY, {**alone, "MGPU_RT_SYNC": "lazy"})]
     return [*sides, Side(HOISTED, base)]
 
 
@@ -76,8 +77,3 @@ def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) ->
 def _preload(base: Mapping[str, str], library: Path, hip: Path) -> dict[str, str]:
     search = [*filter(None, [base.get("LD_LIBRARY_PATH")]), str(hip)]
     return {**base, "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": os.pathsep.join(search)}
-
-
-def _has_lazy() -> bool:
-    options = native.ROOT / "csrc" / "runtime" / "options.def"
-    return "MGPU_RT_SYNC" in options.read_text(encoding="utf-8")

@@ -101,13 +101,12 @@ def _first(device: Device, way: Way) -> dict[str, Any]:
 def _own_time(statistics: dict[str, Any]) -> int:
     """Nanoseconds of the program's calls that were not spent inside HIP.
 
-    The start of HIP comes before the first call is timed; what Python adds to it is told apart.
+    The start of HIP comes before the first call is timed.
     """
     # What is destroyed at exit is HIP's time too, but none of the program's calls.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
-    started = statistics["python"]["opening_ns"] + statistics["python"]["waiting_ns"]
-    return started + sum(v["ns"] for v in statistics["abi"].values()) - inside
+    return sum(v["ns"] for v in statistics["abi"].values()) - inside
 
 
 def _whole(way: Way, taken: list[dict[str, Any]]) -> list[Figure]:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.sides import HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
 
-ORDER = (STOCK, LLVM, PLAIN, OURS, LAZY, HOISTED)
+ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, HOISTED)
 
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.

@@ -1,4 +1,4 @@
-"""A drop-in libmlir_rocm_runtime.so whose caches Python owns.
+"""A drop-in libmlir_rocm_runtime.so whose caches Python manages.
 
     import mgpu_rt
 
@@ -8,10 +8,11 @@
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
 
-The C library imports this package at a program's first launch, so importing it imports nothing.
+The manager (mgpu_rt.manager) runs beside each program that lives long enough, so importing this
+imports nothing.
 """
 
-TYPE_CHECKING = False  # typing's own costs 3 ms of the first launch
+TYPE_CHECKING = False  # typing's own costs 3 ms
 if TYPE_CHECKING:
     from mgpu_rt.library import Library
 

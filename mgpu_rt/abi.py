@@ -1,6 +1,6 @@
 """The mgpu* ABI as Python sees it, read from csrc/abi.def, which declares each function once.
 
-From here come the cffi declarations, the export map of the library and the table in README.md.
+From here come the cffi declarations and the table in README.md.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from mgpu_rt import layout
 
 _LINE = re.compile(
     r"^MGPU_(?:FN\((?P<result>[^,]+), |VOID\()(?P<name>\w+), \((?P<params>.*?)\), "
@@ -35,6 +37,7 @@ char *mgpu_rt_stats_json(void);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
+char *mgpu_rt_find_hip(void);
 const char *mgpu_rt_version(void);
 """
 
@@ -76,9 +79,7 @@ def parse(text: str) -> list[Function]:
 
 def functions(definition: Path | None = None) -> list[Function]:
     """The functions in the order of abi.def (by default the one of this checkout or package)."""
-    package = Path(__file__).resolve().parent
-    candidates = [package / "abi.def", package.parent / "csrc" / "abi.def"]
-    path = definition or next(path for path in candidates if path.exists())
+    path = definition or layout.table("abi.def")
     return parse(path.read_text(encoding="utf-8"))
 
 
@@ -86,12 +87,6 @@ def cdef(definition: Path | None = None) -> str:
     """Declarations of everything that the library exports, for cffi's FFI.cdef."""
     lines = [f"{function.prototype};" for function in functions(definition)]
     return TYPES + "\n".join(lines) + EXTENSIONS
-
-
-def export_map(definition: Path | None = None) -> str:
-    """The linker's version script: these names and no others."""
-    names = "".join(f" {function.name};" for function in functions(definition))
-    return f"{{ global:{names} mgpu_rt_*; local: *; }};\n"
 
 
 def markdown() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass, field
 
 OK, NOTE, WARNING, FAILURE = "ok", "note", "warning", "failure"
@@ -42,24 +43,24 @@ class Report:
 
     def show(self) -> None:
         """Prints the list."""
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
+        import click
 
-        console = Console()
+        from mgpu_rt.text import columns
+
         colours = {OK: "green", NOTE: "blue", WARNING: "yellow", FAILURE: "red"}
         signs = {OK: "✓", NOTE: "–", WARNING: "!", FAILURE: "✗"}
-        if not console.encoding.lower().startswith("utf"):
+        if not (sys.stdout.encoding or "").lower().startswith("utf"):
             signs = {OK: "ok", NOTE: "-", WARNING: "!", FAILURE: "no"}
-        table = Table.grid(padding=(0, 1))
-        for check in self.checks:
-            text = Text(check.text, overflow="fold")
-            if check.advice:
-                text.append("\n" + check.advice, style="bold")
-            table.add_row(Text(signs[check.state], style=colours[check.state]), check.name, text)
-        console.print(table)
-        console.print(
-            Text(f"A run is possible: mgpu-rt run --device {self.device} -- PROGRAM", "green")
-            if self.possible
-            else Text("A run is not possible", "red")
-        )
+        rows = [
+            (signs[check.state], check.name, "\n".join(filter(None, (check.text, check.advice))))
+            for check in self.checks
+        ]
+        for check, block in zip(self.checks, columns(rows), strict=True):
+            sign = signs[check.state]
+            click.echo(click.style(sign, fg=colours[check.state]) + block[len(sign) :])
+        if self.possible:
+            click.secho(
+                f"A run is possible: mgpu-rt run --device {self.device} -- PROGRAM", fg="green"
+            )
+        else:
+            click.secho("A run is not possible", fg="red")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import NoReturn
 
-import click
+try:
+    import click
+except ImportError:
+    sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
 
@@ -30,7 +34,7 @@ def main() -> None:
     default="auto",
     show_default=True,
     help="hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
-    "auto: hip if the driver and a HIP library are there, else softgpu.",
+    "auto: the first of hip, cuda, softgpu that is there, and a line that says which.",
 )
 @click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
 @click.option(
@@ -64,6 +68,9 @@ def run(
     from mgpu_rt import preload
 
     try:
+        if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
+            device, why = preload.automatic(os.environ)
+            click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
         environment = preload.environment(device)
         if stats:
             environment["MGPU_RT_STATS"] = "1"
@@ -80,23 +87,65 @@ def run(
 
 
 @main.command()
-def config() -> None:
-    """Show every option: its value in force, where that is from, its meaning."""
-    from rich.console import Console
-    from rich.table import Column, Table
-    from rich.text import Text
+@click.option("--libs", is_flag=True, help="Print the linker's flags, with the path for programs.")
+@click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
+@click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
+def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
+    """Show how to build with the library, or every option: its value in force, its meaning."""
+    asked = (libs, cflags, cmakedir)
+    wanted = [words for words, wish in zip(_building(), asked, strict=True) if wish]
+    if as_json:
+        _show_json()
+    elif wanted:
+        click.echo(" ".join(wanted))
+    else:
+        _show_options()
 
+
+def _building() -> tuple[str, str, str]:
+    """What --libs, --cflags and --cmakedir print, fit for a shell."""
+    from mgpu_rt import layout
+
+    lib = shlex.quote(str(layout.PREFIX / "lib"))
+    rpath = shlex.quote(f"-Wl,-rpath,{layout.PREFIX / 'lib'}")
+    return (
+        f"-L{lib} {rpath} -lmlir_rocm_runtime",
+        f"-I{shlex.quote(str(layout.PREFIX / 'include'))}",
+        str(layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
+    )
+
+
+def _show_json() -> None:
+    import json
+
+    from mgpu_rt import layout, options
+
+    libs, cflags, cmakedir = _building()
+    everything = {
+        "version": mgpu_rt.__version__,
+        "library": str(layout.PREFIX / "lib" / layout.LIBRARY),
+        "libs": shlex.split(libs),
+        "cflags": shlex.split(cflags),
+        "cmakedir": cmakedir,
+        "options": {option.variable: option.value() for option in options.options()},
+    }
+    click.echo(json.dumps(everything, indent=2))
+
+
+def _show_options() -> None:
     from mgpu_rt import options
+    from mgpu_rt.text import columns
 
-    table = Table(Column("variable", no_wrap=True), "value", "from", "meaning")
-    for option in options.options():
+    table = options.options()
+    rows = [("variable", "value", "from", "meaning")]
+    for option in table:
         origin = "environment" if option.is_set() else "default"
-        cells = (option.variable, option.value(), origin, option.meaning)
-        table.add_row(
-            *(Text(cell, overflow="fold") for cell in cells),
-            style="bold" if option.is_set() else None,
-        )
-    Console().print(table)
+        rows.append((option.variable, option.value() or "-", origin, option.meaning))
+    head, *blocks = columns(rows)
+    click.echo(head)
+    for option, block in zip(table, blocks, strict=True):
+        click.secho(block, bold=option.is_set())
     for name in options.unknown():
         click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
 

@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mgpu_rt import preload
+from mgpu_rt import preload, rocm
 
 RUNTIME = "libmlir_rocm_runtime.so"
-HIP = "libamdhip64.so"
 
 
 def _libraries(directory: str, name: str) -> set[str]:
@@ -21,13 +20,15 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Another runtime that is preloaded: ours comes first, but both run their constructors."""
     ours = os.path.realpath(preload.runtime())
     for path in environment.get("LD_PRELOAD", "").split(":"):
-        if os.path.basename(path).startswith(RUNTIME) and os.path.realpath(path) != ours:
+        # Without a folder it is ours: preload.with_library says where it lies.
+        name = os.path.basename(path)
+        if name != path and name.startswith(RUNTIME) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Another runtime in LD_LIBRARY_PATH: it serves programs that are run without mgpu-rt."""
-    ours = _libraries(os.path.dirname(preload.runtime()), RUNTIME)  # copies, in a wheel
+    ours = _libraries(os.path.dirname(preload.runtime()), RUNTIME)  # with LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
         for path in sorted(_libraries(directory, RUNTIME) - ours if directory else ()):
             yield (
@@ -38,16 +39,15 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
-    """Several HIPs: a program that links one of its own would have two in the process."""
-    roots = [environment[name] for name in preload.HIP_ROOTS if environment.get(name)]
-    directories = [f"{root}/lib" for root in [*roots, "/opt/rocm"]]
-    directories += [name for name in environment.get("LD_LIBRARY_PATH", "").split(":") if name]
-    found = set().union(*(_libraries(directory, HIP) for directory in directories))
-    for path in sorted(found - {os.path.realpath(hip)}):
-        yield (
-            f"there is another HIP, {path}: a program that is linked with it would have two",
-            "set MGPU_RT_HIP to the one that the program is linked with",
-        )
+    """Another HIP where a program finds what it was linked with: there would be two in it."""
+    for other in rocm.find(environment):
+        same = os.path.realpath(other.path) == os.path.realpath(hip)
+        if not same and other.place == "LD_LIBRARY_PATH":
+            yield (
+                f"there is another HIP, {other.path}: a program that is linked with it would have "
+                "two",
+                "set MGPU_RT_HIP to the one that the program is linked with",
+            )
 
 
 def find(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:

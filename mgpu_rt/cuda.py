@@ -1,7 +1,7 @@
 """HIP over NVIDIA's driver: what a process needs to run programs that were lowered to NVVM.
 
-The library under ``build/cuhip`` has HIP's functions and calls NVIDIA's libcuda, which it opens at
-its first call. Programs call the same mgpu* functions on either maker's GPUs.
+The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda, which
+it opens at its first call. Programs call the same mgpu* functions on either maker's GPUs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parent.parent / "build"
+from mgpu_rt import layout
+
+BUILD = layout.DEVICES
 HIP = "libamdhip64.so"
 
 #: Where the driver lies that no loader's configuration names (csrc/cuhip/driver.c).
@@ -29,8 +31,24 @@ def hip(build: Path | None = None) -> Path:
     """The library that is HIP over NVIDIA's driver. Raises CudaUnavailable."""
     library = (build or BUILD) / "cuhip" / HIP
     if not library.exists():
-        raise CudaUnavailable(f"{library} is missing: run `make` to build it")
+        raise CudaUnavailable(f"{library} is missing: {layout.how_to_get('it')}")
     return library
+
+
+#: What the kernel shows of NVIDIA's GPUs: Linux, Windows' subsystem for it, and Tegra.
+GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
+
+
+def present(base: Mapping[str, str]) -> bool:
+    """True if there is an NVIDIA GPU, its driver's library, and cuhip."""
+    if not base.get("MGPU_RT_CUDA") and not any(gpu.exists() for gpu in GPUS):
+        return False
+    try:
+        hip()
+        driver(base)
+    except CudaUnavailable:
+        return False
+    return True
 
 
 def driver(base: Mapping[str, str] | None = None) -> str:

@@ -16,11 +16,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import conflicts, cuda, preload
+from mgpu_rt import conflicts, cuda, layout, preload, rocm
 from mgpu_rt.checklist import FAILURE, NOTE, OK, WARNING, Report
+from mgpu_rt.library import why_not_loaded
 
-PROBE = "mgpu-rt-probe"
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
+
+#: The way out where files of an installation do not fit together.
+HOW_TO_BUILD = (
+    "install it anew: python -m pip install --force-reinstall mgpu_rt"
+    if layout.INSTALLED
+    else "build it anew: make"
+)
+
 
 # ---- the library ----
 
@@ -32,9 +40,15 @@ def _library(report: Report) -> bool:
     except preload.Problem as problem:
         report.add("library", FAILURE, str(problem))
         return False
-    from mgpu_rt.library import Library
+    from ctypes import CDLL, c_char_p
 
-    version = Library(library).version()
+    try:
+        opened = CDLL(library)
+    except OSError as error:
+        report.add("library", FAILURE, f"{library} cannot be loaded", why_not_loaded(error))
+        return False
+    opened.mgpu_rt_version.restype = c_char_p
+    version = opened.mgpu_rt_version().decode()
     if version == mgpu_rt.__version__:
         report.add("library", OK, f"{library}, version {version}")
     else:
@@ -42,7 +56,7 @@ def _library(report: Report) -> bool:
             "library",
             FAILURE,
             f"{library} has version {version}, this command {mgpu_rt.__version__}",
-            "build it anew: make",
+            HOW_TO_BUILD,
         )
     links = Path(library).parent.glob("*.so.*")
     releases = sorted({int(link.name.rpartition(".so.")[2].split(".")[0]) for link in links})
@@ -50,7 +64,7 @@ def _library(report: Report) -> bool:
         "programs",
         OK if releases else WARNING,
         f"linked with libmlir_rocm_runtime.so of LLVM {', '.join(map(str, releases)) or 'none'}",
-        "" if releases else "lay the links beside the library: make",
+        "" if releases else HOW_TO_BUILD,
     )
     return True
 
@@ -101,13 +115,18 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
-def _run(report: Report, environment: Mapping[str, str]) -> None:
+def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
-    probe = os.path.join(os.path.dirname(preload.runtime()), PROBE)
+    probe = rocm.probe()
     try:
         result = subprocess.run(
-            [probe],
-            env={**_quiet(environment), "MGPU_RT_VERBOSE": "1"},
+            [probe, "--manager"],
+            env={
+                "MGPU_RT_PYTHON_DELAY": "0",
+                **_quiet(environment),
+                "MGPU_RT_VERBOSE": "1",
+                "MGPU_RT_RUN_PYTHON": sys.executable,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -123,11 +142,11 @@ def _run(report: Report, environment: Mapping[str, str]) -> None:
         )
         return
     except OSError as error:
-        report.add("HIP", FAILURE, f"{probe}: {error.strerror}", "build it anew: make")
+        report.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
         return
     found = re.search(r"^mgpu_rt: HIP: (.+), \d+ device\(s\)", result.stderr, re.MULTILINE)
     report.hip = found[1] if found and found[1] != "none" else ""
-    _hip(report, result, environment)
+    _hip(report, result, environment, base)
     if report.hip:
         _python(report, result.stderr, environment)
 
@@ -137,8 +156,32 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
     return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
 
 
+def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
+    """Why a program takes this HIP library of all that there are, which it names."""
+    found = rocm.find(base)
+    others = [f"{other.path} ({other.place})" for other in found if not _same(other.path, hip)]
+    beside = f"; there is also {', '.join(others)}" if others else ""
+    if device == "cuda":
+        return "which is mgpu_rt's own, over NVIDIA's driver"
+    if base.get("MGPU_RT_HIP"):
+        return f"as MGPU_RT_HIP says{beside}"
+    place = next((other.place for other in found if _same(other.path, hip)), "")
+    if place in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+        return f"as {place} says{beside}"
+    fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
+    newest = f"the newest {fit}, " if others else ""
+    return f"{newest}found by {place}{beside}"
+
+
+def _same(left: str, right: str) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)
+
+
 def _hip(
-    report: Report, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
+    report: Report,
+    result: subprocess.CompletedProcess[str],
+    environment: Mapping[str, str],
+    base: Mapping[str, str],
 ) -> None:
     said = result.stderr.splitlines()
     if not report.hip:
@@ -147,7 +190,9 @@ def _hip(
         text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
         return
-    report.add("HIP", OK, report.hip)
+    real = os.path.basename(os.path.realpath(report.hip))
+    release = "" if report.hip.endswith(real) else f" ({real})"
+    report.add("HIP", OK, f"{report.hip}{release}, {_why(report.hip, report.device, base)}")
     report.devices = _devices(report.hip, environment)
     if report.devices:
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(report.devices))
@@ -171,28 +216,25 @@ def _hip(
 
 
 def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
-    """Who makes the decisions: Python, or the built-in policy."""
+    """Who decides what stays: Python, or the library by itself."""
     if environment.get("MGPU_RT_CACHE") == "off":
         report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
     if environment.get("MGPU_RT_PYTHON") == "off":
-        report.add("Python", NOTE, "off: the built-in policy keeps everything")
+        report.add("Python", NOTE, "off: the library manages its caches by itself")
         return
-    cache = re.search(r"module cache in Python (\S+), HIP through (\S+)", said)
-    times = re.search(r"Python: (\S+) ms to open it, (\S+) ms .*, (\S+) ms to import", said)
-    if not cache or not times:
+    manager = re.search(r"manager: Python (\S+), process", said)
+    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
+    if not manager or not named:
         lines = [line for line in said.splitlines() if "no Python" in line]
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         report.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
-    report.python = cache[1]
-    named = environment.get("MGPU_RT_PYTHON")
-    milliseconds = sum(map(float, times.groups()))
+    report.python = manager[1]
     report.add(
         "Python",
         OK,
-        f"{cache[1]}{f' ({named})' if named else ''} owns the caches and costs the first call "
-        f"{milliseconds:.1f} ms beyond HIP's start; it calls HIP through {cache[2]}",
+        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
     )
 
 
@@ -233,19 +275,27 @@ def _devices(hip: str, environment: Mapping[str, str]) -> list[str]:
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Report:
     """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
-    report = Report(preload.choose(device, base))
-    wished = " (auto)" if device == "auto" else ""
-    report.add("device", OK, f"{report.device}{wished}")
+    report = Report(device)
+    try:
+        if device == "auto":
+            report.device, why = preload.automatic(base)
+            report.add("device", OK, f"{report.device} (auto): {why}")
+        else:
+            report.add("device", OK, device)
+    except preload.Problem as problem:
+        report.add("device", FAILURE, str(problem))
     if not _library(report):
         return report
     _driver(report, base)
+    if report.device == "auto":
+        return report
     try:
         environment = preload.environment(report.device, base)
     except preload.Problem as problem:
         if report.possible:
             report.add("environment", FAILURE, str(problem))
         return report
-    _run(report, environment)
+    _run(report, environment, base)
     for text, advice in conflicts.find(environment, report.hip):
         report.add("conflict", WARNING, text, advice)
     return report

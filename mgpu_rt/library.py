@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import functools
 import json
-from pathlib import Path
 from typing import Any
 
-from cffi import FFI
-
-from mgpu_rt import abi, report
-
-NAME = "libmlir_rocm_runtime.so"
+from mgpu_rt import abi, layout, report
 
 
 def path() -> str:
     """The path of the library. Raises FileNotFoundError if it was not built."""
-    package = Path(__file__).resolve().parent
-    candidates = [package / "lib" / NAME, package.parent / "build" / "lib" / NAME]
-    for candidate in candidates:
-        if candidate.exists():
-            return str(candidate)
-    raise FileNotFoundError(f"{candidates[-1]} was not built: run `make` in {package.parent}")
+    library = layout.PREFIX / "lib" / layout.LIBRARY
+    if not library.exists():
+        raise FileNotFoundError(f"{library} was not built: run `make` in {layout.CHECKOUT}")
+    return str(library)
+
+
+def why_not_loaded(error: OSError) -> str:
+    """The way out where the loader refuses the library."""
+    text = str(error)
+    anew = "python -m pip install --force-reinstall --no-binary mgpu_rt mgpu_rt"
+    if "GLIBC_" in text:
+        return f"this system's C library is too old for it ({text}): compile it here: {anew}"
+    if "wrong ELF class" in text or "invalid ELF header" in text or "machine" in text:
+        return f"it was made for another kind of machine ({text}): compile it here: {anew}"
+    return f"the loader says: {text}"
 
 
 class Library:
@@ -31,11 +35,16 @@ class Library:
     """
 
     def __init__(self, path: str) -> None:
+        from cffi import FFI  # not needed for a path, nor by the command
+
         self.path = path
         self.ffi = FFI()
         self.ffi.cdef(abi.cdef())
         self.ffi.cdef("void free(void *);")
-        self._lib = self.ffi.dlopen(path)
+        try:
+            self._lib = self.ffi.dlopen(path)
+        except OSError as error:
+            raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu"):

@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from mgpu_rt import layout
 
 _LINE = re.compile(
     r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
@@ -43,13 +44,10 @@ def parse(text: str) -> list[Option]:
 
 def options() -> list[Option]:
     """The options in the order of options.def, of this checkout or package."""
-    package = Path(__file__).resolve().parent
-    candidates = [package / "options.def", package.parent / "csrc" / "runtime" / "options.def"]
-    path = next(path for path in candidates if path.exists())
-    return parse(path.read_text(encoding="utf-8"))
+    return parse(layout.table("options.def").read_text(encoding="utf-8"))
 
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, for a word about a slip of the pen."""
-    known = {option.variable for option in options()}
+    known = {option.variable for option in options()} | {"MGPU_RT_RUN_PYTHON"}
     return sorted(name for name in environ if name.startswith("MGPU_RT_") and name not in known)

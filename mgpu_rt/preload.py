@@ -8,19 +8,20 @@ import shutil
 import signal
 import stat
 import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from mgpu_rt import cuda, library_path, softgpu
+from mgpu_rt import cuda, library_path, rocm, softgpu
 
 DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")
-ELF_HEADER, ELFCLASS64, PT_INTERP = 64, 2, 3
 
-#: Where the library looks for HIP if it is not told (csrc/runtime/hip.c).
-HIP_NAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so")
-HIP_ROOTS = ("ROCM_PATH", "HIP_PATH")
+#: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
+STARTED_BY = "MGPU_RT_RUN_PYTHON"
+
+ELF_HEADER, ELFCLASS64, PT_INTERP = 64, 2, 3
 
 
 class Problem(Exception):
@@ -34,30 +35,36 @@ class Problem(Exception):
 # ---- the device ----
 
 
-def finds_hip(base: Mapping[str, str]) -> bool:
-    """True if the library would find HIP by itself. Asks the loader, which knows the rest."""
-    from ctypes import CDLL
+def automatic(base: Mapping[str, str]) -> tuple[str, str]:
+    """The device that `auto` stands for, and why, in words. Raises Problem if there is none.
 
-    roots = [base[name] for name in HIP_ROOTS if base.get(name)] + ["/opt/rocm"]
-    for name in (*(f"{root}/lib/{name}" for root in roots for name in HIP_NAMES), *HIP_NAMES):
-        try:
-            CDLL(name)
-        except OSError:
-            continue
-        return True
-    return False
+    AMD's GPU, else NVIDIA's, else the software GPU. A HIP library that MGPU_RT_HIP names is what
+    the user wants.
+    """
+    if base.get("MGPU_RT_HIP"):
+        return "hip", "MGPU_RT_HIP names the HIP library"
+    without_hip = ""
+    if KFD.exists():
+        found = rocm.find(base)
+        if found:
+            return "hip", f"there is an AMD GPU, and HIP in {found[0].path}"
+        without_hip = ", which needs a HIP library (libamdhip64) that was not found: install ROCm"
+    if cuda.present(base):
+        return "cuda", "there is an NVIDIA GPU and no AMD GPU"
+    amd = f"no AMD GPU (there is no {KFD})" if not without_hip else f"an AMD GPU{without_hip}"
+    try:
+        softgpu.environment(base)
+    except softgpu.SoftGpuUnavailable as error:
+        raise Problem(
+            f"there is no GPU that a program could run on: {amd}, no NVIDIA GPU with its driver, "
+            f"and no software GPU: {error}"
+        ) from None
+    return "softgpu", f"there is {amd} and no NVIDIA GPU: kernels are emulated"
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """The device that `auto` stands for: AMD's if its driver and HIP are there, else softgpu.
-
-    A HIP library that MGPU_RT_HIP names is what the user wants.
-    """
-    if device != "auto":
-        return device
-    if base.get("MGPU_RT_HIP"):
-        return "hip"
-    return "hip" if KFD.exists() and finds_hip(base) else "softgpu"
+    """The device itself, or the one that `auto` stands for. Raises Problem if that is none."""
+    return device if device != "auto" else automatic(base)[0]
 
 
 def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
@@ -84,8 +91,10 @@ def runtime() -> str:
         path = library_path()
     except FileNotFoundError as error:
         raise Problem(str(error)) from None
-    if " " in path or ":" in path:
-        raise Problem(f"LD_PRELOAD cannot name '{path}': move it to a path without ' ' and ':'")
+    if ":" in path or ";" in path:
+        raise Problem(
+            f"the loader cannot be told '{path}': install mgpu_rt in a path without ':' and ';'"
+        )
     return path
 
 
@@ -93,16 +102,21 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
     """Puts the library before whatever else is preloaded.
 
     Its directory ends LD_LIBRARY_PATH: a program that was linked with LLVM's own library asks for
-    that by its version's name, and starts only if the name can be found.
+    that by its version's name, and starts only if the name can be found. A path with a space, which
+    ends a name in LD_PRELOAD, begins it instead, and LD_PRELOAD names the file alone.
     """
     library = runtime()
-    preloaded = [name for name in base.get("LD_PRELOAD", "").replace(":", " ").split(" ") if name]
-    here = os.path.dirname(library)
-    search = base.get("LD_LIBRARY_PATH")
+    here, name = os.path.split(library)
+    if " " in library:
+        library = name
+    preloaded = [path for path in base.get("LD_PRELOAD", "").replace(":", " ").split(" ") if path]
+    search = [path for path in base.get("LD_LIBRARY_PATH", "").split(":") if path and path != here]
+    search = [here, *search] if " " in here else [*search, here]
     return {
         **base,
-        "LD_PRELOAD": ":".join([library, *(name for name in preloaded if name != library)]),
-        "LD_LIBRARY_PATH": f"{search}:{here}" if search else here,
+        "LD_PRELOAD": ":".join([library, *(path for path in preloaded if path != library)]),
+        "LD_LIBRARY_PATH": ":".join(search),
+        STARTED_BY: sys.executable,
     }
 
 

@@ -1,8 +1,8 @@
 """AMD's HIP without a GPU: what a process needs to run on the software device.
 
-Debian's libamdhip64 reaches the kernel driver through libhsakmt.so.1 only. The one under
-``build/softgpu`` emulates the devices that ``MGPU_RT_SOFTGPU`` names, so a process that finds it
-first runs AMD's own runtime on them.
+AMD's libamdhip64 reaches the kernel driver through ROCr, and ROCr through a library of the
+driver's. The ones below ``softgpu`` (layout.DEVICES) emulate the devices that ``MGPU_RT_SOFTGPU``
+names, so a process that finds them first runs AMD's own runtime on these.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parent.parent / "build"
-DRIVER = "libhsakmt.so.1"
-HIP = "libamdhip64.so.5"
-DEFAULT_TARGETS = "gfx90a"
+from mgpu_rt import layout, rocm
 
-# Where Debian and its kin keep libraries; HIP 5.2.3 is Debian 12's, for x86-64.
-_LIBRARY_DIRECTORIES = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
+BUILD = layout.DEVICES
+DRIVER = "libhsakmt.so.1"
+DTIF = "libdtif.so"
+DEFAULT_TARGETS = "gfx90a"
 
 
 class SoftGpuUnavailable(RuntimeError):
@@ -28,21 +27,39 @@ def driver(build: Path | None = None) -> Path:
     """The driver library that emulates the devices. Raises SoftGpuUnavailable."""
     library = (build or BUILD) / "softgpu" / DRIVER
     if not library.exists():
-        raise SoftGpuUnavailable(f"{library} is missing: run `make` to build it")
+        raise SoftGpuUnavailable(f"{library} is missing: {layout.how_to_get('the software GPU')}")
     return library
 
 
-def hip(base: Mapping[str, str] | None = None) -> Path:
-    """The HIP library to run: ``MGPU_RT_HIP``, else Debian's. Raises SoftGpuUnavailable."""
-    named = (os.environ if base is None else base).get("MGPU_RT_HIP")
+def serves(hip: str, build: Path | None = None) -> bool:
+    """True if this HIP can run on the software device."""
+    folder = (build or BUILD) / "softgpu"
+    return any((folder / name).exists() for name in rocm.seams(hip))
+
+
+def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:
+    """The HIP library to run: ``MGPU_RT_HIP``, else the newest that can. Raises
+    SoftGpuUnavailable."""
+    environment = os.environ if base is None else base
+    named = environment.get("MGPU_RT_HIP")
     if named:
         if not Path(named).exists():
             raise SoftGpuUnavailable(f"MGPU_RT_HIP={named}: there is no such file")
         return Path(named)
-    for directory in _LIBRARY_DIRECTORIES:
-        if (directory / HIP).exists():
-            return directory / HIP
-    raise SoftGpuUnavailable(f"AMD's {HIP} is missing: apt-get install libamdhip64-5")
+    found = rocm.find(environment)
+    for candidate in found:
+        if serves(candidate.path, build):
+            return Path(candidate.path)
+    if found:
+        unfit = ", ".join(candidate.path for candidate in found)
+        raise SoftGpuUnavailable(
+            f"it runs AMD's HIP, and none here can be run so ({unfit}): on Debian 12 and 13 "
+            "apt-get install libamdhip64-5 brings one, or set MGPU_RT_HIP to the path of another"
+        )
+    raise SoftGpuUnavailable(
+        "it runs AMD's HIP library, libamdhip64.so, and there is none: on Debian and Ubuntu "
+        "apt-get install libamdhip64-5, or set MGPU_RT_HIP to its path"
+    )
 
 
 def environment(
@@ -58,6 +75,8 @@ def environment(
     directory = str(driver(build).parent)
     paths = [path for path in result.get("LD_LIBRARY_PATH", "").split(":") if path]
     result["LD_LIBRARY_PATH"] = ":".join([directory, *(p for p in paths if p != directory)])
-    result["MGPU_RT_HIP"] = str(hip(result))
+    result["MGPU_RT_HIP"] = str(hip(result, build))
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
+    if Path(directory, DTIF).exists():
+        result.setdefault("HSA_ENABLE_DTIF", "1")
     return result

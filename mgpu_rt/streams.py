@@ -1,44 +1,39 @@
-"""Which streams exist: the policy behind mgpuStreamCreate and mgpuStreamDestroy.
-
-One shared stream serves a program that holds one at a time. The C library hands it out again and
-again by itself and comes here only when every stream it has is held or busy.
-"""
+"""Which streams stay."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's own costs 3 ms of the first launch
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Iterator
+
+from mgpu_rt.books import Books
+from mgpu_rt.policy import Caches, Decision, Evict, Kind
 
 
-class StreamPool:
-    """The streams that exist. `create` and `destroy` are HIP's (mgpu_rt.hip.Hip).
+class StreamPool(Books):
+    """The streams that exist.
 
-    A stream comes back only idle, so no work ever waits behind work of somebody else; whether it is
-    idle the library knows. How many idle ones are kept is MGPU_RT_STREAM_LIMIT.
+    The library hands idle ones out again and keeps up to MGPU_RT_STREAM_LIMIT of them. A program
+    that once used many at a time and no longer does need not keep them: what was not used for a
+    minute goes back, but for the one that serves a program with one at a time. A stream whose uses
+    the library does not count (0) stays.
     """
 
-    def __init__(self, create: Callable[[object], int], destroy: Callable[[int], int]) -> None:
-        self._create = create
-        self._destroy = destroy
-        self._devices: dict[int, int] = {}  # handle -> device, oldest first
+    PATIENCE = 60.0  # seconds
 
-    def __len__(self) -> int:
-        return len(self._devices)
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.STREAM, caches.streams)
 
     def shared(self, device: int) -> int | None:
         """The stream that serves a program with one at a time: the device's first one."""
-        return next((h for h, d in self._devices.items() if d == device), None)
+        return next((s.handle for s in self if s.device == device), None)
 
-    def create(self, stream: object) -> int:
-        """Creates a stream; its handle goes to *stream. Returns hipError_t."""
-        return self._create(stream)
-
-    def add(self, handle: int, device: int) -> None:
-        """Takes note of a stream that was just created."""
-        self._devices[handle] = device
-
-    def destroy(self, handle: int) -> int:
-        """Destroys a stream that the library has taken out of its table. Returns hipError_t."""
-        self._devices.pop(handle, None)
-        return self._destroy(handle)
+    def decide(self) -> Iterator[Decision]:
+        if not self.look():
+            return
+        old = self.clock() - self.PATIENCE
+        for stream in self.idle():
+            if (
+                stream.uses
+                and stream.last_use < old
+                and stream.handle != self.shared(stream.device)
+            ):
+                yield Evict(Kind.STREAM, stream.handle)

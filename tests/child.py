@@ -137,17 +137,17 @@ class Mgpu:
             function, *grid, *block, 0, stream or null, params or null, null, 0xBAD0BAD0
         )
 
-    def _for_stub(self, pointer, kind: str = "void *"):
+    def for_stub(self, pointer, kind: str = "void *"):
         """A pointer of the library's, as the stub's declarations want it."""
         return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
 
     def pending(self, stream) -> int:
         """Operations submitted to a stream and not done yet."""
-        return self.stub.hipstub_pending(self._for_stub(stream))
+        return self.stub.hipstub_pending(self.for_stub(stream))
 
     def set_kernel(self, name: str, body) -> None:
         """Gives the kernels of a name a body: a callback `void(void **)`."""
-        body = self._for_stub(body, "void (*)(void **)")
+        body = self.for_stub(body, "void (*)(void **)")
         self.stub.hipstub_set_kernel(name.encode(), body, self.stub_ffi.NULL, 0)
 
     def stats(self) -> dict:
@@ -169,6 +169,12 @@ void hipstub_set_kernel(const char *name, void (*body)(void **params), const siz
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
 int hipMalloc(void **ptr, size_t bytes);
+int hipFree(void *ptr);
+int hipModuleUnload(void *module);
+int hipDeviceReset(void);
+int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
 int hipSetDevice(int device);
 int hipStreamCreate(void **stream);
 int hipStreamDestroy(void *stream);

@@ -232,7 +232,7 @@ def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
     assert not mgpu.MemAlloc(1 << 50, mgpu.null, False)
     _expect(mgpu, "hipMalloc(&ptr, sizeBytes)", str(1 << 50))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
-    _expect(mgpu, "hipFree(ptr)", "not the begin of a block")
+    _expect(mgpu, "hipFree(ptr)", "not the start of a device allocation")
     _still_works(mgpu)
 
 

@@ -32,6 +32,7 @@ PTX = """//
 PLAIN = PTX.format(globals="").encode() + b"\0"
 WITH_GLOBALS = PTX.format(globals=".visible .global .align 4 .u32 launches;").encode() + b"\0"
 MACHINE_CUDA = 190
+LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
 
 def _calls(stub: CuStub, *symbols: str) -> list[str]:
@@ -43,6 +44,11 @@ def _calls(stub: CuStub, *symbols: str) -> list[str]:
         if wanted:
             lines.append(line)
     return lines
+
+
+def _loads(stub: CuStub) -> int:
+    """How often the driver has loaded a module since the last time."""
+    return sum(not line.startswith(" ") for line in _calls(stub, *LOADS))
 
 
 def _cubin() -> bytes:
@@ -69,6 +75,7 @@ def test_ptx_is_compiled_once(mgpu: Mgpu) -> None:
         "  option 6 = 8192",
         "  option 7 = 3",
     ]
+    mgpu.ModuleUnload(first)
     assert mgpu.load(mgpu.image(PLAIN)) == first  # a module of text is one by either call
     assert _jit(mgpu, PLAIN.replace(b"ret", b"bra")) != first
     assert mgpu.stderr() == ""
@@ -80,6 +87,38 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
     stub = CuStub()
     assert _jit(mgpu, WITH_GLOBALS) != _jit(mgpu, WITH_GLOBALS)
     assert len(_calls(stub, "cuModuleLoadDataEx")) == 2 * 3
+
+
+@in_child(backends=("custub",))
+def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
+    """Only what is surely no declaration lets a module be kept."""
+    stub = CuStub()
+    for declaration in (
+        ".global .u32 g;",
+        ".visible.global.u32 g;",
+        "/* g */.global .u32 g;",
+        ".extern .func f;.global/**/.u32 g;",
+        "}.global.align 4 .b8 g[4];",
+    ):
+        text = PTX.format(globals=declaration).encode() + b"\0"
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(mgpu.image(text)))
+        assert _loads(stub) == 2, declaration
+    for other in ("// .globl f", "@p st.global.u32 [a], 1;", "cvta.to.global.u64 a, b;"):
+        text = PTX.format(globals=other).encode() + b"\0"
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(mgpu.image(text)))
+        assert _loads(stub) == 1, other
+
+
+@in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
+def test_lazy_reads_ptx_whatever_it_begins_with(mgpu: Mgpu) -> None:
+    """And says so where it ends."""
+    for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
+        mgpu.load(mgpu.image(begin + PLAIN))
+        assert "a kernel may print" not in mgpu.stderr(), begin
+    mgpu.load(mgpu.image(PTX.format(globals=".extern .func vprintf;").encode() + b"\0"))
+    assert "a kernel may print" in mgpu.stderr()
 
 
 @in_child(backends=("custub",))
@@ -134,7 +173,11 @@ def test_fatbins(mgpu: Mgpu) -> None:
         return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, size) + entry + content
 
     for content, loads in ((fatbin(2, cubin), 1), (fatbin(1, PLAIN), 2), (cubin, 1)):
-        modules = {mgpu.load(mgpu.image(content)) for _ in range(2)}
+        modules = set()
+        for _ in range(2):
+            module = mgpu.load(mgpu.image(content))
+            modules.add(module)
+            mgpu.ModuleUnload(module)
         assert len(modules) == loads
         assert len(_calls(stub, "cuModuleLoadData")) == loads
     truncated = fatbin(2, cubin)[:16] + b"\0" * 8

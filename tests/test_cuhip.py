@@ -317,6 +317,7 @@ def test_pointer_attributes(driver: Driver, kind: int, memory_type: int, managed
     driver.stub.lib.custub_pointer(kind)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 0
+    assert driver.call("hipPointerGetAttribute", driver.memory(bytes(8)), 7, TO) == 0
     assert (found.memory_type, found.is_managed, found.device) == (memory_type, managed, 1)
     assert driver.address(found.device_pointer) == TO
 
@@ -325,6 +326,7 @@ def test_pointer_that_the_driver_does_not_know(driver: Driver) -> None:
     driver.stub.lib.custub_pointer(0)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 1
+    assert driver.call("hipPointerGetAttribute", found, 7, TO) == 1
 
 
 def test_each_free_takes_either_kind_of_memory(driver: Driver) -> None:

@@ -259,7 +259,7 @@ def _outcomes(backend: str) -> dict[str, dict]:
 #: What they say of the device is AMD's own: its waves, its versions, its bundles of images; and the
 #: driver takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
-OF_THE_DEVICE |= {"hipModuleLoadData"}
+OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset"}
 
 
 def test_codes_are_those_of_amds() -> None:

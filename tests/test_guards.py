@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import abi
 from tests.child import BUILD, ROOT, environment, run_child
 
 RUNTIME = ROOT / "csrc" / "runtime"
@@ -29,6 +28,8 @@ class Guard:
     without: str
     test: str
     also: tuple[str, str] = ("", "")  # a second change, where one alone leaves another guard
+    also_file: str = ""  # where that is; "": in the same file
+    alone: bool = False  # where others may call HIP, its answer is a second guard
 
     @property
     def name(self) -> str:
@@ -40,6 +41,10 @@ CONSTANTS = "tests.test_constants"
 MEMORY = "tests.test_memory"
 COPIES = "tests.test_copies"
 SYNC = "tests.test_sync"
+KNOWN = "tests.test_known"
+IMAGES = "tests.test_images"
+ADVICE = "tests.test_advice"
+OPTIONS = "tests.test_options"
 GUARDS = [
     Guard(
         "module.c",
@@ -56,15 +61,19 @@ GUARDS = [
     Guard(
         "module.c",
         "image.bytes = bytes;\n    return enter",
-        "image.bytes = data;\n    return enter",
+        "image.bytes = load->data;\n    return enter",
         f"{TRAPS}:test_01_the_callers_copy_may_go_away",
     ),
     Guard(
         "function.c",
-        "slot->module == module && slot->name == name",
+        "slot->handle == handle && slot->name == name",
         "slot->name == name",
         f"{TRAPS}:test_02_same_kernel_name_in_two_modules",
-        also=("(uintptr_t)module * 31 + (uintptr_t)name", "(uintptr_t)name"),
+        also=(
+            "(uintptr_t)module * 31 + (uintptr_t)name",
+            "(uintptr_t)name + 0 * (uintptr_t)module",
+        ),
+        also_file="registry.h",
     ),
     Guard(
         "function.c",
@@ -73,28 +82,30 @@ GUARDS = [
         f"{TRAPS}:test_02_address_of_a_name_reused",
     ),
     Guard(
-        "image.c",
-        "            image->writable = true;\n    }\n}",
-        "            image->writable = false;\n    }\n}",
+        "image_elf.c",
+        "if (is_writable(&section, &names))",
+        "if (false)",
         f"{TRAPS}:test_03_reload_sees_fresh_globals",
     ),
     Guard(
-        "image.c",
-        "image->writable |= member.writable || member.size == 0",
-        "image->writable |= member.size == 0",
+        "image_bundle.c",
+        "contents->writable |= image.writable || image.size == 0",
+        "contents->writable |= image.size == 0",
         f"{TRAPS}:test_03_globals_in_a_bundle",
     ),
     Guard(
         "stream.c",
-        "idle ? STREAM_FREE : STREAM_RETIRED",
-        "STREAM_FREE",
+        "    put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);",
+        "    put(&idle[stream->device], stream);\n    (void)is_idle;",
         f"{TRAPS}:test_04_busy_stream_is_not_handed_out",
+        alone=True,
     ),
     Guard(
         "stream.h",
         "__atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE)",
         "(void)0",
         f"{TRAPS}:test_04_two_kernels_that_wait_for_each_other",
+        alone=True,
     ),
     Guard(
         "stream.c",
@@ -102,6 +113,7 @@ GUARDS = [
         "__ATOMIC_ACQ_REL,\n                                __ATOMIC_RELAXED);",
         "    stream->busy = STREAM_IDLE;",
         f"{TRAPS}:test_04_launch_while_a_stream_is_waited_for",
+        alone=True,
     ),
     Guard(
         "event.c",
@@ -122,15 +134,15 @@ GUARDS = [
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
-        "stream.c",
+        "device.c",
         "        (void)hip.GetLastError();",
         "        (void)0;",
-        f"{TRAPS}:test_12_last_error_is_left_alone",
+        f"{TRAPS}:test_12_eviction_leaves_no_error",
     ),
     Guard(
-        "stream.c",
-        "if (hip.PeekAtLastError() != hipSuccess)",
-        "if (false)",
+        "device.c",
+        "if (error != hipErrorNotReady || hip_version < HIP_7)",
+        "if (true)",
         f"{TRAPS}:test_12_pending_error_survives",
     ),
     Guard(
@@ -159,14 +171,14 @@ GUARDS = [
     ),
     Guard(
         "module.c",
-        "slot->constant = mapped_for_good(data, image.size)",
-        "slot->constant = true",
+        "mapped_for_good(image, module->image.size)",
+        "true",
         f"{TRAPS}:test_01_one_byte_differs",
     ),
     Guard(
         "function.c",
-        "const bool constant = mapped_for_good(name, strlen(name) + 1)",
-        "const bool constant = true",
+        "mapped_for_good(name, strlen(name) + 1)",
+        "true",
         f"{TRAPS}:test_02_address_of_a_name_reused",
     ),
     Guard(
@@ -219,8 +231,8 @@ GUARDS = [
     ),
     Guard(
         "stream.h",
-        "        stream_others_busy = true;",
-        "        stream_others_busy = false;",
+        "        __atomic_store_n(&stream_others, OTHERS_BUSY, __ATOMIC_RELEASE);",
+        "        (void)0;",
         f"{TRAPS}:test_06_null_stream_work_is_waited_for",
     ),
     Guard(
@@ -238,8 +250,8 @@ GUARDS = [
     ),
     Guard(
         "block.c",
-        "stream == self || stream->device != device ||",
-        "stream == self ||",
+        "pool->owner != self && pool->owner->device == device",
+        "pool->owner != self && device >= 0",
         f"{MEMORY}:test_devices_have_pools_of_their_own",
     ),
     Guard(
@@ -250,8 +262,8 @@ GUARDS = [
         also=("if (LIKELY(stream && stream->device == device))\n        pool", "if (false)\n pool"),
     ),
     Guard(
-        "memory.c",
-        "error == hipErrorOutOfMemory && memory_give_back(device)",
+        "runtime.h",
+        "UNLIKELY(answer_ == hipErrorOutOfMemory) && runtime_make_room()",
         "false",
         f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
     ),
@@ -263,26 +275,14 @@ GUARDS = [
     ),
     Guard(
         "copy.c",
-        "        wait_for_copy(thread, stream, handle);",
-        "        (void)wait_for_copy;",
-        f"{COPIES}:test_what_came_back_may_go_out_at_once",
-    ),
-    Guard(
-        "copy.c",
-        "to == PLACE_PAGEABLE || to == PLACE_UNKNOWN",
-        "to == PLACE_PAGEABLE",
-        f"{COPIES}:test_copy_back_is_complete_with_an_error_pending",
-    ),
-    Guard(
-        "copy.c",
         "if (!device_reaches_pageable(stream->device))",
         "if (true)",
         f"{COPIES}:test_source_that_a_kernel_may_write_is_not_read_early",
     ),
     Guard(
         "copy.c",
-        "return exclusive_hip() ? PLACE_PAGEABLE : ask(address);",
-        "return (void)ask, PLACE_PAGEABLE;",
+        "    if (!ask_hip(address) ||",
+        "    (void)ask_hip;\n    if (false &&",
         f"{COPIES}:test_where_others_call_hip_it_is_asked",
     ),
     Guard(
@@ -293,14 +293,14 @@ GUARDS = [
     ),
     Guard(
         "stream.c",
-        "stream_state(stream) == STREAM_LIVE && exclusive_hip();",
-        "stream_state(stream) == STREAM_LIVE;",
+        "    return exclusive_hip() && __atomic_load_n(&stream->busy",
+        "    return __atomic_load_n(&stream->busy",
         f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
     ),
     Guard(
         "stream.c",
-        "           stream_state(stream) == STREAM_LIVE && exclusive_hip();",
-        "           exclusive_hip();",
+        "== STREAM_IDLE &&\n           stream_state(stream) == STREAM_LIVE;",
+        "== STREAM_IDLE;",
         f"{SYNC}:test_a_stream_of_the_programs_own_is_always_asked",
     ),
     Guard(
@@ -323,7 +323,7 @@ GUARDS = [
     ),
     Guard(
         "lazy.c",
-        "        silent = !memmem(bytes, size, words[i], strlen(words[i]));",
+        "        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));",
         "        (void)words;",
         f"{SYNC}:test_kernels_that_print_are_observable",
     ),
@@ -333,14 +333,152 @@ GUARDS = [
         "           false;",
         f"{SYNC}:test_lazy_needs_that_kernels_cannot_reach_the_host",
     ),
+    Guard(
+        "view.c",
+        "errno != EFAULT",
+        "true",
+        f"{IMAGES}:test_memory_that_may_not_be_read",
+    ),
+    Guard(
+        "image_elf.c",
+        "    if (!view_holds(view, 0, size))",
+        "    if (false)",
+        f"{IMAGES}:test_sections_that_lie_about_their_size",
+    ),
+    Guard(
+        "image_bundle.c",
+        "    if (size == 0)",
+        "    if (false)",
+        f"{IMAGES}:test_offset_of_an_empty_bundle_entry",
+    ),
+    Guard(
+        "image_bundle.c",
+        "entry.header_size < sizeof entry || !view_holds(view, from, entry.size)",
+        "entry.header_size < sizeof entry",
+        f"{IMAGES}:test_header_size_of_a_fatbin_entry",
+    ),
+    Guard(
+        "options.c",
+        "secure_getenv(variable)",
+        "getenv(variable)",
+        f"{OPTIONS}:test_a_set_uid_program_takes_no_code_and_no_paths",
+    ),
+    Guard(
+        "report.c",
+        "(NOTHING_RUNS | advice->follows)",
+        "NOTHING_RUNS",
+        f"{ADVICE}:test_one_refused_image_is_one_advice",
+    ),
+    Guard(
+        "report.c",
+        "(error == hipErrorInvalidDevice && hip_no_device)",
+        "false",
+        f"{ADVICE}:test_no_gpu_is_said_whatever_comes_first",
+    ),
+    Guard(
+        "metadata.c",
+        "hip_version > 0 && hip_version < HIP_5_3 && ",
+        "(void)hip_version, ",
+        f"{ADVICE}:test_later_hip_gets_the_image_as_it_is",
+    ),
+    Guard(
+        "advice.c",
+        "kernel.block_limit && threads > kernel.block_limit",
+        "false",
+        f"{ADVICE}:test_block_that_no_kernel_can_have",
+    ),
+    Guard(
+        "copy.c",
+        "    if (!ask_hip(address) || ",
+        "    (void)ask_hip;\n    if (false && ",
+        f"{KNOWN}:test_01_device_memory_of_others_is_not_host_memory",
+    ),
+    Guard(
+        "stream.c",
+        "    const hipError_t error = stream_ask(stream);\n    if (LIKELY(error == hipSuccess))",
+        "    const hipError_t error = hipSuccess;\n    if (LIKELY(error == hipSuccess))",
+        f"{KNOWN}:test_02_a_stream_that_others_left_busy_is_not_handed_out",
+    ),
+    Guard(
+        "launch.c",
+        "const hipError_t error = RETRY(hip.ModuleLaunchKernel(",
+        "const hipError_t error = (hip.ModuleLaunchKernel(",
+        f"{KNOWN}:test_04_a_launch",
+    ),
+    Guard(
+        "stream.c",
+        "queued > cache_limits.streams ?",
+        "false ?",
+        f"{KNOWN}:test_05_streams_that_nobody_holds_are_bounded",
+    ),
+    Guard(
+        "stream.c",
+        "QUERIES_PER_CREATE = 2",
+        "QUERIES_PER_CREATE = 0",
+        f"{KNOWN}:test_05_an_error_that_is_pending_changes_nothing",
+    ),
+    Guard(
+        "stream.h",
+        "    if (stream_state(*stream) != STREAM_GONE)",
+        "    if (true)",
+        f"{KNOWN}:test_06_a_stream_of_the_programs_own_at_an_address_of_ours",
+    ),
+    Guard(
+        "function.c",
+        "    if (state == MODULE_GONE || !name)",
+        "    if (!module || !name)",
+        f"{KNOWN}:test_06_a_module_of_the_programs_own_at_an_address_of_ours",
+        also=("    if (state == MODULE_FREE) {", "    if (state != MODULE_LIVE) {"),
+    ),
+    Guard(
+        "device.c",
+        "LIKELY(number_of(watches[device].memory, &number) && number == watches[device].number)",
+        "LIKELY(number == 0)",
+        f"{KNOWN}:test_07_reset",
+    ),
+    Guard(
+        "evict.c",
+        "bytes > (quiet ? keep : 2 * keep)",
+        "quiet && bytes > keep",
+        f"{KNOWN}:test_08_one_leaked_stream_does_not_stop_eviction",
+    ),
+    Guard(
+        "staging.c",
+        "    return !owner || !staging->used || stream_has_passed(owner, staging->mark);",
+        "    return owner || !owner;",
+        f"{KNOWN}:test_09_pinned_memory_in_use_is_not_taken",
+    ),
+    Guard(
+        "memory.c",
+        "!(exclusive_hip() || block_confirm(block))",
+        "false",
+        f"{KNOWN}:test_11_a_block_whose_address_came_back_smaller",
+    ),
+    Guard(
+        "event.c",
+        "    return error == hipSuccess;\n}",
+        "    return true;\n}",
+        f"{TRAPS}:test_08_event_that_is_not_over_is_not_handed_out",
+    ),
+    Guard(
+        "stream.c",
+        "    if (UNLIKELY(__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED)))",
+        "    if (false)",
+        f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",
+    ),
+    Guard(
+        "evict.c",
+        "    if (++false_evictions < FALSE_EVICTIONS)",
+        "    if (true)",
+        f"{KNOWN}:test_18_a_limit_that_costs_loads_gives_way",
+    ),
 ]
 
 
-COMPILE = (
-    ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"]
-    + [f'-DMGPU_RT_{name}=""' for name in ("VERSION", "DEFAULT_PYTHON", "DEFAULT_LIBPYTHON")]
-    + ['-DMGPU_RT_DEFAULT_PACKAGES=""']
-)
+COMPILE = [
+    *("cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"),
+    '-DMGPU_RT_VERSION=""',
+]
 
 
 def _compile(csrc: Path, names: list[str], objects: Path) -> None:
@@ -368,15 +506,18 @@ def _build(guard: Guard, number: int, unchanged: Path) -> Path:
     mutated = sources / "runtime" / guard.file
     text = mutated.read_text()
     assert text.count(guard.guard) == 1, f"{guard.file} holds the guard once: {guard.guard}"
+    mutated.write_text(text.replace(guard.guard, guard.without))
+    second = sources / "runtime" / (guard.also_file or guard.file)
+    text = second.read_text()
     assert guard.also[0] in text
-    mutated.write_text(text.replace(guard.guard, guard.without).replace(*guard.also, 1))
+    second.write_text(text.replace(*guard.also, 1))
     names = sorted(path.name for path in (sources / "runtime").glob("*.c"))
-    if guard.file.endswith(".c"):
+    if guard.file.endswith(".c") and not guard.also_file:
         shutil.copytree(unchanged, out / "objects")
         names = [guard.file]
     _compile(sources, names, out / "objects")
     exports = out / "exports.map"
-    exports.write_text(abi.export_map())
+    exports.write_text("{ global: mgpu*; local: *; };\n")
     library = out / "libmlir_rocm_runtime.so"
     objects = [str(path) for path in (out / "objects").glob("*.o")]
     flags = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]
@@ -390,6 +531,9 @@ def test_trap_is_noticed_without_its_guard(number: int, unchanged: Path) -> None
     library = _build(guard, number, unchanged)
     module, _, name = guard.test.partition(":")
     test = getattr(importlib.import_module(module), name)
-    env = environment(**test.env, MGPU_RT_TEST_LIBRARY=str(library), MGPU_RT_PYTHON="off")
+    alone = {"MGPU_RT_EXCLUSIVE": "on"} if guard.alone else {}
+    env = environment(
+        **{**test.env, **alone}, MGPU_RT_TEST_LIBRARY=str(library), MGPU_RT_PYTHON="off"
+    )
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, env)

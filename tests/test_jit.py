@@ -162,14 +162,13 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_one_hip_in_the_process(linked: bool, write_maps: Path, tmp_path: Path) -> None:
-    """hip-python, which the policy uses, opens no second one; and a HIP of the program's is taken,
-    with its compiler kept apart all the same."""
+    """The manager is in none of the program's; and a HIP of the program's is taken, with its
+    compiler kept apart all the same."""
     maps = tmp_path / "maps"
     helpers = [lower.print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}
     outcome = jit("vecadd", 22, helpers=helpers, MAPS=str(maps), MGPU_RT_VERBOSE="1", **changes)
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 22))
-    assert "HIP through hip-python" in outcome.stderr
     mapped = Mapped.read(maps)
     assert mapped.of("libamdhip64") == mapped.of("libamd_comgr") == mapped.of("libLLVM-15") == [1]
     assert mapped.of("libLLVM.so.22") == mapped.of("libMLIR.so.22") == [1]

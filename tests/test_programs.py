@@ -174,8 +174,6 @@ def test_churn_asks_the_driver_for_memory_once(
 
     Both copies go through pinned memory, which is asked for once; none to the device blocks.
     """
-    # The library of the stub's kernels is linked with it, so it looks like a user of HIP.
-    exclusive = {"MGPU_RT_EXCLUSIVE": "on"} if backend == "stub" else {}
     outcome = run(
         "churn",
         llvm,
@@ -184,7 +182,7 @@ def test_churn_asks_the_driver_for_memory_once(
         policy=policy,
         iterations=LAUNCHES,
         stats=True,
-        **exclusive,
+        MGPU_RT_EXCLUSIVE="on",
     )
     good(outcome)
     assert outcome.hip("hipModuleLaunchKernel") == LAUNCHES
@@ -192,7 +190,7 @@ def test_churn_asks_the_driver_for_memory_once(
     assert outcome.hip("hipMalloc") == outcome.hip("hipFree") == 1
     assert outcome.hip("hipHostMalloc") == outcome.hip("hipHostFree") == 2
     assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before it is destroyed
-    assert outcome.hip("hipPointerGetAttributes") == 0
+    assert outcome.hip("hipPointerGetAttributes") <= 4  # each end of each copy, once
     assert outcome.stats["cache"]["memory"] == {
         "hits": LAUNCHES - 1,
         "misses": 1,
@@ -327,12 +325,11 @@ def test_runner(llvm: int, program: str, policy: str) -> None:
     text = lower.lower_to_llvm_dialect(lower.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{lower.print_library()}"
     command = [str(lower.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
-    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_VERBOSE="1")
+    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_PYTHON_DELAY="0")
     outcome = execute([*command, shared], env)
     assert outcome.signal == 0
     assert outcome.stdout == printed(program, llvm)
     assert "failed with" not in outcome.stderr
-    assert ("policy in Python" in outcome.stderr) == (policy == "python")
     assert outcome.log["misuse"] == []
     launches = ROUNDS * (2 if program == "samename" else 1)
     assert outcome.log["counts"]["hipModuleLaunchKernel"] == launches

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import cuda, preload
+from mgpu_rt import cuda, doctor, layout, preload
 from tests.child import BUILD, CUSTUB, STUB, environment
 from tests.command import COMMAND, command, invoke, python
 from tests.compiled import LIB, RUNTIME, compile_c, stream_program
@@ -236,9 +236,8 @@ def test_softgpu_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_library_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from mgpu_rt import library
-
-    monkeypatch.setattr(library, "__file__", str(tmp_path / "mgpu_rt" / "library.py"))
+    monkeypatch.setattr(layout, "PREFIX", tmp_path / "build")
+    monkeypatch.setattr(layout, "CHECKOUT", tmp_path)
     for words in (["run", "--device", "hip", "true"], ["path"]):
         result = invoke(*words)
         assert result.exit_code == 2
@@ -246,22 +245,72 @@ def test_library_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert invoke("doctor", "--device", "hip").exit_code == 1
 
 
-def test_a_path_that_ld_preload_cannot_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preload, "library_path", lambda: f"/with space/{RUNTIME}")
+def test_a_path_that_the_loader_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preload, "library_path", lambda: f"/with:colon/{RUNTIME}")
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2
-    assert "LD_PRELOAD cannot name" in result.stderr
+    assert "the loader cannot be told" in result.stderr
 
 
-def test_auto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "libamdhip64.so.7").symlink_to(STUB)
-    rocm = {"ROCM_PATH": str(tmp_path)}
+def test_a_path_with_a_space(
+    monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
+) -> None:
+    """LD_PRELOAD would end the name there."""
+    folder = tmp_path / "größer als" / "lib"
+    folder.mkdir(parents=True)
+    for name in (RUNTIME, f"{RUNTIME}.19.1"):
+        (folder / name).symlink_to(LIB / RUNTIME)
+    monkeypatch.setattr(preload, "library_path", lambda: str(folder / RUNTIME))
+    env = preload.environment("hip", environment(LD_PRELOAD="libm.so.6", LD_LIBRARY_PATH="/a"))
+    assert env["LD_PRELOAD"] == f"{RUNTIME}:libm.so.6"
+    assert env["LD_LIBRARY_PATH"] == f"{folder}:/a"
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (3, "")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without a GPU; tmp_path/kfd and tmp_path/nvidiactl are those that it may get."""
     monkeypatch.setattr(preload, "KFD", tmp_path / "kfd")
-    assert preload.choose("auto", rocm) == "softgpu"
+    monkeypatch.setattr(cuda, "GPUS", (tmp_path / "nvidiactl",))
+    return tmp_path
+
+
+def test_auto(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there: AMD's GPU with its HIP, NVIDIA's with its driver, the software GPU."""
+    (machine / "lib").mkdir()
+    (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
+    rocm = {"ROCM_PATH": str(machine)}
+    assert preload.choose("auto", {}) == "softgpu"
     assert preload.choose("auto", {"MGPU_RT_HIP": str(STUB)}) == "hip"
     assert preload.choose("cuda", {"MGPU_RT_HIP": str(STUB)}) == "cuda"
-    (tmp_path / "kfd").touch()
-    assert preload.choose("auto", rocm) == "hip"
-    monkeypatch.setattr(preload, "HIP_NAMES", ("libno-such-hip.so",))
-    assert preload.choose("auto", rocm) == "softgpu"
+    monkeypatch.setattr(cuda, "DRIVERS", (str(machine / "libcuda.so.1"),))
+    (machine / "nvidiactl").touch()
+    assert preload.choose("auto", {}) == "softgpu"
+    (machine / "libcuda.so.1").symlink_to(CUSTUB)
+    assert preload.automatic({}) == ("cuda", "there is an NVIDIA GPU and no AMD GPU")
+    (machine / "kfd").touch()
+    device, why = preload.automatic(rocm)
+    assert device == "hip"
+    assert f"HIP in {machine}/lib/libamdhip64.so.77" in why
+    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    assert preload.choose("auto", {}) == "cuda"
+
+
+def test_auto_without_any_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preload.softgpu, "BUILD", machine)
+    result = invoke("run", "true", MGPU_RT_HIP=None)
+    assert result.exit_code == 2
+    assert "there is no GPU that a program could run on: no AMD GPU" in result.stderr
+    assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
+    (machine / "kfd").touch()
+    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    with pytest.raises(preload.Problem, match="an AMD GPU, which needs a HIP library"):
+        preload.choose("auto", {})
+
+
+def test_auto_says_what_it_took(program: Path) -> None:
+    result = command("run", program, MGPU_RT_HIP="")
+    assert result.returncode == 3
+    assert result.stderr.startswith("mgpu-rt: --device ")
+    assert command("run", "--device", "softgpu", program, MGPU_RT_HIP="").stderr == ""

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
-
-import pytest
-
-from tests.child import Mgpu, environment, in_child, library
-from tests.compiled import compile_c
+from tests.child import Mgpu, in_child
 from tests.images import code_object
 
 KIB = 1 << 10
@@ -261,48 +254,3 @@ def test_fault_is_reported_by_the_next_wait(mgpu: Mgpu) -> None:
 def test_unknown_mode_is_complained_of(mgpu: Mgpu) -> None:
     mgpu.StreamCreate()
     assert "is neither strict nor lazy: strict is used" in mgpu.stderr()
-
-
-FIRST_CALLS = """
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-extern void *mgpuStreamCreate(void);
-extern void mgpuStreamSynchronize(void *stream);
-static void *begin(void *unused) {
-    mgpuStreamCreate();
-    return unused;
-}
-static int is_mapped(const char *name) {
-    char line[4096];
-    int found = 0;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (!found && fgets(line, sizeof line, maps))
-        found = strstr(line, name) != NULL;
-    fclose(maps);
-    return found;
-}
-int main(void) {
-    pthread_t thread;
-    pthread_create(&thread, NULL, begin, NULL);
-    while (!is_mapped("libamdhip64"))
-        usleep(1000);
-    void *stream = mgpuStreamCreate();
-    pthread_join(thread, NULL);
-    mgpuStreamSynchronize(stream);
-}
-"""
-
-
-@pytest.mark.parametrize("python", ["", "off"])
-def test_first_calls_of_two_threads_at_once(tmp_path: Path, python: str) -> None:
-    """The HIP that one of them has opened is not taken for the program's own."""
-    flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
-    program = compile_c(tmp_path / "program", FIRST_CALLS, *flags)
-    path = tmp_path / "stats"
-    env = environment(
-        HIPSTUB_DELAY="hipInit:300000", MGPU_RT_STATS=str(path), MGPU_RT_PYTHON=python
-    )
-    subprocess.run([str(program)], env=env, check=True, timeout=60)
-    assert SYNC not in json.loads(path.read_text())["hip"]

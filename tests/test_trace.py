@@ -91,6 +91,7 @@ int main(int argc, char **argv) {
 def threads() -> Path:
     """A program, with a name that JSON has to escape, whose two threads make so many calls."""
     out = BUILD / "tests" / 'two "threads"'
+    out.parent.mkdir(parents=True, exist_ok=True)
     flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
     return compile_c(out, THREADS, *flags)
 

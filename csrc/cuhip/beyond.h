@@ -10,6 +10,11 @@
  * any other number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
+/* What the driver says of an address, without touching the last error: 0 if it does not know it
+ * (pageable host memory), else CU_MEMORYTYPE_HOST, _DEVICE ... Half the cost of
+ * hipPointerGetAttributes. */
+EXPORT int mgpu_cuhip_memory_type(const void *address);
+
 /* Launches in clusters of workgroups (sm_90 and later), all at once if `cooperative`. */
 EXPORT hipError_t mgpu_cuhip_launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid,
                                             dim3 block, unsigned shared_bytes, int cooperative,

@@ -3,13 +3,15 @@
 #
 # Included by the top Makefile; also works by itself: make -f csrc/cuhip/build.mk
 
+include csrc/common.mk
+
 CUHIP_LIBRARY := build/cuhip/libamdhip64.so
 CUHIP_SONAME := libamdhip64.so.5
 CUHIP_SOURCES := $(wildcard csrc/cuhip/*.c)
 CUHIP_OBJECTS := $(CUHIP_SOURCES:csrc/cuhip/%.c=build/cuhip/obj/%.o)
 CUHIP_MAP := csrc/cuhip/export.map
 # Across files: the exported functions take in what they are made of.
-CUHIP_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -flto=auto -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra \
+CUHIP_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 $(LTO) $(PORTABLE) -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra \
 	-Wpedantic
 
 $(CUHIP_LIBRARY): build/cuhip/$(CUHIP_SONAME)
@@ -17,7 +19,7 @@ $(CUHIP_LIBRARY): build/cuhip/$(CUHIP_SONAME)
 
 # A host that closes it leaves threads' contexts behind, so it stays.
 build/cuhip/$(CUHIP_SONAME): $(CUHIP_OBJECTS) $(CUHIP_MAP)
-	$(CC) -shared $(CUHIP_CFLAGS) $(LDFLAGS) -o $@ $(CUHIP_OBJECTS) -ldl -Wl,-soname,$(CUHIP_SONAME) \
+	$(CC) -shared $(CUHIP_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(CUHIP_OBJECTS) -ldl -Wl,-soname,$(CUHIP_SONAME) \
 		-Wl,--version-script=$(CUHIP_MAP) -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now
 
 build/cuhip/obj/%.o: csrc/cuhip/%.c

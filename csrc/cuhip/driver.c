@@ -13,7 +13,7 @@ int cuda_device_count;
  * a thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
  * block each other for ever. So several threads may open the driver at once; that is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool started;
+static bool started;
 static hipError_t outcome;
 
 enum need { REQUIRED, OPTIONAL };
@@ -59,7 +59,7 @@ static bool open_one(struct cuda_functions *functions, const char *path) {
 }
 
 static bool open_driver(struct cuda_functions *functions) {
-    const char *named = getenv("MGPU_RT_CUDA");
+    const char *named = secure_getenv("MGPU_RT_CUDA"); /* it names code */
     if (named && named[0]) {
         if (open_one(functions, named))
             return true;
@@ -98,7 +98,7 @@ static __attribute__((noinline)) hipError_t start(void) {
         error = initialise(&devices);
     }
     pthread_mutex_lock(&start_lock);
-    if (!started) {
+    if (!__atomic_load_n(&started, __ATOMIC_RELAXED)) {
         cuda_device_count = devices;
         outcome = error;
     }

@@ -77,7 +77,7 @@ static hipError_t nearest(CUresult result) {
 
 /* Once for each number. */
 static void say_original(CUresult result, hipError_t error) {
-    static _Atomic unsigned char said[1024];
+    static unsigned char said[1024];
     const char *name = NULL;
     if (result < 0 || result >= (int)sizeof said ||
         __atomic_exchange_n(&said[result], 1, __ATOMIC_RELAXED))

@@ -1,4 +1,5 @@
 /* Memory of the device, of the host, and of both. */
+#include "beyond.h"
 #include "cuhip.h"
 
 /* As AMD's: no memory is no error. */
@@ -44,6 +45,10 @@ static int memory_type(const void *address) {
     void *value = &type;
     return cuda.PointerGetAttributes(1, &attribute, &value, address) == CUDA_SUCCESS ? (int)type
                                                                                      : 0;
+}
+
+int mgpu_cuhip_memory_type(const void *address) {
+    return context_enter() == hipSuccess ? memory_type(address) : 0;
 }
 
 /* HIP frees memory of either kind by either function. */
@@ -92,6 +97,13 @@ hipError_t memory_info(size_t *available, size_t *total) {
     if (!available || !total)
         return hipErrorInvalidValue;
     return from_cuda(cuda.MemGetInfo(available, total));
+}
+
+/* HIP's numbers of attributes are the driver's. */
+hipError_t memory_attribute(void *value, int attribute, const void *address) {
+    if (!value || !memory_type(address))
+        return hipErrorInvalidValue;
+    return from_cuda(cuda.PointerGetAttributes(1, &attribute, &value, address));
 }
 
 hipError_t memory_attributes(hipPointerAttribute_t *attributes, const void *address) {

@@ -72,6 +72,11 @@ void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
  * is left empty on its stream. Moving to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
+/* The HIP libraries of this machine in the order in which the first call tries them, unless the
+ * process has one or MGPU_RT_HIP names one: a line each, how it was found, a tab, its path. Opens
+ * none. The caller frees it with free(). NULL if memory ran out. */
+char *mgpu_rt_find_hip(void);
+
 /* "major.minor.patch"; static. */
 const char *mgpu_rt_version(void);
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { BUCKETS = 4096, QUERIES_PER_SEARCH = 8 };
+enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS, POOLS_PER_SEARCH = 8 };
 
 /* Of their own, not a handle_map's: a program may hold 100,000 blocks. */
 static struct handle *buckets[BUCKETS];
@@ -12,6 +12,8 @@ static struct handle *all;
 
 static struct block_pool device_pools[BLOCK_DEVICES];
 static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
+static struct block_pool *next_pool;    /* where the next search goes on; a hint */
+uint64_t block_clock = 1;
 
 /* Change on calls of HIP only, under registry_lock; in_use only while statistics are on. */
 static struct {
@@ -19,7 +21,7 @@ static struct {
 } accounts[BLOCK_DEVICES];
 
 static size_t bucket_of(const void *address) {
-    return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 52;
+    return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> (64 - BUCKET_BITS);
 }
 
 struct block *block_find(const void *address) {
@@ -64,12 +66,11 @@ static void spill(struct block_pool *pool, struct block *block) {
     pthread_mutex_unlock(&registry_lock);
 }
 
-void block_put(struct block *block, struct stream *stream) {
+bool block_put(struct block *block, struct stream *stream) {
     struct block_pool *pool = stream ? pool_of(stream) : &device_pools[block->device];
-    if (UNLIKELY(!pool)) { /* no memory for a table: stays CACHED in none, given back at exit */
-        block->stream = NULL;
-        return;
-    }
+    if (UNLIKELY(!pool))
+        return false;
+    block->last_use = __atomic_load_n(&block_clock, __ATOMIC_RELAXED);
     __atomic_store_n(&block->stream, stream, __ATOMIC_RELAXED);
     __atomic_store_n(&block->mark, stream ? stream_next_mark(stream) : 0, __ATOMIC_RELAXED);
     struct block **ways = pool->ways[block_set(block->size)];
@@ -78,9 +79,10 @@ void block_put(struct block *block, struct stream *stream) {
         if (!__atomic_load_n(&ways[way], __ATOMIC_RELAXED) &&
             __atomic_compare_exchange_n(&ways[way], &empty, block, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
-            return;
+            return true;
     }
     spill(pool, block);
+    return true;
 }
 
 static bool is_idle(const struct block *block, const struct stream *owner) {
@@ -115,13 +117,13 @@ static struct block *take_idle(struct block_pool *pool, size_t size, struct stre
             continue;
         if (LIKELY(is_idle(block, owner)))
             return block;
-        block_put(block, owner); /* a later mark than it needs: still safe */
+        (void)block_put(block, owner); /* a later mark than it needs: still safe */
     }
     return take_spilled(pool, size, owner, true);
 }
 
 static struct block *hand_out(struct block *block) {
-    block->uses++;
+    block_note_use(block);
     __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
     return block;
 }
@@ -136,22 +138,28 @@ static bool holds_size(const struct block_pool *pool, size_t size) {
     return __atomic_load_n(&pool->spilled[block_set(size)], __ATOMIC_RELAXED) != NULL;
 }
 
+static struct block *search_pool(struct block_pool *pool, size_t size) {
+    if (!holds_size(pool, size))
+        return NULL;
+    struct block *block = take_idle(pool, size, pool->owner);
+    if (!block && stream_query_unheld(pool->owner))
+        block = take_idle(pool, size, pool->owner);
+    return block;
+}
+
 static struct block *search_streams(int device, size_t size, const struct stream *self) {
-    int queries = 0;
-    struct block_pool *pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE);
-    for (; pool; pool = pool->next) {
-        struct stream *stream = pool->owner;
-        if (stream == self || stream->device != device || !holds_size(pool, size))
-            continue;
-        struct block *block = take_idle(pool, size, stream);
-        if (!block && queries < QUERIES_PER_SEARCH) {
-            queries++;
-            block = stream_query_unheld(stream) ? take_idle(pool, size, stream) : NULL;
-        }
-        if (block)
-            return block;
+    struct block_pool *pool = __atomic_load_n(&next_pool, __ATOMIC_ACQUIRE);
+    struct block *block = NULL;
+    for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
+        if (!pool && !(pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE)))
+            return NULL;
+        if (pool->owner != self && pool->owner->device == device)
+            block = search_pool(pool, size);
+        if (!block)
+            pool = pool->next;
     }
-    return NULL;
+    __atomic_store_n(&next_pool, pool, __ATOMIC_RELEASE);
+    return block;
 }
 
 struct block *block_search(int device, size_t size, struct stream *stream) {
@@ -210,12 +218,20 @@ static bool unlink_cached(struct block *block, struct stream *stream) {
     return unlink_way(pool, block) || unlink_spilled(pool, block);
 }
 
-/* HIP would not hand out the address of a block that it did not get back: the program has freed it
- * by a call of its own. */
-static void forget_past(struct block *block) {
-    if (block->state == BLOCK_CACHED)
-        (void)unlink_cached(block, block->stream);
-    leave(block);
+/* HIP would not hand out memory of a block that it did not get back: the program has freed it by a
+ * call of its own. */
+static void forget_past(const void *address, size_t size) {
+    void *begin;
+    while ((begin = ranges_begin(address, size))) {
+        struct block *block = block_find(begin);
+        if (!block || block->state == BLOCK_GONE) {
+            ranges_remove((uintptr_t)begin); /* managed, or registered */
+            continue;
+        }
+        if (block->state == BLOCK_CACHED)
+            (void)unlink_cached(block, block->stream);
+        leave(block);
+    }
 }
 
 bool block_enter(void *address, size_t size, int device) {
@@ -229,10 +245,13 @@ bool block_enter(void *address, size_t size, int device) {
         __atomic_store_n(&all, &block->handle, __ATOMIC_RELEASE);
     }
     if (block) {
-        forget_past(block);
+        forget_past(address, size);
+        leave(block);
+        __atomic_store_n(&block_clock, block_clock + 1, __ATOMIC_RELAXED);
         block->size = size;
+        block->entered = block_clock;
         block->device = device;
-        block->uses++;
+        block_note_use(block);
         block->stream = NULL;
         add_reserved(device, size);
         ranges_add((uintptr_t)address, size, RANGE_DEVICE);
@@ -265,12 +284,38 @@ struct block *block_first(void) {
 }
 
 struct block *block_around(const void *address) {
-    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
-        const uintptr_t begin = (uintptr_t)block->handle.key;
-        if ((uintptr_t)address - begin < block->size && block->state != BLOCK_GONE)
-            return block;
+    pthread_mutex_lock(&registry_lock);
+    const void *begin = ranges_begin(address, 1);
+    pthread_mutex_unlock(&registry_lock);
+    struct block *block = begin ? block_find(begin) : NULL;
+    return block && block->state != BLOCK_GONE ? block : NULL;
+}
+
+bool block_confirm(const struct block *block) {
+    void *begin = NULL;
+    size_t size = 0;
+    return hip.MemGetAddressRange(&begin, &size, (void *)(uintptr_t)block->handle.key) ==
+               hipSuccess &&
+           begin == block->handle.key && size >= block->size;
+}
+
+static void empty(struct block_pool *pool) {
+    for (int set = 0; set < POOL_SETS; set++) {
+        for (int way = 0; way < POOL_WAYS; way++)
+            __atomic_store_n(&pool->ways[set][way], NULL, __ATOMIC_RELEASE);
+        pool->spilled[set] = NULL;
     }
-    return NULL;
+}
+
+void block_forget_all(void) {
+    pthread_mutex_lock(&registry_lock);
+    for (int device = 0; device < BLOCK_DEVICES; device++)
+        empty(&device_pools[device]);
+    for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
+        empty(pool);
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
+        leave(block);
+    pthread_mutex_unlock(&registry_lock);
 }
 
 /* ---- accounts ---- */

@@ -30,6 +30,8 @@ struct block {
     struct stream *stream; /* in whose pool it is; NULL: in the device's, idle */
     uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
     uint64_t uses;         /* how often it was handed out */
+    uint64_t last_use;     /* block_clock when it was given back last */
+    uint64_t entered;      /* and when HIP handed it out */
     struct block *next_spilled;
 };
 
@@ -49,6 +51,11 @@ static inline size_t block_set(size_t size) {
     return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
 }
 
+/* By who has taken it; others may read meanwhile. */
+static inline void block_note_use(struct block *block) {
+    __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
+}
+
 /* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
  * there is none. */
 static inline struct block *block_take(struct block_pool *pool, size_t size) {
@@ -59,7 +66,7 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
             !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        block->uses++;
+        block_note_use(block);
         __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
         return block;
     }
@@ -73,12 +80,17 @@ struct block *block_find(const void *address);
 struct block_pool *block_device_pool(int device);
 
 /* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
- * if stream is NULL: then no work may still use it. */
-void block_put(struct block *block, struct stream *stream);
+ * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
+ * the caller's still. */
+bool block_put(struct block *block, struct stream *stream);
 
-/* A block of this size from anywhere on the device: this stream's spilled ones, the device's pool,
- * and those of other streams that are known to be idle. Asks HIP about at most 8 streams that
- * nobody holds. stream may be NULL. NULL if there is none. */
+/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
+extern uint64_t block_clock;
+
+/* A block of this size from the device: this stream's spilled ones, the device's pool, and those of
+ * other streams that are known to be idle. Looks at 8 other streams at most, and asks HIP about
+ * those that nobody holds; the next search goes on behind them. stream may be NULL. NULL if there
+ * is none. */
 struct block *block_search(int device, size_t size, struct stream *stream);
 
 /* Enters memory that hipMalloc has returned, LIVE. False without memory for the entry. */
@@ -91,12 +103,18 @@ bool block_retire(struct block *block);
 /* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */
 void block_forget(struct block *block);
 
+/* Whether HIP still has the block as it was handed out, by HIP's word: the program may have freed
+ * it by a call of its own, or have reset the device. */
+bool block_confirm(const struct block *block);
+
 /* All entries, newest first: block->handle.next leads on. */
 struct block *block_first(void);
 
-/* The block that an address lies in, begin included, if it is not GONE. Looks at every entry: 1 ns
- * each, for addresses that are no block's begin. */
+/* The block that an address lies in, begin included, if it is not GONE. */
 struct block *block_around(const void *address);
+
+/* From here on nothing is known of any block: HIP was reset, or ends. */
+void block_forget_all(void);
 
 /* ---- accounts, bytes ---- */
 

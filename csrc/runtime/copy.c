@@ -2,7 +2,12 @@
  *
  * What a copy means is as with stock: in the stream's order, the source of a copy from pageable
  * memory free when the call returns, the end of one to pageable memory filled. Between pageable
- * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's. */
+ * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's.
+ *
+ * An address that no table has is not host memory for that: it may be a module's global, another
+ * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
+ * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
+ * some address is. */
 #include "cuda.h"
 #include "device.h"
 #include "exclusive.h"
@@ -22,34 +27,46 @@ static const char copy_expression[] =
  * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
 enum { CUDA_TAKES = 16 << 10 };
 
-enum place { PLACE_BLOCK, PLACE_PAGEABLE, PLACE_OTHER, PLACE_UNKNOWN };
-
-/* What HIP says of an address that is none of ours. It refuses pageable memory up to version 5, and
- * describes it as without device address since; the refusal must not stay in the last error, which
- * the program may read. */
-static enum place ask(const void *address) {
+/* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
+static bool ask_hip(const void *address) {
     struct hip_pointer pointer = {.device_pointer = NULL};
-    if (hip.PeekAtLastError() != hipSuccess)
-        return PLACE_UNKNOWN;
+    if (cuda_present())
+        return cuda.memory_type(address) == 0;
     const hipError_t error = hip.PointerGetAttributes(&pointer, address);
     if (error != hipSuccess)
-        (void)hip.GetLastError();
-    const bool pageable = error == hipErrorInvalidValue ||
-                          (error == hipSuccess && !pointer.device_pointer && !pointer.is_managed);
-    return pageable ? PLACE_PAGEABLE : PLACE_OTHER;
+        device_forget_error(error);
+    return error == hipErrorInvalidValue ||
+           (error == hipSuccess && !pointer.device_pointer && !pointer.is_managed);
 }
 
-static enum place place_of(const void *address, size_t bytes) {
-    switch (ranges_find(address, bytes)) {
-    case RANGE_DEVICE:
-        return PLACE_BLOCK;
-    case RANGE_NONE:
-        return exclusive_hip() ? PLACE_PAGEABLE : ask(address);
-    case RANGE_MIXED: /* or the table is being written by a thread that was interrupted */
-        return ask(address);
-    default:
-        return PLACE_OTHER;
-    }
+static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,
+                          uint64_t mappings) {
+    for (size_t i = 0; i < HOST_SLOTS; i++)
+        if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
+            thread->hosts[i].mappings == mappings)
+            return true;
+    return false;
+}
+
+/* Whether these bytes are pageable host memory, by HIP's word. Both ends are asked about: what HIP
+ * knows may begin behind the first byte. */
+static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
+    const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
+    const enum range_kind kind = ranges_find(address, bytes);
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
+        return false;
+    if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
+        return true;
+    if (!ask_hip(address) || (bytes > 1 && !ask_hip((const char *)address + bytes - 1)))
+        return false;
+    if (exclusive_hip())
+        thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
+    return true;
+}
+
+static bool is_block(const void *address, size_t bytes) {
+    return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
 /* True if the source has its last value already: nothing before the copy in the stream's order can
@@ -78,39 +95,36 @@ static void copy_by_hip(struct stream *stream, hipStream_t handle, void *dst, co
     stream_launched(stream); /* it may write host memory */
 }
 
-/* HIP's copies to pageable memory have arrived when they return; this makes sure that it holds with
- * every HIP, as staged copies that come later read the host's memory at once. */
-static void wait_for_copy(struct thread *thread, struct stream *stream, hipStream_t handle) {
-    const hipError_t error = stream ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess))
-        report_failure(copy_expression, error, &stream_fault);
-}
-
-static void copy(struct thread *thread, struct stream *stream, hipStream_t handle, void *dst,
-                 const void *src, size_t bytes) {
-    const enum place to = place_of(dst, bytes), from = place_of(src, bytes);
+/* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
+static void copy_up(struct thread *thread, struct stream *stream, void *dst, const void *src,
+                    size_t bytes) {
+    hipStream_t handle = (hipStream_t)stream->handle.key;
     hipError_t error = hipSuccess;
-    if (from == PLACE_PAGEABLE && to == PLACE_BLOCK && stream && cuda_present() &&
-        bytes <= CUDA_TAKES) {
-        submit(dst, src, bytes, handle);
-        stream_submitted(stream);
-        return;
-    }
-    if (from == PLACE_PAGEABLE && to == PLACE_BLOCK && stream && is_settled(stream) &&
+    if (!(cuda_present() && bytes <= CUDA_TAKES) && bytes <= STAGING_UP_LIMIT &&
+        is_settled(stream) && is_pageable(thread, src, bytes) &&
         staging_up(stream, dst, src, bytes, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, dst, src, bytes);
         return;
     }
-    if (from == PLACE_BLOCK && to == PLACE_PAGEABLE && stream &&
-        staging_down(thread, stream, dst, src, bytes, &error)) {
+    submit(dst, src, bytes, handle);
+    stream_submitted(stream);
+}
+
+static void copy(struct thread *thread, struct stream *stream, hipStream_t handle, void *dst,
+                 const void *src, size_t bytes) {
+    hipError_t error = hipSuccess;
+    if (stream && is_block(dst, bytes)) {
+        copy_up(thread, stream, dst, src, bytes);
+        return;
+    }
+    if (stream && bytes <= STAGING_DOWN_LIMIT && is_block(src, bytes) &&
+        is_pageable(thread, dst, bytes) && staging_down(thread, stream, dst, src, bytes, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_failure(copy_expression, error, &stream_fault);
         return;
     }
     copy_by_hip(stream, handle, dst, src, bytes);
-    if (to == PLACE_PAGEABLE || to == PLACE_UNKNOWN)
-        wait_for_copy(thread, stream, handle);
 }
 
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {

@@ -1,5 +1,7 @@
 /* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
 #include "device.h"
+#include "cuda.h"
+#include "exclusive.h"
 #include "thread.h"
 
 enum { DEVICES = 64 };
@@ -21,15 +23,82 @@ bool device_reaches_pageable(int device) {
     char answer = __atomic_load_n(&answers[device], __ATOMIC_RELAXED);
     if (LIKELY(answer != UNKNOWN))
         return answer == YES;
-    if (hip.PeekAtLastError() != hipSuccess) /* a failure below would hide it */
-        return true;
     int value = 1;
-    if (hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device) !=
-        hipSuccess) {
-        (void)hip.GetLastError();
+    const hipError_t error =
+        hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device);
+    if (error != hipSuccess) {
+        device_forget_error(error);
         value = 1;
     }
     answer = value ? YES : NO;
     __atomic_store_n(&answers[device], answer, __ATOMIC_RELAXED);
     return answer == YES;
+}
+
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+enum { HIP_7 = 70000000 };
+
+void device_forget_error(hipError_t error) {
+    if (error != hipErrorNotReady || hip_version < HIP_7)
+        (void)hip.GetLastError();
+}
+
+/* ---- has somebody reset the device? ----
+ *
+ * hipDeviceReset takes every stream, module and allocation of the device, and HIP hands their
+ * addresses out anew: a handle that is there again proves nothing. What proves it is an allocation
+ * of the runtime's own, with the number that HIP gives to each. (A reset of NVIDIA's devices ends
+ * LLVM's own runtime as well.) */
+
+static struct watch {
+    void *memory;
+    uint64_t number;
+} watches[DEVICES];
+
+static bool is_watching(int device) {
+    return device < DEVICES && !exclusive_hip() && !cuda_present() &&
+           __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
+}
+
+static bool number_of(void *memory, uint64_t *number) {
+    const hipError_t error = hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
+void device_watch(int device) {
+    struct watch watch = {NULL, 0};
+    if (device >= DEVICES || exclusive_hip() || cuda_present() || is_watching(device))
+        return;
+    const hipError_t error = hip.HostMalloc(&watch.memory, 64, hipHostMallocDefault);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        return; /* without memory there is little to be cached, too */
+    }
+    if (!number_of(watch.memory, &watch.number))
+        return;
+    watches[device].number = watch.number;
+    __atomic_store_n(&watches[device].memory, watch.memory, __ATOMIC_RELEASE);
+}
+
+bool device_ask_kept(int device) {
+    uint64_t number = 0;
+    if (!is_watching(device) ||
+        LIKELY(number_of(watches[device].memory, &number) && number == watches[device].number))
+        return true;
+    runtime_forget_all();
+    return false;
+}
+
+bool device_all_kept(void) {
+    for (int device = 0; device < DEVICES; device++)
+        if (!device_kept(device))
+            return false;
+    return true;
+}
+
+void device_forget_watches(void) {
+    for (int device = 0; device < DEVICES; device++)
+        __atomic_store_n(&watches[device].memory, NULL, __ATOMIC_RELEASE);
 }

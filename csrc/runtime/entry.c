@@ -3,8 +3,8 @@
 #include "mgpu_rt.h"
 #include "runtime.h"
 
-/* Calls that only give back: after the exit handlers ran, HIP may be gone (llvm #190563), and what
- * is still held is freed with the process. */
+/* Calls that only give back: what is held at the end is freed with the process, and HIP may not
+ * bear them any more (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -19,12 +19,19 @@ static bool is_release(enum abi_index function) {
     }
 }
 
+static struct advice hip_is_over = {
+    .text = "mgpu functions were called after HIP's exit handlers: nothing is done any more. Link "
+            "with this library, so that HIP ends after the program's own destructors"};
+
 /* Begins a call on the slow way; false if it is to be left out. */
 static bool begin_slow(enum abi_index function, uint64_t *begin) {
     runtime_start();
     *begin = stats_now();
-    if (!runtime_exiting() || !is_release(function))
+    const bool release = is_release(function);
+    if (LIKELY(!runtime_is(release ? MODE_LATE : MODE_OVER)))
         return true;
+    if (!release)
+        report_once(&hip_is_over);
     stats_abi_call(function, *begin);
     return false;
 }
@@ -34,7 +41,8 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
 #define MGPU_FN(result, name, params, args, first, last)                                           \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
         uint64_t begin;                                                                            \
-        begin_slow(ABI_##name, &begin);                                                            \
+        if (!begin_slow(ABI_##name, &begin))                                                       \
+            return (result){0};                                                                    \
         result value = impl_##name args;                                                           \
         stats_abi_call(ABI_##name, begin);                                                         \
         return value;                                                                              \

@@ -3,6 +3,8 @@
  * Each thread keeps a few spare events; a thread that only creates or only destroys exchanges them
  * with the others through a common pool. A hit takes no lock and asks nothing of HIP. */
 #include "event.h"
+#include "device.h"
+#include "exclusive.h"
 #include "handles.h"
 #include "registry.h"
 #include "stream.h"
@@ -22,7 +24,8 @@ struct event {
 };
 
 static struct handle_map event_map;
-static struct event *spare; /* the common pool, under registry_lock */
+/* The common pool, oldest first, under registry_lock. */
+static struct event *spare, **spare_end = &spare;
 
 static struct advice stream_as_event = {
     .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
@@ -52,9 +55,24 @@ bool event_usable(hipEvent_t handle, const char *expression) {
     return advice == NULL;
 }
 
+/* Where others call HIP, the program may have recorded it by a call of its own: HIP knows, and what
+ * it knows of the owner before is over (is_over). */
 bool event_recorded(hipEvent_t handle) {
     const struct event *event = find(handle);
-    return !event || event->recorded || !event->reused;
+    return !exclusive_hip() || !event || event->recorded || !event->reused;
+}
+
+/* Whether the last record of an event that was kept is complete, so that a wait for it does not
+ * wait for what an earlier owner recorded. */
+static bool is_over(struct event *event) {
+    if (exclusive_hip())
+        return true;
+    if (!device_kept(event->device))
+        return false;
+    const hipError_t error = hip.EventQuery((hipEvent_t)event->handle.key);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
 }
 
 /* From the common pool. */
@@ -64,16 +82,17 @@ static struct event *take_spare(int device) {
     while (*link && (*link)->device != device)
         link = &(*link)->next_spare;
     struct event *event = *link;
-    if (event)
-        *link = event->next_spare;
+    if (event && !(*link = event->next_spare))
+        spare_end = link;
     pthread_mutex_unlock(&registry_lock);
     return event;
 }
 
 static void put_spare(struct event *event) {
     pthread_mutex_lock(&registry_lock);
-    event->next_spare = spare;
-    spare = event;
+    event->next_spare = NULL;
+    *spare_end = event;
+    spare_end = &event->next_spare;
     pthread_mutex_unlock(&registry_lock);
 }
 
@@ -94,21 +113,25 @@ static void enter(hipEvent_t handle, int device) {
         event->device = device;
         event->live = true;
         event->gone = event->reused = event->recorded = false;
+        event->stream = NULL;
     }
     pthread_mutex_unlock(&registry_lock);
+    device_watch(device);
 }
 
 static __attribute__((noinline)) hipEvent_t create_slow(int device) {
     struct event *event = options.cache_on ? take_spare(device) : NULL;
-    if (event)
+    if (event && is_over(event))
         return hand_out(event);
+    if (event && !event->gone)
+        put_spare(event);
     if (options.cache_on)
         stats_miss(CACHE_EVENTS);
     else
         stats_bypass(CACHE_EVENTS);
     hipEvent_t handle = NULL;
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
-           hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
+           RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
     if (handle && options.cache_on)
         enter(handle, device);
     return handle;
@@ -117,7 +140,8 @@ static __attribute__((noinline)) hipEvent_t create_slow(int device) {
 hipEvent_t impl_mgpuEventCreate(void) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
-    if (LIKELY(thread->event_count && thread->events[thread->event_count - 1]->device == device))
+    if (LIKELY(thread->event_count && thread->events[thread->event_count - 1]->device == device &&
+               is_over(thread->events[thread->event_count - 1])))
         return hand_out(thread->events[--thread->event_count]);
     return create_slow(device);
 }
@@ -199,6 +223,7 @@ int event_trim(struct thread *thread) {
     pthread_mutex_lock(&registry_lock);
     struct event *event = spare;
     spare = NULL;
+    spare_end = &spare;
     pthread_mutex_unlock(&registry_lock);
     int count = 0;
     for (; event; event = event->next_spare, count++) {
@@ -206,4 +231,16 @@ int event_trim(struct thread *thread) {
         REPORT("hipEventDestroy(event)", hip.EventDestroy((hipEvent_t)event->handle.key), NULL);
     }
     return count;
+}
+
+void event_forget_all(void) {
+    pthread_mutex_lock(&registry_lock);
+    spare = NULL;
+    spare_end = &spare;
+    for (struct thread *thread = thread_list; thread; thread = thread->next)
+        __atomic_store_n(&thread->event_count, 0, __ATOMIC_RELAXED);
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next)
+        event->gone = true;
+    pthread_mutex_unlock(&registry_lock);
 }

@@ -18,4 +18,7 @@ void event_give_back(struct thread *thread);
 /* Destroys the spare events of the common pool and of this thread; returns how many. */
 int event_trim(struct thread *thread);
 
+/* From here on nothing is known of any event: HIP was reset, or ends. */
+void event_forget_all(void);
+
 #endif

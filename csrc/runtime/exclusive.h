@@ -1,19 +1,16 @@
 /* Whether this process calls HIP through this library only.
  *
- * Where that is so, the runtime knows of every submission, allocation and registration, and need
- * not ask HIP whether a stream is idle or what a pointer is. Where other code calls HIP too
- * (rocBLAS in the program, PyTorch beside it), it asks, as stock does. */
+ * Nothing in a process can prove that: a plug-in may open HIP at any time, and a handle that dlsym
+ * returned leaves no trace. So it is the user's word (MGPU_RT_EXCLUSIVE=on), and off by default.
+ * Where it is on, the runtime need not ask HIP whether a stream is idle, whether a block is still
+ * its own, or, as long as nothing was mapped since, what an address is. */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 
-#include <stdbool.h>
+#include "runtime.h"
 
-/* Before HIP is opened: takes note of who is there already. */
-void exclusive_start(void);
-
-/* MGPU_RT_EXCLUSIVE, or what the loader's list says: no HIP and no Python were there before this
- * library opened its own, and nothing that was loaded since is linked against HIP. Costs 30 ns, and
- * a walk over the list when that has changed. */
-bool exclusive_hip(void);
+static inline bool exclusive_hip(void) {
+    return options.exclusive_on;
+}
 
 #endif

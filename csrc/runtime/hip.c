@@ -1,4 +1,5 @@
 #include "hip.h"
+#include "hip_search.h"
 #include "mapped.h"
 #include "runtime.h"
 #include "symbols.h"
@@ -11,11 +12,17 @@
 
 static char installed_path[4096];
 int hip_device_count = 1;
+bool hip_no_device;
+int hip_version;
 
 static struct advice not_found = {
     .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
             "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
-            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda"};
+            "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
+    .leads_to = NOTHING_RUNS};
+static struct advice two_of_them = {
+    .text = "two HIPs are in this process: %s, which the program has, and %s, which serves here. "
+            "Neither knows streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
 static struct advice lacks_function = {.text =
                                            "%s has no %s: calls of it answer hipErrorNotSupported"};
 
@@ -99,6 +106,14 @@ static void note(struct attempts *attempts, const char *name, const char *reason
         attempts->used += (size_t)length;
 }
 
+/* Where HIP lies, as the loader knows it. */
+static void read_path(struct hip_library *library, void *handle, const char *name) {
+    struct link_map *map = NULL;
+    const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
+    if (known || name != library->path)
+        snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
+}
+
 static bool accept(struct hip_library *library, void *handle, const char *name,
                    struct attempts *attempts) {
     const char *lacking = resolve(&library->functions, handle);
@@ -110,62 +125,81 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     }
     if (attempts->own)
         symbols_open_compiler(handle);
-    struct link_map *map = NULL;
-    const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];
-    snprintf(library->path, sizeof library->path, "%s", known ? map->l_name : name);
+    read_path(library, handle, name);
     return true;
 }
 
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
     void *handle = dlopen(name, symbols_flags(attempts->own));
-    if (handle)
-        return accept(library, handle, name, attempts);
-    /* "file: cannot open ...: No such file": the name alone says that. */
-    const char *error = dlerror();
-    const bool absent = error && strstr(error, "No such file");
-    note(attempts, name, absent ? NULL : error);
-    return false;
-}
-
-static const char *const file_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                                         "libamdhip64.so"};
-enum { FILE_NAMES = sizeof file_names / sizeof *file_names };
-
-static bool try_directory(struct hip_library *library, const char *root,
-                          struct attempts *attempts) {
-    char path[4096];
-    for (size_t i = 0; root && root[0] && i < FILE_NAMES; i++) {
-        snprintf(path, sizeof path, "%s/lib/%s", root, file_names[i]);
-        if (try_name(library, path, attempts))
-            return true;
+    if (!handle) {
+        /* "file: cannot open ...: No such file": the name alone says that. */
+        const char *error = dlerror();
+        const bool absent = error && strstr(error, "No such file");
+        note(attempts, name, absent ? NULL : error);
+        return false;
     }
+    if (accept(library, handle, name, attempts))
+        return true;
+    dlclose(handle);
     return false;
 }
 
 static bool try_all(struct hip_library *library, struct attempts *attempts) {
-    char path[4096];
-    void *mapped = mapped_library("libamdhip64.so", path, sizeof path);
-    if (mapped && accept(library, mapped, path, attempts))
+    void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
+    if (mapped && accept(library, mapped, library->path, attempts))
         return true;
-    if (try_directory(library, getenv("ROCM_PATH"), attempts) ||
-        try_directory(library, getenv("HIP_PATH"), attempts) ||
-        try_directory(library, "/opt/rocm", attempts))
-        return true;
-    for (size_t i = 0; i < FILE_NAMES; i++)
-        if (try_name(library, file_names[i], attempts))
-            return true;
-    return false;
+    struct hip_candidates found = hip_search();
+    bool opened = false;
+    for (size_t i = 0; i < found.count && !opened; i++) {
+        opened = try_name(library, found.list[i].path, attempts);
+        if (opened)
+            report_verbose("HIP: the %s of %zu, found by %s", i ? "next" : "first", found.count,
+                           found.list[i].place);
+    }
+    if (!found.count)
+        note(attempts, hip_places, NULL);
+    hip_search_free(&found);
+    return opened;
 }
 
-bool hip_open(struct hip_library *library, const char *wanted) {
+/* ---- two in one process ---- */
+
+struct other {
+    const char *path; /* of the one that serves */
+    char *found;
+    size_t size;
+};
+
+static int find_other(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    struct other *other = data;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, "libamdhip64.so", 14) != 0 || strcmp(info->dlpi_name, other->path) == 0)
+        return 0;
+    snprintf(other->found, other->size, "%s", info->dlpi_name);
+    return 1;
+}
+
+static void look_for_another(const struct hip_library *library) {
+    char path[1024];
+    struct other other = {library->path, path, sizeof path};
+    if (dl_iterate_phdr(find_other, &other))
+        report_once(&two_of_them, path, library->path);
+}
+
+bool hip_open(struct hip_library *library, const char *wanted, bool silent) {
     struct attempts attempts = {.used = 0, .own = symbols_own()};
     const bool found =
         wanted[0] ? try_name(library, wanted, &attempts) : try_all(library, &attempts);
     if (!found) {
         library->path[0] = '\0';
-        report_once(&not_found, attempts.text);
+        if (!silent)
+            report_once(&not_found, attempts.text);
+        return false;
     }
-    return found;
+    look_for_another(library);
+    return true;
 }
 
 void hip_install(const struct hip_library *library) {

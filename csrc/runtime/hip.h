@@ -16,6 +16,7 @@ enum {
     hipErrorInvalidValue = 1,
     hipErrorOutOfMemory = 2,
     hipErrorNoDevice = 100,
+    hipErrorInvalidDevice = 101,
     hipErrorInvalidImage = 200,
     hipErrorSharedObjectInitFailed = 303,
     hipErrorInvalidHandle = 400,
@@ -30,6 +31,7 @@ enum {
     hipEventDisableTiming = 2,
     hipMemAttachGlobal = 1,
     hipHostMallocDefault = 0,
+    hipPointerAttributeBufferId = 7,
     hipDeviceAttributePageableMemoryAccess = 65,
 };
 
@@ -71,10 +73,11 @@ struct hip_library {
 };
 
 /* Finds and opens HIP: `wanted` (MGPU_RT_HIP) if it is not empty; one that the process has mapped;
- * ROCM_PATH, HIP_PATH, /opt/rocm; the loader's names. If none can be had, false, and once on stderr
- * what was tried and how to say where it is. Changes nothing but *library: several threads may try
- * at once. */
-bool hip_open(struct hip_library *library, const char *wanted);
+ * what hip_search.h finds, the first that can be opened and has what is needed. If none can be had,
+ * false, and once on stderr what was tried and how to say where it is, unless `silent`; if the
+ * process has two then, that is said too. Changes nothing but *library: several threads may try at
+ * once. */
+bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
 /* Makes it the one that `hip` calls. */
 void hip_install(const struct hip_library *library);
@@ -88,6 +91,12 @@ void hip_time_calls(void);
 /* Number of devices; asked once, 1 if HIP does not say. With one device the current one need not be
  * asked for on each call. */
 extern int hip_device_count;
+
+/* HIP has said that there is no device at all. */
+extern bool hip_no_device;
+
+/* hipRuntimeGetVersion's: 50221153 for 5.2.3; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
+extern int hip_version;
 
 /* The calling thread's current device. Costs nothing with one device, a driver call (a read of a
  * thread-local variable in HIP, 10 to 50 ns) with several: the program may have called hipSetDevice

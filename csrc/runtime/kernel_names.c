@@ -1,6 +1,6 @@
 /* The names of an image's kernels, for messages: found in its text, without a reader of each
  * format. */
-#include "image.h"
+#include "image_parts.h"
 #include "ptx.h"
 
 #include <stdio.h>
@@ -66,8 +66,6 @@ static void list_ptx(const struct image *image, struct list *list) {
         if (!add(list, name, length))
             return;
 }
-
-enum { MACHINE_CUDA = 190 };
 
 char *image_kernel_names(const struct image *image, char *text, size_t size) {
     struct list list = {text, size, 0};

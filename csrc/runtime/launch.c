@@ -1,13 +1,11 @@
 /* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+#include "advice.h"
 #include "cuda.h"
 #include "lazy.h"
 
 static struct advice null_function = {
-    .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before"};
-static struct advice bad_launch = {
-    .text =
-        "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: each "
-        "size must be at least 1, a block at most 1024 threads, and the memory must fit"};
+    .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before",
+    .follows = NULL_FUNCTION};
 static struct advice unknown_symbol = {
     .text =
         "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
@@ -29,6 +27,8 @@ static const char cooperative_expression[] =
     "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
     "stream, params)";
 
+#define LAUNCH (&(struct launch){function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem})
+
 static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
     return x > 1 || y > 1 || z > 1;
 }
@@ -45,13 +45,12 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     }
     if (!stream_usable(thread_get(), stream, &known, launch_expression))
         return;
-    const hipError_t error = hip.ModuleLaunchKernel(
+    const hipError_t error = RETRY(hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
     stream_launched(known);
     if (UNLIKELY(error != hipSuccess))
-        report_failure(launch_expression, error, &bad_launch, (long)gridX, (long)gridY, (long)gridZ,
-                       (long)blockX, (long)blockY, (long)blockZ, smem);
+        advise_launch(launch_expression, error, LAUNCH);
 }
 
 static struct hip_dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {
@@ -98,13 +97,12 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = hip.ModuleLaunchCooperativeKernel(
+    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params);
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
     if (error != hipSuccess)
-        report_failure(cooperative_expression, error, &bad_launch, (long)gridX, (long)gridY,
-                       (long)gridZ, (long)blockX, (long)blockY, (long)blockZ, smem);
+        advise_launch(cooperative_expression, error, LAUNCH);
 }
 
 void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
@@ -139,7 +137,8 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
-    const hipError_t error = hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream);
+    const hipError_t error =
+        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
     if (error != hipSuccess)
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,

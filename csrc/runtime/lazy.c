@@ -77,24 +77,19 @@ void lazy_end(void) {
     __atomic_store_n(&possible, false, __ATOMIC_RELAXED);
 }
 
-/* Only what can be read: an ELF file, a bundle of them, PTX. */
-static bool is_plain(const char *bytes, size_t size) {
-    static const char bundle[] = "__CLANG_OFFLOAD_BUNDLE__";
-    const size_t length = sizeof bundle - 1;
-    return (size > 4 && memcmp(bytes, "\177ELF", 4) == 0) ||
-           (size > length && memcmp(bytes, bundle, length) == 0) ||
-           (size > 0 && (bytes[0] == '/' || bytes[0] == '.'));
-}
-
 /* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata
  * of a code object names; NVIDIA's call vprintf. */
-void lazy_note_image(const void *bytes, size_t size) {
+static bool is_silent(const struct image *image) {
     static const char *const words[] = {"hostcall", "printf"};
-    if (!options.sync_lazy)
-        return;
-    bool silent = is_plain(bytes, size);
+    bool silent = !image->opaque;
     for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
-        silent = !memmem(bytes, size, words[i], strlen(words[i]));
-    if (!silent)
-        lazy_end();
+        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));
+    return silent;
+}
+
+void lazy_note_image(const struct image *image) {
+    if (!options.sync_lazy || is_silent(image))
+        return;
+    report_verbose("a kernel may print: from now on MGPU_RT_SYNC=lazy waits at each synchronise");
+    lazy_end();
 }

@@ -10,6 +10,7 @@
 #ifndef MGPU_RT_LAZY_H
 #define MGPU_RT_LAZY_H
 
+#include "image.h"
 #include "stream.h"
 
 /* True if the stream need not be waited for now. */
@@ -22,8 +23,9 @@ void lazy_settle(const struct stream *same);
 /* Host memory that kernels can write was added (1) or taken away (-1). */
 void lazy_visible(int change);
 
-/* A module was loaded: kernels that print write to the host's stdout. A size of 0: not known. */
-void lazy_note_image(const void *bytes, size_t size);
+/* A module is loaded, of an image whose size is known: kernels that print write to the host's
+ * stdout. */
+void lazy_note_image(const struct image *image);
 
 /* From now on every synchronise waits: kernels of which nothing is known, several streams. */
 void lazy_end(void);

@@ -34,6 +34,66 @@ void *mapped_library(const char *prefix, char *path, size_t size) {
     return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+/* ---- imports ---- */
+
+struct dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash, *hash;
+};
+
+/* The loader has turned the tables' offsets into addresses, save for objects that it maps read-only
+ * (the vdso). */
+static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
+    return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
+}
+
+static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
+    struct dynamic dynamic = {NULL, NULL, NULL, NULL};
+    const ElfW(Dyn) *entry = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        const void *table = table_at(info, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            dynamic.symbols = table;
+        else if (entry->d_tag == DT_STRTAB)
+            dynamic.strings = table;
+        else if (entry->d_tag == DT_GNU_HASH)
+            dynamic.gnu_hash = table;
+        else if (entry->d_tag == DT_HASH)
+            dynamic.hash = table;
+    }
+    return dynamic;
+}
+
+/* Symbols up to here may be imported ones: in GNU's table those that are not hashed come first. */
+static size_t count_imports(const struct dynamic *dynamic) {
+    if (dynamic->gnu_hash)
+        return dynamic->gnu_hash[1];
+    return dynamic->hash ? dynamic->hash[1] : 0;
+}
+
+static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
+    const char *prefix = data;
+    const struct dynamic dynamic = dynamic_of(info);
+    const size_t length = strlen(prefix);
+    if (!dynamic.symbols || !dynamic.strings)
+        return 0;
+    const size_t count = count_imports(&dynamic);
+    for (size_t i = 1; i < count; i++)
+        if (dynamic.symbols[i].st_shndx == SHN_UNDEF &&
+            strncmp(dynamic.strings + dynamic.symbols[i].st_name, prefix, length) == 0)
+            return 1;
+    return 0;
+}
+
+bool mapped_imports(const char *prefix) {
+    return dl_iterate_phdr(imports, (void *)(uintptr_t)prefix) == 1;
+}
+
 bool mapped_home(char *path, size_t size) {
     static const char here; /* any object of this library */
     Dl_info info;

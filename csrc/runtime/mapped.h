@@ -10,6 +10,10 @@
  * goes to `path`. */
 void *mapped_library(const char *prefix, char *path, size_t size);
 
+/* True if an object of the process imports a function whose name begins with `prefix`. Costs 20 ns
+ * a name that some object imports. */
+bool mapped_imports(const char *prefix);
+
 /* The directory that holds the folder lib/ this library lies in, without a slash at the end: the
  * one above build/ in a checkout, site-packages in an installed package. False if not known. */
 bool mapped_home(char *path, size_t size);

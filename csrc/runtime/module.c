@@ -1,15 +1,19 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT.
  *
- * A hit costs about 30 instructions and one locked addition to the thread's own memory. The address
- * only finds the candidate: a JIT reuses addresses, so the bytes decide. They are compared (0.05 to
- * 0.1 µs for 5 KB, 0.2 with cold caches) unless the loader's tables proved, when the slot was
- * filled, that they cannot have changed since: those of a lowered program are its constants. */
+ * A module that the program has unloaded stays loaded, as the cache's alone, until a load of the
+ * same bytes takes it: a hit costs about 30 instructions, one of them locked. One that the program
+ * holds serves nobody else. The address only finds the candidate: a JIT reuses addresses, so the
+ * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
+ * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
+ * lowered program are its constants. */
+#include "advice.h"
 #include "cuda.h"
+#include "device.h"
+#include "evict.h"
 #include "lazy.h"
 #include "mapped.h"
 #include "metadata.h"
-#include "policy.h"
-#include "python.h"
+#include "observe.h"
 #include "registry.h"
 
 #include <stdlib.h>
@@ -20,69 +24,51 @@ static const char unload_expression[] = "hipModuleUnload(module)";
 
 static struct advice damaged_image = {
     .text = "the image at %p cannot be loaded: %s. Was the object that holds it built and linked "
-            "completely, for a GPU?"};
-static struct advice refused_image = {
-    .text = "HIP refused the image at %p, which is %s. Compile for this GPU (rocminfo or `mgpu-rt "
-            "doctor` names it) and for a code object version that this HIP knows (HIP 5: abi=400)"};
-static struct advice refused_by_nvidia = {
-    .text = "NVIDIA's driver refused the image at %p, which is %s. Compile for this GPU and for a "
-            "version of PTX that this driver knows (nvidia-smi or `mgpu-rt doctor --device cuda` "
-            "names both)"};
+            "completely, for a GPU?",
+    .leads_to = NULL_MODULE | NULL_FUNCTION};
 static struct advice unknown_unload = {
     .text = "mgpuModuleUnload was given %p, which no mgpuModuleLoad returned or which was unloaded "
             "before"};
 static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
-            "with gpu-module-to-binary{format=bin}"};
-
-static struct advice *refused(void) {
-    return cuda_present() ? &refused_by_nvidia : &refused_image;
-}
-
-static size_t home_of(const void *image) {
-    return slot_home((uintptr_t)image, MODULE_SLOT_BITS);
-}
+            "with gpu-module-to-binary{format=bin}",
+    .leads_to = NULL_MODULE | NULL_FUNCTION};
+static struct advice null_unload = {
+    .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
+    .follows = NULL_MODULE};
 
 /* The slot of a window that is to serve an image: its own, else one that serves none, else the
- * first. */
+ * first. The table grows before it fills up, so that the last case stays rare. */
 static struct module_slot *choose_slot(struct thread *thread, const void *image) {
-    const size_t home = home_of(image);
+    thread_grow_modules(thread);
+    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
+    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
     struct module_slot *chosen = &thread->modules[home];
     for (size_t i = 0; i < SLOT_WINDOW; i++) {
-        struct module_slot *slot = &thread->modules[(home + i) % MODULE_SLOTS];
+        struct module_slot *slot = &thread->modules[(home + i) & mask];
         if (slot->image == image)
             return slot;
         if (chosen->module && !slot->module)
             chosen = slot;
     }
+    thread->module_count += !chosen->module;
     return chosen;
 }
 
-/* Makes a slot serve a module, with one load counted. Under registry_lock. */
-static void bind(struct thread *thread, struct module_slot *slot, const void *image,
-                 struct module *module) {
-    if (slot->module != module || slot->image != image) {
-        registry_fold(slot);
-        for (size_t i = 0; i < FUNCTION_SLOTS; i++)
-            if (thread->functions[i].holder == slot)
-                thread->functions[i].epoch = 0;
-    }
-    slot->image = image;
-    slot->module = module;
-    slot->handle = module_handle(module);
-    slot->epoch = registry_epoch;
-    slot->loads++;
-    thread->loaded = slot;
+/* Makes a slot of the thread serve a module that was just taken or loaded. */
+static void bind(struct thread *thread, const void *image, struct module *module) {
+    *choose_slot(thread, image) = (struct module_slot){image, module, module->generation,
+                                                       mapped_for_good(image, module->image.size)};
 }
 
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     stats_bypass(CACHE_MODULES);
     lazy_end();
-    const hipError_t error = hip.ModuleLoadData(&module, data);
+    const hipError_t error = RETRY(hip.ModuleLoadData(&module, data));
     if (error != hipSuccess) {
         const struct image image = image_describe(data);
-        report_failure(load_expression, error, refused(), data, image_kind_text(&image));
+        advise_image(load_expression, error, &image);
         return NULL;
     }
     return module;
@@ -93,7 +79,7 @@ static hipModule_t load_directly(const void *data) {
  * needs another one than the program's, that follows in the same block. */
 static unsigned char *copy_image(const struct image *image, const unsigned char **for_hip) {
     const size_t page = 4096, room = (image->size + page - 1) / page * page;
-    const bool changed = metadata_wants_queue(image);
+    const bool changed = metadata_needs_copy(image, hip_version);
     unsigned char *bytes = aligned_alloc(page, changed ? 2 * room : room);
     if (!bytes)
         return NULL;
@@ -107,156 +93,154 @@ static unsigned char *copy_image(const struct image *image, const unsigned char 
     return bytes;
 }
 
-/* Enters a module that was just loaded, unless another thread was faster with the same image: then
- * that one serves and ours is to be unloaded. */
-static hipModule_t enter(struct thread *thread, struct module_slot *slot, const void *data,
-                         const struct image *image, uint64_t hash, int device, hipModule_t loaded) {
-    const bool shared = !image->writable;
+/* A load that no module of the cache serves: what is known of it on its way. */
+struct load {
+    struct thread *thread;
+    const void *data; /* the program's image */
+    struct image image;
+    uint64_t hash;
+    int device;
+};
+
+static hipModule_t enter(struct load *load, hipModule_t handle) {
+    const bool shared = !load->image.writable;
     pthread_mutex_lock(&registry_lock);
-    struct module *module = shared ? registry_find_image(image, hash, device) : NULL;
-    const bool duplicate = module != NULL;
-    if (!duplicate)
-        module = registry_add(loaded, image, hash, device, shared);
-    if (module && shared)
-        bind(thread, slot, data, module);
-    else if (module)
-        module->loads++;
-    const hipModule_t handle = module ? module_handle(module) : loaded;
+    __atomic_store_n(&registry_clock, registry_clock + 1, __ATOMIC_RELAXED);
+    struct module *module = registry_add(handle, &load->image, load->hash, load->device, shared);
     pthread_mutex_unlock(&registry_lock);
-    if (duplicate) {
-        policy_get()->module_unload(loaded);
-        free((void *)image->bytes);
-    }
+    if (!module)
+        return handle; /* without memory for the entry: as stock's */
+    device_watch(load->device);
+    observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
+    if (shared)
+        bind(load->thread, load->data, module);
+    load->thread->loaded = module;
+    evict_modules(load->hash);
     return handle;
 }
 
-static hipModule_t load_new(struct thread *thread, struct module_slot *slot, const void *data,
-                            struct image image, uint64_t hash, int device) {
+static hipModule_t load_new(struct load *load) {
     stats_miss(CACHE_MODULES);
     const unsigned char *for_hip;
-    unsigned char *bytes = copy_image(&image, &for_hip);
+    unsigned char *bytes = copy_image(&load->image, &for_hip);
     if (!bytes)
-        return load_directly(data);
-    void *loaded = NULL;
-    lazy_note_image(image.bytes, image.size);
-    const hipError_t error = policy_get()->module_load(for_hip, image.size, device, &loaded);
+        return load_directly(load->data);
+    hipModule_t handle = NULL;
+    lazy_note_image(&load->image);
+    const hipError_t error = RETRY(hip.ModuleLoadData(&handle, for_hip));
     runtime_register_exit();
     if (error != hipSuccess) {
-        report_failure(load_expression, error, refused(), data, image_kind_text(&image));
+        advise_image(load_expression, error, &load->image);
         free(bytes);
         return NULL;
     }
-    image.bytes = bytes;
-    return enter(thread, slot, data, &image, hash, device, loaded);
+    load->image.bytes = bytes;
+    return enter(load, handle);
 }
 
-/* The slot is right but an eviction has happened since, or the image has moved: the tables know. */
-static hipModule_t find_loaded(struct thread *thread, struct module_slot *slot, const void *data,
-                               const struct image *image, uint64_t hash, int device) {
+/* The image has moved, or a module of another thread's serves. */
+static hipModule_t take_known(const struct load *load) {
     pthread_mutex_lock(&registry_lock);
-    struct module *module = registry_find_image(image, hash, device);
-    if (module)
-        bind(thread, slot, data, module);
+    struct module *module = registry_take_image(&load->image, load->hash, load->device);
     pthread_mutex_unlock(&registry_lock);
-    return module ? module_handle(module) : NULL;
+    if (!module || !device_kept(load->device))
+        return NULL;
+    module_note_use(module);
+    bind(load->thread, load->data, module);
+    load->thread->loaded = module;
+    return module_handle(module);
 }
 
-static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread,
-                                                       struct module_slot *slot, const void *data) {
+static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     if (!options.cache_on)
         return load_directly(data);
-    const struct image image = image_describe(data);
-    if (image.damage) {
-        report_failure(load_expression, hipErrorInvalidImage, &damaged_image, data, image.damage);
+    struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
+    if (load.image.damage) {
+        report_failure(load_expression, hipErrorInvalidImage, &damaged_image, data,
+                       load.image.damage);
         return NULL;
     }
-    if (!image.size)
+    if (!load.image.size)
         return load_directly(data);
-    const int device = hip_current_device();
-    const uint64_t hash = image_hash(&image);
-    const hipModule_t known =
-        image.writable ? NULL : find_loaded(thread, slot, data, &image, hash, device);
-    const hipModule_t handle = known ? known : load_new(thread, slot, data, image, hash, device);
-    if (slot->image == data)
-        slot->constant = mapped_for_good(data, image.size);
-    return handle;
+    load.device = hip_current_device();
+    load.hash = image_hash(&load.image);
+    const hipModule_t known = load.image.writable ? NULL : take_known(&load);
+    return known ? known : load_new(&load);
 }
 
-/* A load that the slot serves and counts; NULL if it does not. */
-static inline hipModule_t load_from(struct thread *thread, struct module_slot *slot,
+/* A load that the slot's module serves; NULL if it does not. The module is this thread's own before
+ * anything of it is looked at, so that nobody can evict it or give its entry to another one. */
+static inline hipModule_t load_from(struct thread *thread, const struct module_slot *slot,
                                     const void *image) {
     struct module *module = slot->module;
-    if (UNLIKELY(!module || slot->image != image))
+    if (UNLIKELY(!module || slot->image != image || !module_take(module)))
         return NULL;
-    /* Counted before the epoch is read: an eviction that does not see the count has raised the
-     * epoch before (registry_retire). */
-    __atomic_fetch_add(&slot->loads, 1, __ATOMIC_SEQ_CST);
-    if (LIKELY(slot->epoch == __atomic_load_n(&registry_epoch, __ATOMIC_SEQ_CST) &&
-               module->device == hip_current_device() &&
+    if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
-        thread->loaded = slot;
-        return slot->handle;
+        if (UNLIKELY(!device_kept(module->device)))
+            return NULL;
+        module_note_use(module);
+        thread->loaded = module;
+        return module_handle(module);
     }
-    __atomic_fetch_sub(&slot->loads, 1, __ATOMIC_SEQ_CST);
+    module_put(module);
     return NULL;
 }
 
 static __attribute__((noinline)) hipModule_t load_from_window(struct thread *thread, size_t home,
                                                               const void *image) {
+    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
     for (size_t i = 1; i < SLOT_WINDOW; i++) {
-        struct module_slot *slot = &thread->modules[(home + i) % MODULE_SLOTS];
-        const hipModule_t handle = load_from(thread, slot, image);
+        const hipModule_t handle = load_from(thread, &thread->modules[(home + i) & mask], image);
         if (handle)
             return handle;
     }
-    return load_slow(thread, choose_slot(thread, image), image);
+    return load_slow(thread, image);
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size; /* garbage before LLVM 18 */
     struct thread *thread = thread_get();
-    const size_t home = home_of(image);
+    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
     const hipModule_t handle = load_from(thread, &thread->modules[home], image);
     return LIKELY(handle) ? handle : load_from_window(thread, home, image);
 }
 
-/* A module that this thread did not load, or that is not shared, or that is not ours. */
-static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
-    struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
-    bool misused = false, remove = false;
+/* A module with writable globals goes back to HIP at once, as with stock: the next load is to see
+ * fresh ones. */
+static void unload_private(struct module *module) {
+    const hipModule_t handle = module_handle(module);
+    const int device = module->device;
     pthread_mutex_lock(&registry_lock);
-    if (module && module->loaded) {
-        misused = !registry_held(module);
-        remove = !misused && !module->shared;
-        if (!misused)
-            module->unloads++;
-        if (remove)
-            registry_remove(module);
-    } else {
-        misused = module != NULL;
-        module = NULL;
-    }
+    const bool mine = module_state(module) == MODULE_LIVE; /* else another thread was faster */
+    const size_t bytes = module->image.size;
+    if (mine)
+        registry_forget(module);
     pthread_mutex_unlock(&registry_lock);
-    if (misused)
+    if (mine)
+        observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
+    REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
+}
+
+static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
+    struct module *module = handle ? handle_find(&registry_modules, handle) : NULL;
+    const int state = module ? module_state(module) : MODULE_GONE;
+    if (state == MODULE_LIVE && module->shared)
+        module_put(module);
+    else if (state == MODULE_LIVE)
+        unload_private(module);
+    else if (state == MODULE_FREE)
         report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
-    else if (remove)
-        REPORT(unload_expression, policy_get()->module_unload(handle), NULL);
-    else if (!module)
-        REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
+    else
+        REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
+               (void *)handle);
 }
 
 void impl_mgpuModuleUnload(hipModule_t handle) {
-    struct thread *thread = thread_get();
-    struct module_slot *slot = thread->loaded;
-    if (UNLIKELY(!slot || slot->handle != handle)) {
-        slot = NULL;
-        for (size_t i = 0; i < MODULE_SLOTS && !slot; i++)
-            if (thread->modules[i].handle == handle && thread->modules[i].module)
-                slot = &thread->modules[i];
-    }
-    /* What this thread still holds cannot have been evicted, so nothing else is to be checked. */
-    if (LIKELY(slot && slot->module && slot->loads > slot->unloads))
-        __atomic_store_n(&slot->unloads, slot->unloads + 1, __ATOMIC_RELEASE);
+    struct module *module = thread_get()->loaded;
+    if (LIKELY(module && module_handle(module) == handle && module->shared &&
+               module_state(module) == MODULE_LIVE))
+        module_put(module);
     else
         unload_slow(handle);
 }

@@ -7,7 +7,28 @@ static bool is_space(char c) {
     return isspace((unsigned char)c) != 0;
 }
 
-/* A directive stands alone; `ld.global` and the like hold its letters within a word. */
+static bool is_of_word(char c) {
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* An instruction's word begins with a letter (ld.global.f32), a directive's with a point; several
+ * may stand without a space (.visible.global). */
+static bool is_instructions(const char *text, const char *at) {
+    while (at > text && (is_of_word(at[-1]) || at[-1] == '.'))
+        at--;
+    return *at != '.';
+}
+
+bool ptx_has_globals(const char *text) {
+    static const char directive[] = ".global";
+    const size_t length = sizeof directive - 1;
+    for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
+        if (!is_of_word(at[length]) && !is_instructions(text, at))
+            return true;
+    return false;
+}
+
+/* A directive that stands alone: `.entry` in a name is none. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
@@ -15,10 +36,6 @@ static const char *find_directive(const char *text, const char *directive) {
             is_space(at[length]))
             return at;
     return NULL;
-}
-
-bool ptx_has_globals(const char *text) {
-    return find_directive(text, ".global") != NULL;
 }
 
 const char *ptx_next_kernel(const char **position, int *length) {

@@ -21,7 +21,8 @@ static size_t sorted_count, capacity;
 static struct range newcomers[NEWCOMERS];
 static size_t newcomer_count;
 static uint64_t sequence; /* odd while it is written */
-static bool incomplete;   /* for good: ranges overlap, or there was no memory */
+static bool incomplete;   /* for good: there was no memory */
+uint64_t ranges_changes;
 
 static uintptr_t get(const uintptr_t *field) {
     return __atomic_load_n(field, __ATOMIC_RELAXED);
@@ -144,9 +145,34 @@ static bool merge(void) {
     return true;
 }
 
+/* A range that shares bytes with these; NULL if there is none. */
+static struct range *overlapping(uintptr_t begin, uintptr_t end) {
+    for (size_t i = 0; i < newcomer_count; i++)
+        if (newcomers[i].begin < end && newcomers[i].end > begin)
+            return &newcomers[i];
+    for (size_t i = search(sorted, sorted_count, begin); i < sorted_count && sorted[i].begin < end;
+         i++)
+        if (sorted[i].kind != RANGE_NONE)
+            return &sorted[i];
+    return NULL;
+}
+
+static void remove_range(struct range *range) {
+    begin_write();
+    if (range >= newcomers && range < newcomers + NEWCOMERS) {
+        set(range, newcomers[newcomer_count - 1]);
+        __atomic_store_n(&newcomer_count, newcomer_count - 1, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store_n(&range->kind, RANGE_NONE, __ATOMIC_RELAXED);
+    }
+    end_write();
+}
+
 void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
-    if (look(begin, begin + bytes) != RANGE_NONE)
-        __atomic_store_n(&incomplete, true, __ATOMIC_RELEASE);
+    struct range *stale;
+    ranges_change();
+    while ((stale = overlapping(begin, begin + bytes)))
+        remove_range(stale);
     if (incomplete)
         return;
     begin_write();
@@ -172,14 +198,12 @@ static struct range *find(uintptr_t begin) {
 
 void ranges_remove(uintptr_t begin) {
     struct range *range = find(begin);
-    if (!range)
-        return;
-    begin_write();
-    if (range >= newcomers && range < newcomers + NEWCOMERS) {
-        set(range, newcomers[newcomer_count - 1]);
-        __atomic_store_n(&newcomer_count, newcomer_count - 1, __ATOMIC_RELAXED);
-    } else {
-        __atomic_store_n(&range->kind, RANGE_NONE, __ATOMIC_RELAXED);
-    }
-    end_write();
+    ranges_change();
+    if (range)
+        remove_range(range);
+}
+
+void *ranges_begin(const void *address, size_t bytes) {
+    const struct range *range = overlapping((uintptr_t)address, (uintptr_t)address + bytes);
+    return range ? (void *)range->begin : NULL;
 }

@@ -3,18 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMAGE_BUCKETS = 256 };
+enum { IMAGE_BUCKETS = 1024 };
 
 pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 struct handle_map registry_modules;
-_Atomic uint64_t registry_epoch = 1;
+uint64_t registry_clock = 1;
+size_t registry_bytes;
 
 static struct module *images[IMAGE_BUCKETS];
 
-struct module *registry_find_image(const struct image *image, uint64_t hash, int device) {
+static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
+                      int device) {
+    return module->hash == hash && module->device == device && module->image.size == image->size &&
+           memcmp(module->image.bytes, image->bytes, image->size) == 0;
+}
+
+struct module *registry_take_image(const struct image *image, uint64_t hash, int device) {
     for (struct module *module = images[hash % IMAGE_BUCKETS]; module; module = module->next_image)
-        if (module->hash == hash && module->device == device && module->image.size == image->size &&
-            memcmp(module->image.bytes, image->bytes, image->size) == 0)
+        if (has_image(module, image, hash, device) && module_take(module))
             return module;
     return NULL;
 }
@@ -37,73 +43,40 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
                             int device, bool shared) {
     struct module *module = handle_find(&registry_modules, handle);
     const bool known = module != NULL;
-    if (known && module->loaded)
-        registry_remove(module); /* the program had HIP unload it behind our back */
-    if (!known)
-        module = calloc(1, sizeof *module);
-    if (!module)
+    if (known)
+        registry_forget(module); /* HIP had the handle back: somebody else has unloaded it */
+    else if (!(module = calloc(1, sizeof *module)))
         return NULL;
-    module->handle.key = handle;
+    module->handle.key = handle; /* as it was, where it is known */
     module->image = *image;
     module->hash = hash;
     module->device = device;
     module->shared = shared;
-    module->loads = module->unloads = 0;
-    module->loaded = true;
-    if (!known)
-        handle_add(&registry_modules, &module->handle);
+    module->pinned = false;
+    module->uses = 1;
+    module->last_use = registry_now();
+    registry_bytes += image->size;
     if (shared)
         enter_image(module);
+    __atomic_store_n(&module->generation, module->generation + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&module->state, MODULE_LIVE, __ATOMIC_RELEASE);
+    if (!known)
+        handle_add(&registry_modules, &module->handle);
     return module;
 }
 
-struct module_uses registry_uses(const struct module *module) {
-    struct module_uses uses = {module->loads, module->unloads};
-    for (const struct thread *thread = thread_list; thread; thread = thread->next)
-        for (size_t i = 0; i < MODULE_SLOTS; i++) {
-            const struct module_slot *slot = &thread->modules[i];
-            if (slot->module == module) {
-                uses.unloads += __atomic_load_n(&slot->unloads, __ATOMIC_SEQ_CST);
-                uses.loads += __atomic_load_n(&slot->loads, __ATOMIC_SEQ_CST);
-            }
-        }
-    return uses;
-}
-
-void registry_fold(struct module_slot *slot) {
-    if (slot->module) {
-        slot->module->loads += slot->loads;
-        slot->module->unloads += slot->unloads;
-    }
-    memset(slot, 0, sizeof *slot);
-}
-
-void registry_remove(struct module *module) {
-    /* From here on every slot is checked against the tables before it is believed. */
-    __atomic_fetch_add(&registry_epoch, 1, __ATOMIC_SEQ_CST);
-    for (struct thread *thread = thread_list; thread; thread = thread->next)
-        for (size_t i = 0; i < MODULE_SLOTS; i++)
-            if (thread->modules[i].module == module)
-                thread->modules[i].module = NULL;
+void registry_forget(struct module *module) {
+    if (!module->image.bytes)
+        return; /* out already */
+    __atomic_store_n(&module->generation, module->generation + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&module->state, MODULE_GONE, __ATOMIC_RELEASE);
     for (struct function *function = module->functions; function; function = function->next)
-        function->handle = NULL;
+        __atomic_store_n(&function->handle, NULL, __ATOMIC_RELAXED);
     if (module->shared)
         leave_image(module);
-    module->loaded = false;
+    registry_bytes -= module->image.size;
     free((void *)module->image.bytes);
     module->image.bytes = NULL;
-}
-
-bool registry_retire(struct module *module) {
-    if (!module->loaded)
-        return false;
-    /* A thread that hits counts its load first and then reads the epoch (module.c); here the epoch
-     * is raised first and the loads are summed after. Whichever comes first, one sees the other. */
-    __atomic_fetch_add(&registry_epoch, 1, __ATOMIC_SEQ_CST);
-    if (registry_held(module))
-        return false;
-    registry_remove(module);
-    return true;
 }
 
 static struct function *find_name(const struct module *module, const char *name) {

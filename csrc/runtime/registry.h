@@ -1,4 +1,4 @@
-/* The tables of modules and functions that the fast path reads and the policy fills. */
+/* The tables of modules and functions. */
 #ifndef MGPU_RT_REGISTRY_H
 #define MGPU_RT_REGISTRY_H
 
@@ -20,63 +20,92 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return __atomic_load_n(&function->handle, __ATOMIC_RELAXED);
 }
 
-/* A module that HIP holds, or held. Found by its handle (at any time, without a lock) or by its
- * image (under registry_lock). Never freed; when HIP hands the same handle out again, the entry
- * serves the new module. */
+static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
+    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
+}
+
+enum module_state {
+    MODULE_GONE, /* HIP has it back, or somebody else had: nothing is known of the handle */
+    MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
+    MODULE_LIVE, /* loaded for the program, once */
+};
+
+/* A module that HIP holds, or held. Each load of the program's has one to itself, as with stock: a
+ * module that the program holds is never handed out a second time, since only the program knows
+ * what else it does with it. Never freed; when HIP hands the same handle out again, the entry
+ * serves the new module, in a new generation. */
 struct module {
     struct handle handle;
-    struct module *next_image; /* chain of the image table */
-    struct image image;        /* the library's own copy of the bytes, while the module is loaded */
+    struct module *next_image; /* chain of the image table, under registry_lock */
+    struct image image;        /* the library's own copy of the bytes, unless it is GONE */
     uint64_t hash;
+    uint64_t generation; /* counts the modules that the entry has served */
     int device;
-    bool loaded;
-    bool shared;             /* equal images may be served by it: it has no writable globals */
-    uint64_t loads, unloads; /* those that no slot of a thread counts (any more) */
+    int state;               /* enum module_state; changed by compare-and-swap */
+    bool shared;             /* may be kept and handed out again: it has no writable globals */
+    bool pinned;             /* no limit evicts it */
+    uint64_t uses, last_use; /* written by who has taken it */
     struct function *functions;
 };
 
-/* Guards the tables below and the slots' `module` fields. Held for short stretches of this
- * library's own code only: never while HIP, Python or the loader is called, so no thread that
- * holds the GIL or the loader's lock can wait here for one that wants it. */
+/* Guards the tables below. Held for short stretches of this library's own code only: never while
+ * HIP, Python or the loader is called. */
 extern pthread_mutex_t registry_lock;
 extern struct handle_map registry_modules;
 
-/* Counts the evictions; a slot that was filled before the last one is looked up anew. */
-extern _Atomic uint64_t registry_epoch;
+/* Counts the misses, the clock by which the least recently used is found: a hit reads it, nothing
+ * else writes it. */
+extern uint64_t registry_clock;
+
+static inline uint64_t registry_now(void) {
+    return __atomic_load_n(&registry_clock, __ATOMIC_RELAXED);
+}
 
 static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
+static inline uint64_t module_generation(const struct module *module) {
+    return __atomic_load_n(&module->generation, __ATOMIC_ACQUIRE);
+}
+
+static inline int module_state(const struct module *module) {
+    return __atomic_load_n(&module->state, __ATOMIC_ACQUIRE);
+}
+
+/* By who has taken it; others may read meanwhile. */
+static inline void module_note_use(struct module *module) {
+    __atomic_store_n(&module->uses, module->uses + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&module->last_use, registry_now(), __ATOMIC_RELAXED);
+}
+
+/* Takes a module that the program does not hold: it is the caller's until module_put. */
+static inline bool module_take(struct module *module) {
+    int expected = MODULE_FREE;
+    return __atomic_compare_exchange_n(&module->state, &expected, MODULE_LIVE, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static inline void module_put(struct module *module) {
+    __atomic_store_n(&module->state, MODULE_FREE, __ATOMIC_RELEASE);
+}
+
 /* The calls below need registry_lock. */
 
-/* A loaded, shared module with these bytes on this device, or NULL. */
-struct module *registry_find_image(const struct image *image, uint64_t hash, int device);
+/* Takes a module with these bytes on this device that the program does not hold; NULL if there is
+ * none. */
+struct module *registry_take_image(const struct image *image, uint64_t hash, int device);
 
-/* Enters a module. Takes over image->bytes (from malloc). NULL without memory. */
+/* Enters a module that was just loaded for the program, LIVE. Takes over image->bytes (from
+ * malloc). NULL without memory. */
 struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
                             int device, bool shared);
 
-/* How often the program has loaded and unloaded the module, over all threads. */
-struct module_uses {
-    uint64_t loads, unloads;
-};
-struct module_uses registry_uses(const struct module *module);
+/* Takes a module out whatever its state is: from here on nothing is known of its handle. */
+void registry_forget(struct module *module);
 
-static inline bool registry_held(const struct module *module) {
-    const struct module_uses uses = registry_uses(module);
-    return uses.loads > uses.unloads;
-}
-
-/* Moves a slot's counts to its module, before the slot is used for another. */
-void registry_fold(struct module_slot *slot);
-
-/* Takes a module out, if the program does not hold it. After that no thread can get it any more and
- * the caller unloads it. False if it is held or already out. */
-bool registry_retire(struct module *module);
-
-/* Takes a module out that its only user is done with. */
-void registry_remove(struct module *module);
+/* Bytes of the images in the table. */
+extern size_t registry_bytes;
 
 /* NULL if the kernel was not asked for yet. */
 struct function *registry_find_function(const struct module *module, const char *name);

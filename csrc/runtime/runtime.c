@@ -1,13 +1,19 @@
 /* The life of the library in a process: first call, fork, exit. */
 #include "runtime.h"
+#include "block.h"
 #include "cuda.h"
+#include "device.h"
 #include "event.h"
-#include "exclusive.h"
+#include "evict.h"
 #include "lazy.h"
+#include "manage.h"
+#include "manager.h"
+#include "mapped.h"
 #include "memory.h"
 #include "mgpu_rt.h"
-#include "python.h"
+#include "ranges.h"
 #include "registry.h"
+#include "staging.h"
 #include "stats.h"
 #include "stream.h"
 #include "trace.h"
@@ -17,7 +23,7 @@
 
 enum { EXIT_REGISTRATIONS = 8 };
 
-_Atomic unsigned runtime_mode = MODE_UNSTARTED;
+unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,54 +31,65 @@ static bool options_known;
 
 /* ---- giving back ---- */
 
-static int unload_unheld(const struct mgpu_policy *policy) {
-    int count = 0;
-    if (stream_any_busy())
-        return 0; /* a kernel of an unloaded module may still run */
-    for (struct module *module = handle_first(&registry_modules); module;
-         module = (struct module *)module->handle.next) {
-        pthread_mutex_lock(&registry_lock);
-        const bool retired = registry_retire(module);
-        pthread_mutex_unlock(&registry_lock);
-        if (retired && policy->module_unload((void *)module->handle.key) == hipSuccess)
-            count++;
-    }
-    return count;
+static void settle(void) {
+    lazy_settle(NULL);
 }
 
-static int destroy_idle(void) {
-    int count = 0;
-    for (struct stream *stream = handle_first(&stream_map); stream;
-         stream = (struct stream *)stream->handle.next)
-        if (stream_retire((hipStream_t)stream->handle.key) && stream_finish(stream) == hipSuccess)
-            count++;
-    return count;
-}
-
-static int give_back(void) {
-    return unload_unheld(policy_serving()) + memory_give_back(-1) + destroy_idle() +
+int runtime_give_back(void) {
+    if (!device_all_kept())
+        return 0;
+    staging_give_back();
+    return evict_all_modules() + memory_give_back(-1) + stream_give_back_all() +
            event_trim(thread_get());
+}
+
+bool runtime_make_room(void) {
+    if (!options.cache_on || runtime_give_back() == 0)
+        return false;
+    (void)hip.GetLastError(); /* the program's call is about to succeed */
+    return true;
+}
+
+void runtime_forget_all(void) {
+    pthread_mutex_lock(&registry_lock);
+    for (struct module *module = handle_first(&registry_modules); module;
+         module = (struct module *)module->handle.next)
+        registry_forget(module);
+    pthread_mutex_unlock(&registry_lock);
+    stream_forget_all();
+    staging_forget_all();
+    block_forget_all();
+    event_forget_all();
+    device_forget_watches();
+    ranges_change();
 }
 
 int mgpu_rt_empty_cache(void) {
     runtime_start();
-    lazy_settle(NULL);
-    return give_back();
+    settle();
+    return runtime_give_back();
 }
 
 /* ---- fork ---- */
 
+/* In the order in which they are taken elsewhere, so that a child finds them free. */
+static pthread_mutex_t *const locks[] = {&start_lock, &registry_lock, &stream_lock};
+enum { LOCKS = sizeof locks / sizeof *locks };
+
 static void before_fork(void) {
-    pthread_mutex_lock(&registry_lock);
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(locks[i]);
 }
 static void after_fork(void) {
-    pthread_mutex_unlock(&registry_lock);
+    for (size_t i = LOCKS; i-- > 0;)
+        pthread_mutex_unlock(locks[i]);
 }
 
 static void in_child(void) {
     runtime_forked = true;
+    manager_forked();
     stats_reset();
-    pthread_mutex_unlock(&registry_lock);
+    after_fork();
 }
 
 /* ---- exit ---- */
@@ -87,24 +104,34 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the destructors of HIP's statics, as those were registered earlier, and before the
- * program's global destructors, where LLVM 21 and later unload their modules: what the program
- * still holds stays loaded, since an exit handler that runs later may launch. */
+/* Runs before the exit handlers that HIP has registered since it was first called: what nobody
+ * holds goes back to HIP. What the program holds stays, since handlers and destructors that run
+ * later may use it; from here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
         return;
     ran = true;
     if (!runtime_forked) {
-        const struct mgpu_policy *policy = policy_peek();
-        lazy_settle(NULL);
+        manager_stop();
+        settle();
         if (options.cache_on && hip_path()[0])
-            (void)give_back();
+            (void)runtime_give_back();
         report_held();
-        if (policy)
-            policy->shutdown();
+        runtime_forget_all();
     }
+    options.cache_on = false;
     __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
+}
+
+/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
+ * opened, these run after what HIP registers then. */
+static void note_late(void) {
+    __atomic_fetch_or(&runtime_mode, MODE_LATE, __ATOMIC_RELEASE);
+}
+
+static void note_end_of_hip(void) {
+    __atomic_fetch_or(&runtime_mode, MODE_LATE | MODE_OVER, __ATOMIC_RELEASE);
 }
 
 /* After the program's global destructors, so that their calls are counted. */
@@ -123,25 +150,71 @@ void runtime_register_exit(void) {
 
 /* ---- start ---- */
 
-static int count_devices(const struct hip_functions *functions) {
-    int count = 1;
-    if (functions->Init(0) != hipSuccess || functions->GetDeviceCount(&count) != hipSuccess)
+/* HIP as it was opened when this library was loaded; path "" if it was not. */
+static struct hip_library early;
+
+static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
+    static bool registered;
+    if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))
+        atexit(note_end_of_hip);
+    return hip_open(library, wanted, silent);
+}
+
+/* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
+ * With stock HIP is mapped before main, and so ends after those; opened now, it does so here. A
+ * program that this library was merely preloaded into pays for the look only. */
+__attribute__((constructor)) static void open_early(void) {
+    const char *wanted = options_path_variable("MGPU_RT_HIP");
+    const char *symbols = options_path_variable("MGPU_RT_HIP_SYMBOLS");
+    if (!mapped_imports("mgpu"))
+        return;
+    if (symbols)
+        options.hip_symbols = symbols;
+    if (!open_hip(&early, wanted ? wanted : "", true))
+        early.path[0] = '\0';
+}
+
+static bool is_early(const char *wanted) {
+    const char *then = options_path_variable("MGPU_RT_HIP");
+    return early.path[0] && (!wanted[0] || (then && strcmp(then, wanted) == 0));
+}
+
+static bool find_hip(struct hip_library *library) {
+    if (is_early(options.hip)) {
+        *library = early;
+        return true;
+    }
+    return open_hip(library, options.hip, false);
+}
+
+/* What HIP says of itself when it starts. */
+struct found {
+    int devices; /* -1: it does not say */
+    int version; /* 0: the same */
+};
+
+static struct found ask_hip(const struct hip_functions *functions) {
+    struct found found = {-1, 0};
+    const hipError_t started = functions->Init(0);
+    const hipError_t counted = functions->GetDeviceCount(&found.devices);
+    const hipError_t told = functions->RuntimeGetVersion(&found.version);
+    if (counted != hipSuccess)
+        found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's own calls are to meet the error */
-    return count > 0 ? count : 1;
+    return found;
 }
 
-/* And Python beside it. */
-static int start_hip(const struct hip_functions *functions) {
-    pthread_t starter;
-    const bool starting = policy_prepare(&starter);
-    const int devices = count_devices(functions);
-    if (starting)
-        policy_prepared(starter);
-    return devices;
+static void set_limits(void) {
+    cache_limits.module_bytes = options.module_limit_bytes;
+    cache_limits.streams = (size_t)options.stream_limit_count;
 }
 
-static void install(const struct hip_library *library, int devices) {
-    hip_device_count = devices;
+static void install(const struct hip_library *library, struct found found) {
+    set_limits();
+    hip_device_count = found.devices > 0 ? found.devices : 1;
+    hip_no_device = found.devices == 0;
+    hip_version = found.version;
     if (library->path[0]) {
         hip_install(library);
         cuda_find(library->path);
@@ -150,8 +223,10 @@ static void install(const struct hip_library *library, int devices) {
         hip_time_calls();
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
-                   devices, options.cache);
-    __atomic_store_n(&runtime_mode, stats_wanted() ? MODE_TIMED : 0, __ATOMIC_RELEASE);
+                   hip_device_count, options.cache);
+    if (stats_wanted())
+        __atomic_fetch_or(&runtime_mode, MODE_TIMED, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
 }
 
 void runtime_start(void) {
@@ -163,14 +238,17 @@ void runtime_start(void) {
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     struct hip_library library;
-    exclusive_start();
-    const bool found = hip_open(&library, options.hip);
-    const int devices = found && options.cache_on ? start_hip(&library.functions) : 1;
+    struct found found = {-1, 0};
+    const bool opened = find_hip(&library);
+    atexit(note_late);
+    if (opened && options.cache_on)
+        found = ask_hip(&library.functions);
     pthread_mutex_lock(&start_lock);
-    if (runtime_mode & MODE_UNSTARTED)
-        install(&library, devices);
+    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
+        install(&library, found);
     pthread_mutex_unlock(&start_lock);
     runtime_register_exit();
+    manager_start();
 }
 
 const char *mgpu_rt_version(void) {

@@ -14,9 +14,11 @@
 enum {
     MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
     MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
-    MODE_EXITING = 4,   /* the exit handlers ran: HIP may be gone */
+    MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
+    MODE_LATE = 8,      /* so did what HIP registered since it was first called */
+    MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
 };
-extern _Atomic unsigned runtime_mode;
+extern unsigned runtime_mode;
 
 /* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
  * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
@@ -27,9 +29,34 @@ void runtime_start(void);
  * each first use of a part of HIP: exit handlers run last in, first out. */
 void runtime_register_exit(void);
 
+/* Gives back to HIP what is cached; returns how many things. Whatever then wants memory from HIP
+ * may have it. */
+int runtime_give_back(void);
+
+/* From here on nothing that HIP has handed out is known: somebody has reset the device, or HIP
+ * ends. Every call goes to HIP as stock's would, until the caches have filled anew. */
+void runtime_forget_all(void);
+
+/* RETRY(call): HIP's call that may want memory; if there is none, once more after what is cached
+ * was given back. */
+#define RETRY(call)                                                                                \
+    __extension__({                                                                                \
+        hipError_t answer_ = (call);                                                               \
+        if (UNLIKELY(answer_ == hipErrorOutOfMemory) && runtime_make_room())                       \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
+
+/* True if something was given back. */
+bool runtime_make_room(void);
+
 /* True after the exit handlers ran: what is still held is the operating system's to clean up. */
 static inline bool runtime_exiting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
+}
+
+static inline bool runtime_is(unsigned mode) {
+    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & mode) != 0;
 }
 
 /* True while every call is counted and timed. */
@@ -47,31 +74,47 @@ struct options {
 #define OPTION(field, variable, default_value, meaning) const char *field;
 #include "options.def"
 #undef OPTION
-    bool cache_on, verbose_on;
-    long module_limit_count, stream_limit_count;
+    bool cache_on, verbose_on, exclusive_on;
+    size_t module_limit_bytes;
+    long stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
-    int exclusive_asked;          /* 1 on, 0 off, -1 auto */
     bool sync_lazy;
 };
 extern struct options options;
 
 void options_read(struct options *out);
 
+/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
+ * rights that its caller lacks. */
+const char *options_path_variable(const char *name);
+
 /* ---- messages ----------------------------------------------------------------------------- */
+
+/* Failures that follow from others: where the first was explained, they need no advice. */
+enum consequence {
+    NOTHING_RUNS = 1,
+    NULL_MODULE = 2,
+    NULL_FUNCTION = 4,
+};
 
 /* A cause of failure that is explained once. */
 struct advice {
     const char *text; /* printf format */
-    _Atomic bool given;
+    bool given;
+    unsigned leads_to, follows; /* of enum consequence */
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
- * The words are passed to advice->text. advice may be NULL. */
+ * The words are passed to advice->text. advice may be NULL. No advice follows another that explains
+ * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
+
+/* That there is no device: report_failure takes it by itself where HIP has said so. */
+extern struct advice report_no_device;
 
 /* Gives only the advice, once: for what works, but not as the program thinks. */
 void report_once(struct advice *advice, ...);

@@ -1,49 +1,99 @@
 #include "staging.h"
-#include "python.h"
+#include "device.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+/* Pinned memory for one stream at a time; a program with more streams at work than there are of
+ * these copies as HIP does. */
 struct staging {
-    int taken;           /* by a thread that copies just now */
-    char *up, *down;     /* pinned; NULL: not asked for yet */
-    bool no_up, no_down; /* asked for in vain */
-    size_t used;         /* of `up`, since the stream last passed `mark` */
+    int taken;            /* by a thread that copies just now */
+    struct stream *owner; /* whose copies may be under way; changed by who has taken it */
+    char *up, *down;      /* NULL: not asked for yet */
+    bool no_up, no_down;  /* asked for in vain */
+    size_t used;          /* of `up`, since the owner last passed `mark` */
     uint64_t mark;
+    uint64_t last_use;
     hipEvent_t events[STAGING_PIECES];
 };
 
-/* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
- * now, or without memory. */
-static struct staging *take(struct stream *stream) {
-    struct staging *staging = __atomic_load_n(&stream->staging, __ATOMIC_ACQUIRE);
-    if (UNLIKELY(!staging)) {
-        struct staging *fresh = calloc(1, sizeof *fresh);
-        if (!fresh)
-            return NULL;
-        if (__atomic_compare_exchange_n(&stream->staging, &staging, fresh, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE))
-            staging = fresh;
-        else
-            free(fresh);
-    }
-    return __atomic_exchange_n(&staging->taken, 1, __ATOMIC_ACQUIRE) ? NULL : staging;
+static struct staging all[STAGING_COUNT];
+static uint64_t clock_now; /* counts the changes of owner */
+
+static bool try_take(struct staging *staging) {
+    return !__atomic_exchange_n(&staging->taken, 1, __ATOMIC_ACQUIRE);
 }
 
 static void release(struct staging *staging) {
     __atomic_store_n(&staging->taken, 0, __ATOMIC_RELEASE);
 }
 
+static struct stream *owner_of(const struct staging *staging) {
+    return __atomic_load_n(&staging->owner, __ATOMIC_RELAXED);
+}
+
+/* Whether HIP has taken everything out of the owner's memory: what it copied to the device has been
+ * done, or the owner is gone, which was waited for. */
+static bool is_free(const struct staging *staging) {
+    const struct stream *owner = owner_of(staging);
+    return !owner || !staging->used || stream_has_passed(owner, staging->mark);
+}
+
+/* The one that was not used for longest, of those whose copies are done, now this stream's and
+ * taken; NULL if there is none. */
+static struct staging *take_oldest(struct stream *stream) {
+    struct staging *best = NULL;
+    if (!device_kept(stream->device))
+        return NULL;
+    for (size_t i = 0; i < STAGING_COUNT; i++) {
+        struct staging *staging = &all[i];
+        if (!try_take(staging))
+            continue;
+        if (!is_free(staging) || (best && best->last_use <= staging->last_use)) {
+            release(staging);
+            continue;
+        }
+        if (best)
+            release(best);
+        best = staging;
+    }
+    if (!best)
+        return NULL;
+    best->used = 0;
+    __atomic_fetch_add(&clock_now, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&best->owner, stream, __ATOMIC_RELAXED);
+    __atomic_store_n(&stream->staging, best, __ATOMIC_RELEASE);
+    return best;
+}
+
+/* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
+ * now, or if all are at work for others. */
+static struct staging *take(struct stream *stream) {
+    struct staging *staging = __atomic_load_n(&stream->staging, __ATOMIC_ACQUIRE);
+    const bool own = LIKELY(staging && owner_of(staging) == stream);
+    if (own && !try_take(staging))
+        return NULL;
+    if (own && UNLIKELY(owner_of(staging) != stream)) {
+        release(staging); /* another stream has taken it over meanwhile */
+        staging = NULL;
+    }
+    if (!own || !staging)
+        staging = take_oldest(stream);
+    if (staging)
+        staging->last_use = __atomic_load_n(&clock_now, __ATOMIC_RELAXED);
+    return staging;
+}
+
 /* Pinned memory, once; a failure is not the program's: its copies go HIP's way then. */
 static bool have(char **memory, bool *failed, size_t bytes) {
     if (LIKELY(*memory))
         return true;
-    if (*failed || hip.PeekAtLastError() != hipSuccess)
+    if (*failed)
         return false;
     void *pinned = NULL;
-    *failed = hip.HostMalloc(&pinned, bytes, hipHostMallocDefault) != hipSuccess;
+    const hipError_t error = RETRY(hip.HostMalloc(&pinned, bytes, hipHostMallocDefault));
+    *failed = error != hipSuccess;
     if (*failed)
-        (void)hip.GetLastError();
+        device_forget_error(error);
     runtime_register_exit();
     *memory = pinned;
     return !*failed;
@@ -56,7 +106,7 @@ static bool have_room(struct stream *stream, struct staging *staging, size_t byt
         staging->used = 0;
     if (bytes <= STAGING_UP - staging->used)
         return true;
-    if (!stream_query(stream))
+    if (stream_ask(stream) != hipSuccess)
         return false;
     staging->used = 0;
     return true;
@@ -175,17 +225,41 @@ bool staging_down(struct thread *thread, struct stream *stream, void *host, cons
 
 /* ---- the end ---- */
 
-void staging_free(struct stream *stream) {
+void staging_leave(struct stream *stream) {
     struct staging *staging = stream->staging;
-    if (!staging || __atomic_exchange_n(&staging->taken, 1, __ATOMIC_ACQUIRE))
+    stream->staging = NULL;
+    if (!staging || owner_of(staging) != stream || !try_take(staging))
         return;
-    if (staging->up)
-        (void)hip.HostFree(staging->up);
-    if (staging->down)
-        (void)hip.HostFree(staging->down);
-    for (int i = 0; i < STAGING_PIECES; i++)
-        if (staging->events[i])
-            (void)hip.EventDestroy(staging->events[i]);
-    *staging = (struct staging){.taken = 1};
+    if (owner_of(staging) == stream) {
+        __atomic_store_n(&staging->owner, NULL, __ATOMIC_RELAXED);
+        staging->used = 0;
+    }
     release(staging);
+}
+
+void staging_give_back(void) {
+    for (size_t i = 0; i < STAGING_COUNT; i++) {
+        struct staging *staging = &all[i];
+        if (!try_take(staging))
+            continue;
+        if (is_free(staging)) {
+            if (staging->up)
+                (void)hip.HostFree(staging->up);
+            if (staging->down)
+                (void)hip.HostFree(staging->down);
+            for (int event = 0; event < STAGING_PIECES; event++)
+                if (staging->events[event])
+                    (void)hip.EventDestroy(staging->events[event]);
+            *staging = (struct staging){.taken = 1};
+        }
+        release(staging);
+    }
+}
+
+void staging_forget_all(void) {
+    for (size_t i = 0; i < STAGING_COUNT; i++)
+        if (try_take(&all[i])) {
+            all[i] = (struct staging){.taken = 1};
+            release(&all[i]);
+        }
 }

@@ -1,8 +1,8 @@
 /* Counts and times of the program's calls and of the driver's, and how they are shown. */
 #include "stats.h"
 #include "block.h"
+#include "manager.h"
 #include "mgpu_rt.h"
-#include "python.h"
 #include "runtime.h"
 #include "trace.h"
 
@@ -165,6 +165,8 @@ static void print_memory(FILE *out) {
     fputs("}", out);
 }
 
+static const char *const manager_states[] = {"none", "starting", "serving", "ended"};
+
 static void print_json(FILE *out) {
     fputs("{", out);
     print_counters(out, "abi", abi_counters, abi_names, ABI_COUNT);
@@ -178,10 +180,7 @@ static void print_json(FILE *out) {
     print_cache(out, "memory", CACHE_MEMORY, ABI_mgpuMemAlloc, "");
     fputs("}, ", out);
     print_memory(out);
-    fprintf(out,
-            ", \"python\": {\"opening_ns\": %" PRIu64 ", \"waiting_ns\": %" PRIu64
-            ", \"importing_ns\": %" PRIu64 "}}",
-            policy_cost.opening, policy_cost.waiting, policy_cost.importing);
+    fprintf(out, ", \"manager\": \"%s\"}", manager_states[manager_state()]);
 }
 
 char *mgpu_rt_stats_json(void) {

@@ -1,23 +1,27 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize, mgpuStreamWaitEvent.
  *
  * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy the
- * same; neither asks HIP. */
+ * same. Unless the process is the runtime's alone (exclusive.h), HIP is asked whether the stream is
+ * idle still, and still there, before it is handed out: others may have used it, or reset the
+ * device. */
 #include "stream.h"
+#include "device.h"
 #include "event.h"
 #include "exclusive.h"
 #include "lazy.h"
+#include "manage.h"
 #include "mgpu_rt.h"
-#include "policy.h"
-#include "python.h"
+#include "observe.h"
 #include "registry.h"
 #include "staging.h"
 
 #include <stdlib.h>
 
-enum { QUERIES_PER_CREATE = 8, RECENT = 64, TRIM_EVERY = 16 };
+enum { DEVICES = 64, QUERIES_PER_CREATE = 2 };
 
 struct handle_map stream_map;
-bool stream_others_busy;
+uintptr_t stream_others;
+pthread_mutex_t stream_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; its handle may already serve somebody else"};
@@ -33,102 +37,124 @@ static bool change(struct stream *stream, int from, int to) {
                                        __ATOMIC_RELAXED);
 }
 
-/* Leaves the thread's last error as it was: a query of a busy stream sets it to hipErrorNotReady,
- * which a program may read; HIP has no way to set it back to an earlier error, so with one pending
- * the answer is a cautious no. */
-bool stream_query(struct stream *stream) {
-    if (hip.PeekAtLastError() != hipSuccess)
-        return false;
-    const uint64_t mark = stream_set_mark(stream);
-    const hipError_t error = hip.StreamQuery((hipStream_t)stream->handle.key);
-    if (error == hipSuccess)
-        stream_pass(stream, mark);
-    else
-        (void)hip.GetLastError();
-    return error == hipSuccess;
-}
-
-bool stream_query_unheld(struct stream *stream) {
-    int state = stream_state(stream);
-    if ((state != STREAM_FREE && state != STREAM_RETIRED) || !change(stream, state, STREAM_LIVE))
-        return false;
-    const bool done = stream_query(stream);
-    change(stream, STREAM_LIVE, state);
-    return done;
-}
-
-/* Streams that were given back lately, where they are easily found: hints, each may be held again.
- * A program that leaks a stream each time (some lowered ones do) must not make every create look at
- * all of them. */
-static struct stream *recent[RECENT];
-static size_t total; /* streams in the table; written under registry_lock */
-
-static bool are_many(void) {
-    return __atomic_load_n(&total, __ATOMIC_RELAXED) > RECENT;
+static hipStream_t handle_of(const struct stream *stream) {
+    return (hipStream_t)stream->handle.key;
 }
 
 static bool is_on(const struct stream *stream, int device) {
     return __atomic_load_n(&stream->device, __ATOMIC_RELAXED) == device;
 }
 
-static void remember(struct stream *stream) {
-    const size_t slot = (uintptr_t)stream / sizeof *stream % RECENT;
-    if (stream)
-        __atomic_store_n(&recent[slot], stream, __ATOMIC_RELEASE);
+/* ---- asking HIP ---- */
+
+hipError_t stream_ask(struct stream *stream) {
+    const uint64_t mark = stream_set_mark(stream);
+    const hipError_t error = hip.StreamQuery(handle_of(stream));
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
+        device_forget_error(error);
+    return error;
 }
 
-void stream_give_back(struct thread *thread) {
-    remember(thread->stream);
+/* ---- the queues ----
+ *
+ * The streams that the program does not hold, by device: those last known to be idle, and those
+ * destroyed with work pending, oldest first. Under stream_lock. A thread takes its own last stream
+ * without the lock, so a queued stream may be held again: who finds it so drops it.
+ */
+
+struct stream_queue {
+    struct stream *oldest, *newest;
+};
+static struct stream_queue idle[DEVICES], retired[DEVICES];
+static size_t queued; /* in all queues */
+static size_t total;  /* streams that HIP holds for the runtime */
+
+static void append(struct stream_queue *queue, struct stream *stream) {
+    stream->queue = queue;
+    stream->older = queue->newest;
+    stream->newer = NULL;
+    *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
+    queue->newest = stream;
+    queued++;
 }
 
-static struct stream *take_free(int device) {
-    for (size_t i = 0; i < RECENT && are_many(); i++) {
-        struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
+static void drop(struct stream *stream) {
+    struct stream_queue *queue = stream->queue;
+    *(stream->older ? &stream->older->newer : &queue->oldest) = stream->newer;
+    *(stream->newer ? &stream->newer->older : &queue->newest) = stream->older;
+    stream->queue = NULL;
+    queued--;
+}
+
+/* The state of the streams that a queue is for. */
+static int state_in(const struct stream_queue *queue) {
+    return queue >= idle && queue < idle + DEVICES ? STREAM_FREE : STREAM_RETIRED;
+}
+
+/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. */
+static struct stream *take(struct stream_queue *queue, bool newest) {
+    while (queue->oldest) {
+        struct stream *stream = newest ? queue->newest : queue->oldest;
+        drop(stream);
+        if (change(stream, state_in(queue), STREAM_LIVE))
+            return stream;
+    }
+    return NULL;
+}
+
+static struct stream *take_queued(struct stream_queue *queue, bool newest) {
+    pthread_mutex_lock(&stream_lock);
+    struct stream *stream = take(queue, newest);
+    pthread_mutex_unlock(&stream_lock);
+    return stream;
+}
+
+/* The last stream of a thread that does not hold it just now. */
+static struct stream *take_from_threads(int device) {
+    struct stream *found = NULL;
+    pthread_mutex_lock(&registry_lock);
+    for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
+        struct stream *stream = __atomic_load_n(&thread->stream, __ATOMIC_RELAXED);
         if (stream && is_on(stream, device) && change(stream, STREAM_FREE, STREAM_LIVE))
-            return stream;
+            found = stream;
     }
-    for (struct stream *stream = are_many() ? NULL : stream_first(); stream;
-         stream = stream_next(stream))
-        if (is_on(stream, device) && change(stream, STREAM_FREE, STREAM_LIVE))
-            return stream;
-    return NULL;
+    pthread_mutex_unlock(&registry_lock);
+    return found;
 }
 
-/* Takes a stream that was given back with work pending, if its work is done by now. */
-static bool take_done(struct stream *stream, int device, int *queries) {
-    if (!is_on(stream, device) || *queries == QUERIES_PER_CREATE ||
-        !change(stream, STREAM_RETIRED, STREAM_LIVE))
+/* Puts a stream that the caller has taken into a queue, where the others find it. */
+static void put(struct stream_queue *queue, struct stream *stream) {
+    pthread_mutex_lock(&stream_lock);
+    if (stream->queue != queue) {
+        if (stream->queue)
+            drop(stream);
+        append(queue, stream);
+    }
+    __atomic_store_n(&stream->state, state_in(queue), __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&stream_lock);
+}
+
+bool stream_query_unheld(struct stream *stream) {
+    const int state = stream_state(stream);
+    if ((state != STREAM_FREE && state != STREAM_RETIRED) || !change(stream, state, STREAM_LIVE))
         return false;
-    ++*queries;
-    if (stream_query(stream)) {
-        __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
-        return true;
-    }
-    change(stream, STREAM_LIVE, STREAM_RETIRED);
-    return false;
+    if (!device_kept(stream->device))
+        return false;
+    const bool done = stream_ask(stream) == hipSuccess;
+    put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
+    return done;
 }
 
-static struct stream *take_retired(int device) {
-    int queries = 0;
-    for (size_t i = 0; i < RECENT && are_many(); i++) {
-        struct stream *stream = __atomic_load_n(&recent[i], __ATOMIC_ACQUIRE);
-        if (stream && take_done(stream, device, &queries))
-            return stream;
-    }
-    for (struct stream *stream = are_many() ? NULL : stream_first(); stream;
-         stream = stream_next(stream))
-        if (take_done(stream, device, &queries))
-            return stream;
-    return NULL;
-}
+/* ---- entering and leaving ---- */
 
-/* The entry of a handle that HIP has just returned. */
+/* The entry of a handle that HIP has just returned, or that the program lends. */
 static struct stream *enter(hipStream_t handle, int device, int state) {
     pthread_mutex_lock(&registry_lock);
     struct stream *stream = handle_find(&stream_map, handle);
     if (!stream && (stream = aligned_alloc(64, sizeof *stream))) {
         *stream = (struct stream){.handle.key = handle, .device = device, .state = STREAM_GONE};
-        __atomic_store_n(&total, total + 1, __ATOMIC_RELAXED);
         handle_add(&stream_map, &stream->handle);
     }
     if (stream) {
@@ -140,23 +166,77 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     return stream;
 }
 
-/* The thread's last stream from now on; the one before may have been given back already. */
 static void use(struct thread *thread, struct stream *stream) {
-    remember(thread->stream);
-    thread->stream = stream;
+    __atomic_store_n(&thread->stream, stream, __ATOMIC_RELAXED);
 }
 
+/* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
+ * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
+static hipError_t finish(struct stream *stream) {
+    lazy_settle(NULL);
+    const uint64_t mark = stream_set_mark(stream);
+    if (mark && hip.StreamSynchronize(handle_of(stream)) == hipSuccess)
+        stream_pass(stream, mark);
+    staging_leave(stream);
+    __atomic_fetch_sub(&total, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+    const hipError_t error = hip.StreamDestroy(handle_of(stream));
+    observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
+    return error;
+}
+
+/* Takes the stream that is the first to leave: idle before busy, the oldest first. Under
+ * stream_lock. */
+static struct stream *take_oldest(int device) {
+    struct stream *stream = take(&idle[device], false);
+    return stream ? stream : take(&retired[device], false);
+}
+
+/* As long as there are more than the limit that the program does not hold, HIP gets one back, also
+ * one at work: stock gives back each. */
+static void trim(int device) {
+    while (device_kept(device)) {
+        pthread_mutex_lock(&stream_lock);
+        struct stream *stream = queued > cache_limits.streams ? take_oldest(device) : NULL;
+        pthread_mutex_unlock(&stream_lock);
+        if (!stream)
+            return;
+        stats_eviction(CACHE_STREAMS);
+        REPORT("hipStreamDestroy(stream)", finish(stream), NULL);
+    }
+}
+
+/* More streams exist than may lie idle, so those that threads keep for themselves count too: from
+ * now on each destroy puts its stream into a queue (impl_mgpuStreamDestroy). */
+static void queue_those_of_threads(void) {
+    pthread_mutex_lock(&registry_lock);
+    for (struct thread *thread = thread_list; thread; thread = thread->next) {
+        struct stream *stream = __atomic_load_n(&thread->stream, __ATOMIC_RELAXED);
+        if (stream && change(stream, STREAM_FREE, STREAM_LIVE))
+            put(&idle[stream->device], stream);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+/* ---- mgpuStreamCreate ---- */
+
 static hipStream_t create_new(struct thread *thread, int device) {
-    void *handle = NULL;
-    const hipError_t error = policy_get()->stream_create(device, &handle);
+    hipStream_t handle = NULL;
+    stats_miss(CACHE_STREAMS);
+    const hipError_t error = RETRY(hip.StreamCreate(&handle));
     runtime_register_exit();
     if (error != hipSuccess) {
         report_failure("hipStreamCreate(&stream)", error, NULL);
         return NULL;
     }
-    struct stream *stream = enter(handle, device, STREAM_LIVE);
-    if (stream)
-        use(thread, stream);
+    struct stream *stream = device < DEVICES ? enter(handle, device, STREAM_LIVE) : NULL;
+    if (!stream)
+        return handle;
+    use(thread, stream);
+    observe(OBSERVED_STREAM_CREATED, handle, 0, device);
+    device_watch(device);
+    if (__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED) == cache_limits.streams + 1)
+        queue_those_of_threads();
     return handle;
 }
 
@@ -169,10 +249,68 @@ static void note_several(void) {
     lazy_settle(NULL);
 }
 
+/* HIP does not know a stream that it never got back from here: somebody has reset the device. What
+ * was cached is gone with it. */
+static void note_reset(struct stream *stream) {
+    __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+    runtime_forget_all();
+}
+
+/* Whether a stream that was just taken, and that the runtime knows to be idle, is so by HIP's word:
+ * others may have submitted to it. If not it is put back. */
+static bool confirm(struct stream *stream) {
+    if (exclusive_hip())
+        return true;
+    if (UNLIKELY(!device_kept(stream->device)))
+        return false;
+    const hipError_t error = stream_ask(stream);
+    if (LIKELY(error == hipSuccess))
+        return true;
+    if (error == hipErrorNotReady)
+        put(&retired[stream->device], stream);
+    else
+        note_reset(stream);
+    return false;
+}
+
+/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time: the
+ * ones that are still at work go behind the others. */
+static struct stream *take_retired(int device) {
+    const struct stream *first = NULL;
+    for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
+        struct stream *stream = take_queued(&retired[device], false);
+        if (!stream || !device_kept(device))
+            return NULL;
+        const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
+        if (error == hipSuccess) {
+            __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
+            return stream;
+        }
+        if (error != hipErrorNotReady) {
+            note_reset(stream);
+            return NULL;
+        }
+        put(&retired[device], stream);
+        first = first ? first : stream;
+    }
+    return NULL;
+}
+
+static struct stream *take_any(int device) {
+    struct stream *stream;
+    while ((stream = take_queued(&idle[device], true)))
+        if (confirm(stream))
+            return stream;
+    stream = take_from_threads(device);
+    if (stream && confirm(stream))
+        return stream;
+    return take_retired(device);
+}
+
 static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, int device) {
     if (thread->chosen) {
         stats_bypass(CACHE_STREAMS);
-        return (hipStream_t)thread->chosen->handle.key;
+        return handle_of(thread->chosen);
     }
     if (!options.cache_on) {
         hipStream_t handle = NULL;
@@ -182,15 +320,11 @@ static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, 
     }
     if (UNLIKELY(options.sync_lazy))
         note_several();
-    struct stream *stream = take_free(device);
+    struct stream *stream = device < DEVICES ? take_any(device) : NULL;
     if (!stream)
-        stream = take_retired(device);
-    if (stream) {
-        use(thread, stream);
-        return (hipStream_t)stream->handle.key;
-    }
-    stats_miss(CACHE_STREAMS);
-    return create_new(thread, device);
+        return create_new(thread, device);
+    use(thread, stream);
+    return handle_of(stream);
 }
 
 hipStream_t impl_mgpuStreamCreate(void) {
@@ -198,31 +332,17 @@ hipStream_t impl_mgpuStreamCreate(void) {
     struct stream *stream = thread->stream;
     const int device = hip_current_device();
     if (LIKELY(stream && stream->device == device && !thread->chosen &&
-               change(stream, STREAM_FREE, STREAM_LIVE)))
-        return (hipStream_t)stream->handle.key;
+               change(stream, STREAM_FREE, STREAM_LIVE) && confirm(stream)))
+        return handle_of(stream);
     return create_slow(thread, device);
 }
 
-hipError_t stream_finish(struct stream *stream) {
-    lazy_settle(NULL);
-    const uint64_t mark = stream_set_mark(stream);
-    if (mark && hip.StreamSynchronize((hipStream_t)stream->handle.key) == hipSuccess)
-        stream_pass(stream, mark);
-    staging_free(stream);
-    return policy_serving()->stream_destroy((void *)stream->handle.key);
-}
+/* ---- mgpuStreamDestroy ---- */
 
-/* More idle streams than the limit: HIP gets one back. */
-static void trim(struct stream *stream) {
-    static unsigned calls;
-    if (are_many() && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % TRIM_EVERY != 0)
-        return; /* counting looks at all of them */
-    if (stream_count_idle() <= (size_t)options.stream_limit_count)
-        return;
-    if (!stream_retire((hipStream_t)stream->handle.key))
-        return;
-    stats_eviction(CACHE_STREAMS);
-    REPORT("hipStreamDestroy(stream)", stream_finish(stream), NULL);
+/* Not the thread's last one, at work, or one of many: it goes where the others find it. */
+static __attribute__((noinline)) void put_by(struct stream *stream, bool is_idle) {
+    put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);
+    trim(stream->device);
 }
 
 void impl_mgpuStreamDestroy(hipStream_t handle) {
@@ -234,19 +354,19 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
                handle ? &destroyed_twice : &null_destroyed, (void *)handle);
         return;
     }
-    if (UNLIKELY(state == STREAM_BORROWED))
-        return;
+    if (UNLIKELY(__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED)))
+        return; /* it is lent: the caller's */
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    const bool idle = LIKELY(busy == STREAM_IDLE) || busy == STREAM_PUT_OFF;
-    if (UNLIKELY(!change(stream, STREAM_LIVE, idle ? STREAM_FREE : STREAM_RETIRED))) {
+    const bool is_idle = LIKELY(busy == STREAM_IDLE) || busy == STREAM_PUT_OFF;
+    const bool simple = LIKELY(stream == thread->stream && is_idle &&
+                               __atomic_load_n(&total, __ATOMIC_RELAXED) <= cache_limits.streams);
+    if (LIKELY(simple && change(stream, STREAM_LIVE, STREAM_FREE)))
+        return;
+    if (UNLIKELY(simple || !change(stream, STREAM_LIVE, STREAM_LEAVING)))
         report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
                        (void *)handle);
-        return;
-    }
-    if (UNLIKELY(stream != thread->stream || !idle)) {
-        remember(stream);
-        trim(stream);
-    }
+    else
+        put_by(stream, is_idle);
 }
 
 bool stream_report_dead(hipStream_t handle, const char *expression) {
@@ -254,13 +374,15 @@ bool stream_report_dead(hipStream_t handle, const char *expression) {
     return false;
 }
 
+/* ---- waiting ---- */
+
 /* The stream is idle afterwards unless another thread has submitted to it or has begun to
  * synchronise it meanwhile: then its busy is not this thread's any more. */
 hipError_t stream_wait(struct thread *thread, struct stream *stream) {
     uintptr_t token = (uintptr_t)thread;
     const uint64_t mark = stream_set_mark(stream);
     __atomic_store_n(&stream->busy, token, __ATOMIC_RELEASE);
-    const hipError_t error = hip.StreamSynchronize((hipStream_t)stream->handle.key);
+    const hipError_t error = hip.StreamSynchronize(handle_of(stream));
     if (UNLIKELY(error != hipSuccess)) {
         stream_launched(stream);
         return error;
@@ -273,17 +395,15 @@ hipError_t stream_wait(struct thread *thread, struct stream *stream) {
 
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
 static bool is_known_idle(const struct stream *stream) {
-    return __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
-           stream_state(stream) == STREAM_LIVE && exclusive_hip();
+    return exclusive_hip() && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
+           stream_state(stream) == STREAM_LIVE;
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
-    const bool usable = stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(!usable && stream_state(stream) == STREAM_GONE))
-        return;
+    (void)stream_usable(thread, handle, &stream, expression);
     if (UNLIKELY(stream && is_known_idle(stream)))
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
@@ -308,6 +428,8 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
     stream_launched(stream); /* it now depends on kernels, perhaps */
 }
 
+/* ---- all of them ---- */
+
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (stream_state(stream) != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
@@ -315,25 +437,96 @@ bool stream_any_busy(void) {
     return false;
 }
 
-size_t stream_count_idle(void) {
-    size_t count = 0;
-    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        count += stream_state(stream) == STREAM_FREE;
+bool stream_all_quiet(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if (state == STREAM_LIVE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+            return false; /* HIP may not even know it any more: the program may have destroyed it */
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+            return false;
+    }
+    return __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE;
+}
+
+int stream_give_back_all(void) {
+    int count = 0;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (change(stream, STREAM_FREE, STREAM_LIVE) && confirm(stream) &&
+            finish(stream) == hipSuccess)
+            count++;
     return count;
 }
 
-bool stream_retire(hipStream_t handle) {
-    struct stream *stream = handle_find(&stream_map, handle);
-    return stream && change(stream, STREAM_FREE, STREAM_GONE);
+void stream_forget_all(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        if (stream_state(stream) != STREAM_BORROWED)
+            __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+        stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+    }
+    __atomic_store_n(&total, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- mgpu_rt_use_stream ---- */
+
+static void unchoose(struct thread *thread) {
+    struct stream *stream = thread->chosen;
+    thread->chosen = NULL;
+    if (!stream)
+        return;
+    pthread_mutex_lock(&stream_lock);
+    __atomic_store_n(&stream->borrowers, stream->borrowers - 1, __ATOMIC_RELAXED);
+    if (!stream->borrowers)
+        change(stream, STREAM_BORROWED, STREAM_GONE); /* the program may destroy it from now on */
+    pthread_mutex_unlock(&stream_lock);
 }
 
 int mgpu_rt_use_stream(hipStream_t handle) {
     runtime_start();
     struct thread *thread = thread_get();
-    thread->chosen = NULL;
+    unchoose(thread);
     if (!handle)
         return 0;
-    struct stream *known = stream_known(handle);
-    thread->chosen = known ? known : enter(handle, hip_current_device(), STREAM_BORROWED);
-    return thread->chosen ? 0 : -1;
+    struct stream *stream = stream_known(handle);
+    if (!stream)
+        stream = enter(handle, hip_current_device(), STREAM_BORROWED);
+    if (!stream)
+        return -1;
+    pthread_mutex_lock(&stream_lock);
+    __atomic_store_n(&stream->borrowers, stream->borrowers + 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&stream_lock);
+    thread->chosen = stream;
+    return 0;
+}
+
+void stream_thread_ends(struct thread *thread) {
+    struct stream *stream = thread->stream;
+    unchoose(thread);
+    if (stream && change(stream, STREAM_FREE, STREAM_LIVE))
+        put(&idle[stream->device], stream);
+}
+
+/* ---- for the manager ---- */
+
+size_t stream_list(struct cached *out, size_t room) {
+    size_t count = 0;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if (state == STREAM_GONE || state == STREAM_BORROWED)
+            continue;
+        if (count < room)
+            out[count] = (struct cached){(void *)(uintptr_t)stream->handle.key, 0, 0,
+                                         stream->device, state == STREAM_LIVE};
+        count++;
+    }
+    return count;
+}
+
+hipError_t stream_evict(void *handle) {
+    struct stream *stream = stream_known(handle);
+    if (!stream)
+        return hipErrorNotFound;
+    if (!change(stream, STREAM_FREE, STREAM_LIVE) || !device_kept(stream->device))
+        return hipErrorNotReady;
+    stats_eviction(CACHE_STREAMS);
+    return finish(stream);
 }

@@ -1,19 +1,22 @@
 /* The streams that mgpuStreamCreate handed out.
  *
  * One shared stream serves while one is live; a program that holds several at once gets more. A
- * stream comes back only idle, so that no work waits behind work of somebody else. */
+ * stream is reused only when idle: new work never queues behind another owner's. */
 #ifndef MGPU_RT_STREAM_H
 #define MGPU_RT_STREAM_H
 
 #include "handles.h"
 #include "thread.h"
 
+#include <pthread.h>
+
 enum stream_state {
     STREAM_FREE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_GONE,     /* HIP has destroyed it */
+    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
     STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
+    STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
 };
 
 /* struct stream's busy, when it is not the address of the thread that synchronises just now. */
@@ -27,16 +30,21 @@ enum {
 struct block_pool;
 struct staging;
 
-/* A cache line of its own: two threads on two streams share nothing. */
+struct stream_queue;
+
+/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
 struct stream {
     struct handle handle;
     int device;
-    int state;      /* enum stream_state; changed by compare-and-swap */
-    uintptr_t busy; /* STREAM_IDLE ... STREAM_PUT_OFF */
-    bool awaited;   /* somebody waits for a mark to be passed */
+    int state;          /* enum stream_state; changed by compare-and-swap */
+    uintptr_t busy;     /* STREAM_IDLE ... STREAM_PUT_OFF */
+    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_lock */
+    bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
-    struct block_pool *pool; /* memory that was given back on it (block.h); NULL: none yet */
-    struct staging *staging; /* pinned memory for its copies (staging.h); NULL: none yet */
+    struct block_pool *pool;      /* memory that was given back on it (block.h); NULL: none yet */
+    struct staging *staging;      /* pinned memory it copied through last (staging.h), or NULL */
+    struct stream_queue *queue;   /* of those that nobody holds (stream.c); NULL: in none */
+    struct stream *newer, *older; /* there */
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
@@ -66,27 +74,34 @@ void lazy_settle(const struct stream *same);
 bool stream_report_dead(hipStream_t handle, const char *expression);
 
 /* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
- * for the null stream and those of the program's own. False if it was destroyed: that is reported
- * as a failure of `expression`, and HIP, which would crash, is not to see it. */
+ * for the null stream and those of the program's own. False if the program has destroyed it while
+ * the runtime keeps it: that is reported as a failure of `expression`, and HIP is not to see it. A
+ * handle that HIP has back is somebody else's by now, or HIP's to judge. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = handle ? stream_find(thread, handle) : NULL;
     if (UNLIKELY(__atomic_load_n(&stream_put_off, __ATOMIC_ACQUIRE)))
         lazy_settle(*stream);
-    return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(handle, expression);
+    if (LIKELY(!*stream || stream_is_live(*stream)))
+        return true;
+    if (stream_state(*stream) != STREAM_GONE)
+        return stream_report_dead(handle, expression);
+    *stream = NULL;
+    return true;
 }
 
-/* Work was submitted to the null stream or to streams of the program's own since the device was
- * last synchronised. */
-extern bool stream_others_busy;
+/* Whether work was submitted to the null stream or to streams of the program's own since the device
+ * was last synchronised: OTHERS_BUSY, or the address of the thread that synchronises just now. */
+enum { OTHERS_IDLE, OTHERS_BUSY };
+extern uintptr_t stream_others;
 
 /* To be called after each launch. After, not before: a synchronise of another thread that comes in
  * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
 static inline void stream_launched(struct stream *stream) {
     if (LIKELY(stream))
         __atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE);
-    else if (!stream_others_busy)
-        stream_others_busy = true;
+    else if (__atomic_load_n(&stream_others, __ATOMIC_RELAXED) != OTHERS_BUSY)
+        __atomic_store_n(&stream_others, OTHERS_BUSY, __ATOMIC_RELEASE);
 }
 
 /* To be called after each other submission; does not hide that there are kernels too. */
@@ -104,7 +119,7 @@ static inline void stream_submitted(struct stream *stream) {
  * next mark; each synchronise, event and query sets one, if anything waits, and once it is done the
  * mark is passed. Marks are passed in order. */
 
-/* The mark that whatever is submitted by now will have been done at. */
+/* The mark that covers everything submitted so far. */
 static inline uint64_t stream_next_mark(struct stream *stream) {
     if (!stream->awaited)
         __atomic_store_n(&stream->awaited, true, __ATOMIC_SEQ_CST);
@@ -136,16 +151,13 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct thread *thread, struct stream *stream);
 
-/* True if all work of a stream is done, as far as HIP can be asked without touching the thread's
- * last error. Passes a mark if so. The stream is the caller's, so that nobody destroys it. */
-bool stream_query(struct stream *stream);
+/* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
+ * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
+ * as stock would find it. */
+hipError_t stream_ask(struct stream *stream);
 
-/* The same for any stream; false if the program holds it. */
+/* True if a stream that the program does not hold is done with all work. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
-
-/* Destroys a stream that stream_retire has taken out, and what belongs to it. The memory that was
- * given back on it stays in its pool, free for every stream. Returns HIP's answer. */
-hipError_t stream_finish(struct stream *stream);
 
 /* The advice for an error of earlier work that a wait has brought to light. */
 extern struct advice stream_fault;
@@ -158,7 +170,7 @@ static inline struct stream *stream_next(const struct stream *stream) {
     return (struct stream *)stream->handle.next;
 }
 
-/* True if a handle is a stream that the runtime handed out. */
+/* The entry of a stream that the runtime knows; NULL for any other handle. */
 static inline struct stream *stream_known(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
@@ -167,12 +179,19 @@ static inline struct stream *stream_known(hipStream_t handle) {
 /* True if one of the runtime's streams may have work pending. Asks no driver. */
 bool stream_any_busy(void);
 
-size_t stream_count_idle(void);
+/* True if no work is pending as far as can be told: HIP is asked about the streams that the program
+ * does not hold; of those that it holds only their last synchronise tells. */
+bool stream_all_quiet(void);
 
-/* A thread ends: its last stream is for the others. */
-void stream_give_back(struct thread *thread);
+/* A thread ends: its last stream is for the others, and it has chosen none. */
+void stream_thread_ends(struct thread *thread);
 
-/* Takes an idle stream out of the table; the caller then destroys it. */
-bool stream_retire(hipStream_t handle);
+/* Destroys all streams that nobody holds; returns how many. */
+int stream_give_back_all(void);
+
+/* From here on nothing is known of any stream: HIP was reset, or ends. */
+void stream_forget_all(void);
+
+extern pthread_mutex_t stream_lock; /* for fork */
 
 #endif

@@ -4,13 +4,12 @@
 
 #include "runtime.h"
 
-enum { MODULE_SLOT_BITS = 7, FUNCTION_SLOT_BITS = 9, EVENT_SLOTS = 8 };
-enum { MODULE_SLOTS = 1 << MODULE_SLOT_BITS, FUNCTION_SLOTS = 1 << FUNCTION_SLOT_BITS };
+enum { EVENT_SLOTS = 8, HOST_SLOTS = 4 };
 
-/* A hit is served from the slot that its key leads to, or with a few instructions more from one of
- * the next three: images and names lie in rows, so that several keys lead to one slot even where
- * most slots are empty. */
-enum { SLOT_WINDOW = 4 };
+/* Slots lie in tables of a power of two that double when they are half full, up to the last size.
+ * A key leads to a slot; it or one of the next three serves: images and names lie in rows, so that
+ * several keys lead to one slot even where most slots are empty. */
+enum { FIRST_SLOT_BITS = 6, LAST_SLOT_BITS = 16, SLOT_WINDOW = 4 };
 
 /* The slot that a key leads to: the upper bits of a product depend on all bits of the key. */
 static inline size_t slot_home(uintptr_t key, unsigned bits) {
@@ -22,36 +21,42 @@ struct function;
 struct stream;
 struct event;
 
-/* "At this address lay the image of this module", and how often this thread loaded and unloaded it.
- * Only the owning thread writes, except under the registry's lock; all may read. */
+/* "At this address lay the image of this module." Only its thread reads and writes it. */
 struct module_slot {
     const void *image;
     struct module *module;
-    hipModule_t handle;
-    uint64_t epoch; /* of the registry when the slot was filled */
-    uint64_t loads, unloads;
-    bool constant; /* the image can neither change nor go away: a hit need not compare it */
+    uint64_t generation; /* of the module's entry when the slot was filled */
+    bool constant;       /* the image can neither change nor go away: a hit need not compare it */
 };
 
 /* "This name in this module is this function." */
 struct function_slot {
-    hipModule_t module;
+    hipModule_t handle;
     const char *name;
+    struct module *module;
     struct function *function;
-    struct module_slot
-        *holder; /* this thread's slot of the module; NULL: another thread holds it */
-    uint64_t epoch;
-    bool constant; /* the name can neither change nor go away */
+    uint64_t generation; /* as above */
+    bool constant;       /* the name can neither change nor go away */
+};
+
+/* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */
+struct host_slot {
+    uintptr_t begin, end;
+    uint64_t mappings;
 };
 
 struct thread {
-    struct stream *stream;      /* the stream it used last */
-    struct stream *chosen;      /* mgpu_rt_use_stream */
-    struct module_slot *loaded; /* the slot that served its last load */
-    struct module_slot modules[MODULE_SLOTS];
-    struct function_slot functions[FUNCTION_SLOTS];
-    struct event *events[EVENT_SLOTS]; /* free for reuse */
+    struct stream *stream; /* the stream it used last */
+    struct stream *chosen; /* mgpu_rt_use_stream */
+    struct module *loaded; /* what it loaded last */
+    struct module_slot *modules;
+    struct function_slot *functions;
+    unsigned module_bits, function_bits;
+    size_t module_count, function_count; /* slots that were ever filled */
+    struct event *events[EVENT_SLOTS];   /* free for reuse */
     unsigned event_count;
+    struct host_slot hosts[HOST_SLOTS];
+    unsigned next_host;
     struct thread *next; /* all threads, under registry_lock */
 };
 
@@ -62,13 +67,17 @@ extern __thread struct thread *thread_self __attribute__((tls_model("initial-exe
 
 struct thread *thread_new(void);
 
-/* The calling thread's block, made at its first call (about 37 KB, of which a
- * program touches what it uses; without memory for it the process
+/* The calling thread's block, made at its first call (7 KB; without memory for it the process
  * aborts with a message, as libc does for thread-local variables). */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();
 }
+
+/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
+ * out. */
+void thread_grow_modules(struct thread *thread);
+void thread_grow_functions(struct thread *thread);
 
 /* All threads' blocks; the caller holds registry_lock. */
 extern struct thread *thread_list;

@@ -12,7 +12,8 @@ SOFTGPU_DTIF := build/softgpu/libdtif.so
 SOFTGPU_DTIF_MAP := csrc/softgpu/dtif.map
 # Traps and errno would keep the compiler from turning the interpreter's loops over lanes into
 # vectors; the tests of the instructions are built alike.
-SOFTGPU_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
+include csrc/common.mk
+SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
 	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
 .PHONY: softgpu

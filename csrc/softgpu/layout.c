@@ -19,9 +19,8 @@ static const struct gap link_gaps[] = {
 
 enum { WORD = 4, GAPS_OF_LINK = sizeof link_gaps / sizeof *link_gaps };
 
-_Static_assert(sizeof(((HsaNodeProperties *)0)->Reserved) ==
-                   sizeof(struct softgpu_newer_properties),
-               "what was reserved in 5.2.3 has names since 6.1");
+/* Of 5.2.3 to 6.4, which differ in names: since 6.1 the reserved bytes at the end have some. */
+_Static_assert(sizeof(HsaNodeProperties) == 356, "hsakmt.h is of ROCm 5 or 6");
 
 static enum softgpu_layout current = SOFTGPU_LAYOUT_5;
 
@@ -43,7 +42,7 @@ void softgpu_layout_node(void *to, const HsaNodeProperties *node,
                          const struct softgpu_newer_properties *newer) {
     HsaNodeProperties whole = *node;
     size_t gaps = current == SOFTGPU_LAYOUT_7 ? sizeof node_gaps / sizeof *node_gaps : 0;
-    memcpy(whole.Reserved, newer, sizeof whole.Reserved);
+    memcpy((char *)(&whole + 1) - sizeof *newer, newer, sizeof *newer);
     spread(to, (const char *)&whole, sizeof whole, node_gaps, gaps);
 }
 

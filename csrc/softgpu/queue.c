@@ -231,9 +231,10 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
         return HSAKMT_STATUS_INVALID_HANDLE;
     set_state(queue, SOFTGPU_QUEUE_STOPS);
     struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += JOIN_SECONDS;
-    if (pthread_clockjoin_np(queue->thread, NULL, CLOCK_MONOTONIC, &deadline) != 0) {
+    /* Not pthread_clockjoin_np, which is newer than the oldest C library that this serves. */
+    if (pthread_timedjoin_np(queue->thread, NULL, &deadline) != 0) {
         softgpu_say("a queue was destroyed while its kernel ran, which did not end within %d s; "
                     "it is left behind",
                     JOIN_SECONDS);

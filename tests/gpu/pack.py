@@ -21,7 +21,7 @@ from tests.gpu import CHIP, KERNELS, tensormap
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
 ITERATIONS = (None, 7, 1000)
-PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33")
+PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33", "rich==15.0.0")
 
 
 def lower_all() -> None:

@@ -69,20 +69,33 @@
 #include "functions.def"
 #undef HIP_CALL
 
-hipError_t hipDeviceSynchronize(void);
-hipError_t hipDeviceSynchronize(void) {
+static hipError_t whole_device(enum stub_function function, void (*work)(void)) {
     if (__builtin_expect(stub_fast, 1))
         return hipSuccess;
     hipError_t error;
-    size_t number = stub_log_begin(ID_hipDeviceSynchronize, "()", NULL, 0, &error);
+    size_t number = stub_log_begin(function, "()", NULL, 0, &error);
     if (error == hipSuccess && stub_devices == 0)
         error = hipErrorInvalidDevice;
     if (error == hipSuccess) {
         stub_lock();
-        stream_wait_all(false);
+        work();
         stub_unlock();
     }
     return stub_log_end(number, error, NULL);
+}
+
+static void wait_all(void) {
+    stream_wait_all(false);
+}
+
+hipError_t hipDeviceSynchronize(void);
+hipError_t hipDeviceSynchronize(void) {
+    return whole_device(ID_hipDeviceSynchronize, wait_all);
+}
+
+hipError_t hipDeviceReset(void);
+hipError_t hipDeviceReset(void) {
+    return whole_device(ID_hipDeviceReset, device_reset);
 }
 
 /* The stub has no host-side kernel symbols, so that form of a launch finds none. */
@@ -103,8 +116,9 @@ static hipError_t last_error(enum stub_function function, bool clear) {
         return hipSuccess;
     hipError_t ignored;
     size_t number = stub_log_begin(function, "()", NULL, 0, &ignored);
-    stub_log_end(number, hipSuccess, NULL);
-    return stub_last_error(clear);
+    const hipError_t error = stub_last_error(true);
+    stub_log_end(number, clear ? hipSuccess : error, NULL);
+    return error;
 }
 
 hipError_t hipGetLastError(void);

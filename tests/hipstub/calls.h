@@ -8,6 +8,9 @@
 #include "functions.def"
 #undef HIP_CALL
 
+/* Ends every module, stream, event and allocation, once the streams are idle. */
+void device_reset(void);
+
 /* The calling thread's device. */
 int current_device(void);
 

@@ -1,6 +1,6 @@
 /* Copies and fills. Device and pinned memory is read and written when the stream comes to the
- * operation, so a missing wait shows as a wrong byte; only the bytes of a copy from pageable memory
- * are taken at the call, as HIP's staging does, since the caller may reuse them. */
+ * operation, so a missing wait shows as a wrong byte. As with HIP, the bytes of a copy from
+ * pageable memory are taken at the call, and a copy to pageable memory returns when it is done. */
 #include "calls.h"
 #include "memory.h"
 #include "stream.h"
@@ -48,7 +48,8 @@ hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind
     if (to == NULL || from == NULL)
         return hipErrorInvalidValue;
     int from_known = memory_check("hipMemcpyAsync", from, bytes);
-    if (memory_check("hipMemcpyAsync", to, bytes) < 0 || from_known < 0)
+    int to_known = memory_check("hipMemcpyAsync", to, bytes);
+    if (to_known < 0 || from_known < 0)
         return hipErrorInvalidValue;
     struct copy *copy = calloc(1, sizeof *copy);
     copy->operation.work = run_copy;
@@ -61,6 +62,8 @@ hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind
         copy->from = memcpy(copy->staged, from, bytes);
     }
     stream_submit(found, &copy->operation);
+    if (to_known == 0)
+        stream_wait(found, found->submitted);
     return hipSuccess;
 }
 

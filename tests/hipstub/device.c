@@ -1,5 +1,8 @@
 #include "calls.h"
+#include "memory.h"
 #include "mode.h"
+#include "objects.h"
+#include "stream.h"
 
 static _Thread_local int device_of_thread;
 
@@ -31,6 +34,17 @@ hipError_t emu_hipSetDevice(int device) {
         return hipErrorInvalidDevice;
     device_of_thread = device;
     return hipSuccess;
+}
+
+void device_reset(void) {
+    stream_wait_all(false);
+    for (struct object *object; (object = object_any(MODULE)) != NULL;)
+        emu_hipModuleUnload((hipModule_t)object);
+    for (struct object *object; (object = object_any(STREAM)) != NULL;)
+        emu_hipStreamDestroy((hipStream_t)object);
+    for (struct object *object; (object = object_any(EVENT)) != NULL;)
+        emu_hipEventDestroy((hipEvent_t)object);
+    memory_reset(current_device());
 }
 
 hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
@@ -74,11 +88,10 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     }
 }
 
-/* Those of Debian 12's libamdhip64. */
 hipError_t emu_hipRuntimeGetVersion(int *version) {
     if (version == NULL)
         return hipErrorInvalidValue;
-    *version = 50221153;
+    *version = stub_version;
     return hipSuccess;
 }
 

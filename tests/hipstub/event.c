@@ -29,8 +29,11 @@ hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
                            0x40000000u | 0x80000000u /* release to device, to system */;
     if (event == NULL || (flags & ~known) != 0)
         return hipErrorInvalidValue;
-    *event = object_new(EVENT, sizeof **event);
+    *event = object_again(EVENT);
+    if (*event == NULL)
+        *event = object_new(EVENT, sizeof **event);
     (*event)->flags = flags;
+    (*event)->stream = NULL;
     return hipSuccess;
 }
 

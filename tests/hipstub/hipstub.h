@@ -12,19 +12,22 @@
  *                     that many microseconds late; several numbers: one a stream, in order of
  *                     creation (the null stream first), repeated.
  *   HIPSTUB_DEVICES   number of devices, 1.
+ *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
+ *                     70000000 on the thread's last error is as HIP 7 has it (log.c).
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
  *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
  *                     module load to give kernels a body.
- *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts,
- *                     as HIP's statics are gone by then.
+ *   HIPSTUB_REUSE     1: handles that were destroyed and memory that was freed come back, as with
+ *                     AMD's: a use by their old owner is then no longer told from a right one.
+ *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
+ *                     HIP's statics are gone by then.
  *
  * LOG, FAULT, DELAY, ASYNC, KERNELS and TEARDOWN each choose record mode by themselves.
  *
  * Differences from AMD's HIP on purpose, each the harsher choice: handles and device addresses do
- * not come back after they were destroyed or freed; a use after that is an error and counted as
- * misuse; new device memory holds 0xA5, freed memory 0xDB; an error stays in the thread's last
- * error until it is read; a device-to-host copy never blocks the caller.
+ * not come back after they were destroyed or freed, unless HIPSTUB_REUSE is set; a use after that
+ * is an error and counted as misuse; new device memory holds 0xA5, freed memory 0xDB.
  *
  * All functions below may be called from any thread and answer in record mode only. */
 #ifndef HIPSTUB_H

@@ -13,7 +13,7 @@ enum { BUNDLE_MAGIC = 24, EM_AMD_GPU = 224, MOST_ENTRIES = 1024 };
 static bool peek(const void *from, void *to, size_t bytes) {
     struct iovec local = {to, bytes};
     struct iovec remote = {(void *)(uintptr_t)from, bytes};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+    return process_vm_readv(gettid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
 /* Size of an ELF object, 0 if it is not whole: its section headers must be there and make sense. */
@@ -49,7 +49,7 @@ static size_t bundle_size(const unsigned char *image) {
         if (!peek(at, entry, sizeof entry))
             return 0;
         at += sizeof entry + entry[2];
-        if (entry[0] + entry[1] > end)
+        if (entry[1] != 0 && entry[0] + entry[1] > end) /* AMD's does not look at an empty one */
             end = entry[0] + entry[1];
     }
     unsigned char last;

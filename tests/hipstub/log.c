@@ -19,10 +19,8 @@ static const char *const names[STUB_FUNCTIONS] = {
 #define HIP_CALL(name, params, args, fast) #name,
 #include "functions.def"
 #undef HIP_CALL
-    "hipDeviceSynchronize",
-    "hipLaunchKernel",
-    "hipGetLastError",
-    "hipPeekAtLastError",
+    "hipDeviceSynchronize", "hipDeviceReset",     "hipLaunchKernel",
+    "hipGetLastError",      "hipPeekAtLastError",
 };
 
 struct record {
@@ -106,6 +104,13 @@ size_t stub_log_begin(enum stub_function function, const char *argument_names,
     return number;
 }
 
+/* Up to release 6 each call sets the thread's last error, a good one too; from 7 on an error stays
+ * until it is read, and "not ready" is none. */
+static void note_error(hipError_t result) {
+    if (stub_version < 70000000 || (result != hipSuccess && result != hipErrorNotReady))
+        last_error = result;
+}
+
 hipError_t stub_log_end(size_t number, hipError_t result, const void *out) {
     stub_lock();
     if (number >> 40 == generation) {
@@ -117,8 +122,7 @@ hipError_t stub_log_end(size_t number, hipError_t result, const void *out) {
         }
     }
     stub_unlock();
-    if (result != hipSuccess)
-        last_error = result;
+    note_error(result);
     return result;
 }
 

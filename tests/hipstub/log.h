@@ -11,6 +11,7 @@ enum stub_function {
 #include "functions.def"
 #undef HIP_CALL
     ID_hipDeviceSynchronize,
+    ID_hipDeviceReset,
     ID_hipLaunchKernel,
     ID_hipGetLastError,
     ID_hipPeekAtLastError,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
+enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
 /* Freed blocks keep their addresses until so many bytes lie idle; then the oldest go back. */
 static const size_t most_idle_bytes = (size_t)256 << 20;
@@ -22,7 +22,8 @@ static void add(void *address, size_t bytes, enum memory_kind kind, unsigned fla
         block_capacity = block_capacity == 0 ? 64 : 2 * block_capacity;
         blocks = realloc(blocks, block_capacity * sizeof *blocks);
     }
-    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags};
+    static uint64_t number;
+    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags, ++number};
 }
 
 static void forget(struct block *block) {
@@ -73,6 +74,12 @@ int64_t memory_live_registrations(void) {
     return count_kinds(MEMORY_REGISTERED, MEMORY_REGISTERED);
 }
 
+void *memory_add_global(size_t bytes) {
+    void *memory = calloc(1, bytes);
+    add(memory, bytes, MEMORY_GLOBAL, 0);
+    return memory;
+}
+
 static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
@@ -106,14 +113,24 @@ static void drop_idle(void) {
     }
 }
 
-/* Makes a block unusable and visibly so; it stays known, to tell a use after free. */
+/* Makes a block unusable and visibly so; it stays known, to tell a use after free, unless addresses
+ * are to come back. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
-    if (block->kind != MEMORY_PINNED)
+    if (block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED)
         device_bytes -= block->bytes;
+    if (stub_reuse) {
+        free(block->address);
+        forget(block);
+        return;
+    }
     block->kind = MEMORY_FREED;
     idle_bytes += block->bytes;
     drop_idle();
+}
+
+void memory_drop_global(void *address) {
+    retire(find(address));
 }
 
 /* The block that begins there and is of one of two kinds; a misuse is counted otherwise. */
@@ -232,7 +249,7 @@ hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags
     (void)flags;
     const struct block *block = find(host);
     if (device == NULL || block == NULL || block->kind == MEMORY_DEVICE ||
-        block->kind == MEMORY_FREED)
+        block->kind == MEMORY_GLOBAL || block->kind == MEMORY_FREED)
         return hipErrorInvalidValue;
     *device = host;
     return hipSuccess;
@@ -240,9 +257,13 @@ hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags
 
 hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *address) {
     const struct block *block = find(address);
-    if (attributes == NULL || block == NULL || block->kind == MEMORY_FREED)
+    if (attributes == NULL)
         return hipErrorInvalidValue;
-    bool device_only = block->kind == MEMORY_DEVICE;
+    if (block == NULL || block->kind == MEMORY_FREED) {
+        *attributes = (hipPointerAttribute_t){.device = -1};
+        return stub_version < 60000000 ? hipErrorInvalidValue : hipSuccess;
+    }
+    bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){
         .memory_type = device_only || block->kind == MEMORY_MANAGED,
         .device = block->device,
@@ -251,5 +272,39 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         .is_managed = block->kind == MEMORY_MANAGED,
         .allocation_flags = block->flags,
     };
+    return hipSuccess;
+}
+
+static struct block *first_of(int device) {
+    for (size_t i = 0; i < block_count; ++i)
+        if (blocks[i].device == device && blocks[i].kind != MEMORY_FREED)
+            return &blocks[i];
+    return NULL;
+}
+
+void memory_reset(int device) {
+    for (struct block *block; (block = first_of(device)) != NULL;)
+        if (block->kind == MEMORY_REGISTERED)
+            forget(block);
+        else
+            retire(block);
+}
+
+hipError_t emu_hipMemGetAddressRange(void **base, size_t *bytes, void *address) {
+    const struct block *block = find(address);
+    if (block == NULL || block->kind == MEMORY_FREED || block->kind == MEMORY_REGISTERED)
+        return hipErrorInvalidDevicePointer;
+    if (base != NULL)
+        *base = block->address;
+    if (bytes != NULL)
+        *bytes = block->bytes;
+    return hipSuccess;
+}
+
+hipError_t emu_hipPointerGetAttribute(void *value, int attribute, void *address) {
+    const struct block *block = find(address);
+    if (value == NULL || attribute != BUFFER_ID || block == NULL || block->kind == MEMORY_FREED)
+        return hipErrorInvalidValue;
+    *(uint64_t *)value = block->number;
     return hipSuccess;
 }

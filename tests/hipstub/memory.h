@@ -12,7 +12,8 @@ enum memory_kind {
     MEMORY_MANAGED,
     MEMORY_PINNED,
     MEMORY_REGISTERED,
-    MEMORY_FREED, /* was a device block */
+    MEMORY_GLOBAL, /* of a module */
+    MEMORY_FREED,  /* was a device block */
     MEMORY_UNKNOWN,
 };
 
@@ -22,6 +23,7 @@ struct block {
     enum memory_kind kind;
     int device;
     unsigned flags;
+    uint64_t number; /* no other block ever has it */
 };
 
 /* The block that an address lies in, NULL if it lies in none. */
@@ -30,6 +32,13 @@ const struct block *memory_find(const void *address);
 /* Whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed or past
  * the end of its block, counted as misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
+
+/* Zeroed device memory of a module, which is no allocation, and its end. */
+void *memory_add_global(size_t bytes);
+void memory_drop_global(void *address);
+
+/* Frees and forgets all that a device has, as hipDeviceReset does. */
+void memory_reset(int device);
 
 int64_t memory_live_blocks(void);
 int64_t memory_live_bytes(void);

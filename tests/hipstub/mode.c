@@ -12,7 +12,9 @@
 
 bool stub_fast = true;
 int stub_devices = 1;
+int stub_version = 50221153;
 int stub_pageable;
+bool stub_reuse;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -67,8 +69,10 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *delay = getenv("HIPSTUB_DELAY");
     const char *async = getenv("HIPSTUB_ASYNC");
     const char *devices = getenv("HIPSTUB_DEVICES");
+    const char *version = getenv("HIPSTUB_VERSION");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
+    const char *reuse = getenv("HIPSTUB_REUSE");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
@@ -86,9 +90,12 @@ __attribute__((constructor)) static void read_environment(void) {
     read_delays(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    if (version != NULL)
+        stub_version = atoi(version);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
+    stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

@@ -9,7 +9,9 @@
 extern bool stub_fast;
 
 extern int stub_devices;
+extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
+extern bool stub_reuse;
 extern size_t stub_memory;
 
 /* Microseconds that the nth stream delays each operation by, or -1 if streams have no thread. */

@@ -3,6 +3,7 @@
 #include "image.h"
 #include "kernel.h"
 #include "log.h"
+#include "memory.h"
 #include "mode.h"
 
 #include <stdlib.h>
@@ -19,7 +20,10 @@ hipError_t emu_hipModuleLoadData(hipModule_t *module, const void *image) {
     hipError_t error = image_copy(image, &copy, &bytes);
     if (error != hipSuccess)
         return error;
-    *module = object_new(MODULE, sizeof **module);
+    *module = object_again(MODULE);
+    if (*module == NULL)
+        *module = object_new(MODULE, sizeof **module);
+    (*module)->functions = NULL;
     (*module)->image = copy;
     (*module)->bytes = bytes;
     return hipSuccess;
@@ -38,12 +42,26 @@ void module_drop_image(hipModule_t module) {
     module->image = NULL;
 }
 
+static void drop_globals(hipModule_t module) {
+    for (struct global *global = module->globals, *next; global != NULL; global = next) {
+        next = global->next;
+        memory_drop_global(global->address);
+        free(global->name);
+        free(global);
+    }
+    module->globals = NULL;
+}
+
 hipError_t emu_hipModuleUnload(hipModule_t module) {
     if (!object_check("hipModuleUnload", MODULE, module))
         return hipErrorNotFound;
     for (struct ihipModuleSymbol_t *f = module->functions; f != NULL; f = f->next)
         object_kill(&f->object);
-    object_kill(&module->object);
+    object_end(&module->object);
+    if (module->launches == 0) {
+        drop_globals(module);
+        object_release(&module->object);
+    }
     module_drop_image(module);
     return hipSuccess;
 }
@@ -58,7 +76,9 @@ hipError_t emu_hipModuleGetFunction(hipFunction_t *function, hipModule_t module,
     while (found != NULL && strcmp(found->name, name) != 0)
         found = found->next;
     if (found == NULL) {
-        found = object_new(FUNCTION, sizeof *found);
+        found = object_again(FUNCTION);
+        if (found == NULL)
+            found = object_new(FUNCTION, sizeof *found);
         found->module = module;
         found->name = strdup(name);
         found->next = module->functions;
@@ -77,7 +97,7 @@ struct global *module_global(hipModule_t module, const char *name) {
     if (!image_global(module->image, module->bytes, name, &size, &value))
         return NULL;
     struct global *global = malloc(sizeof *global);
-    *global = (struct global){strdup(name), calloc(1, size), size, module->globals};
+    *global = (struct global){strdup(name), memory_add_global(size), size, module->globals};
     if (value != NULL)
         memcpy(global->address, value, size);
     module->globals = global;

@@ -3,6 +3,7 @@
 #include "hipstub.h"
 #include "log.h"
 #include "memory.h"
+#include "mode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ enum { CHAINS = 4096 };
 
 static struct object *chains[CHAINS];
 static int64_t live[KINDS];
+static struct object *dead[KINDS]; /* kept where handles come back */
 
 static const char *const kind_names[KINDS] = {"stream", "event", "module", "function"};
 
@@ -29,9 +31,39 @@ void *object_new(enum kind kind, size_t bytes) {
     return object;
 }
 
-void object_kill(struct object *object) {
+void *object_again(enum kind kind) {
+    struct object *object = dead[kind];
+    if (object == NULL)
+        return NULL;
+    dead[kind] = object->next_dead;
+    object->live = true;
+    ++live[kind];
+    return object;
+}
+
+struct object *object_any(enum kind kind) {
+    for (unsigned i = 0; i < CHAINS && live[kind] != 0; ++i)
+        for (struct object *object = chains[i]; object != NULL; object = object->next)
+            if (object->kind == kind && object->live)
+                return object;
+    return NULL;
+}
+
+void object_end(struct object *object) {
     object->live = false;
     --live[object->kind];
+}
+
+void object_kill(struct object *object) {
+    object_end(object);
+    object_release(object);
+}
+
+void object_release(struct object *object) {
+    if (!stub_reuse)
+        return;
+    object->next_dead = dead[object->kind];
+    dead[object->kind] = object;
 }
 
 bool object_check(const char *function, enum kind kind, const void *handle) {

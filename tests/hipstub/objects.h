@@ -1,7 +1,8 @@
 /* Everything that a HIP handle stands for in record mode, and the table of all handles ever made.
  *
  * A handle is the address of its object. Objects are never freed, so that a handle never comes back
- * and a dead one is told from an unknown one. All of it needs the stub's lock. */
+ * and a dead one is told from an unknown one; with HIPSTUB_REUSE the next of its kind gets it. All
+ * of it needs the stub's lock. */
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H
 
@@ -16,7 +17,8 @@ enum kind { STREAM, EVENT, MODULE, FUNCTION, KINDS };
 struct object {
     enum kind kind;
     bool live;
-    struct object *next; /* in its chain of the table */
+    struct object *next;      /* in its chain of the table */
+    struct object *next_dead; /* of its kind, where handles come back */
 };
 
 struct operation;
@@ -66,7 +68,18 @@ struct ihipModuleSymbol_t {
 /* Makes an object of `bytes` zeroed bytes, live and in the table. */
 void *object_new(enum kind kind, size_t bytes);
 
+/* With HIPSTUB_REUSE, the object of that kind that died last, live again and otherwise as it was
+ * left; NULL if there is none. */
+void *object_again(enum kind kind);
+
+/* A live one of a kind, NULL if there is none. */
+struct object *object_any(enum kind kind);
+
 void object_kill(struct object *object);
+
+/* The same in two steps: dead, and free to come back where handles do. */
+void object_end(struct object *object);
+void object_release(struct object *object);
 
 /* Whether the handle is a live one of its kind. If not, counts a misuse of `function` unless the
  * handle is NULL. */

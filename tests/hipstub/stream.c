@@ -13,12 +13,16 @@ static unsigned stream_count;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 
 static struct ihipStream_t *stream_new(unsigned flags) {
-    struct ihipStream_t *stream = object_new(STREAM, sizeof *stream);
+    struct ihipStream_t *stream = object_again(STREAM);
+    if (stream == NULL) {
+        stream = object_new(STREAM, sizeof *stream);
+        stream->next_stream = streams;
+        streams = stream;
+    }
     stream->flags = flags;
     stream->device = current_device();
     stream->delay_us = stub_async_delay(stream_count++);
-    stream->next_stream = streams;
-    streams = stream;
+    stream->ended = false; /* what is left of it goes on: its worker, the count of its operations */
     return stream;
 }
 
@@ -26,7 +30,7 @@ struct ihipStream_t *stream_null(void) {
     static struct ihipStream_t *null_stream;
     if (null_stream == NULL) {
         null_stream = stream_new(0);
-        object_kill(&null_stream->object); /* no one holds a handle of it, none is counted */
+        object_end(&null_stream->object); /* no one holds a handle of it, none is counted */
     }
     return null_stream;
 }
@@ -80,6 +84,7 @@ static void *run_worker(void *argument) {
     for (;;) {
         while (stream->first == NULL) {
             if (stream->ended) {
+                stream->has_worker = false;
                 stub_unlock();
                 return NULL;
             }
@@ -165,9 +170,10 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
         return hipErrorInvalidHandle;
     if (!object_check("hipStreamDestroy", STREAM, stream))
         return hipErrorContextIsDestroyed;
-    object_kill(&stream->object);
+    object_end(&stream->object);
     stream_wait(stream, stream->submitted); /* as AMD's does */
     stream->ended = true;
+    object_release(&stream->object);
     pthread_cond_broadcast(&progress);
     return hipSuccess;
 }

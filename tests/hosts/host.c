@@ -3,6 +3,7 @@
  * Prints "ok" when everything it asked for was answered. It reaches the library by dlopen, so that
  * one binary tests every way of loading. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +29,7 @@ static struct {
                          size_t);
 } mgpu;
 
+static char *(*stats_json)(void);
 static void *library;
 static char *image;
 static size_t image_size;
@@ -44,6 +49,7 @@ static void open_library(const char *path, int flags) {
     FIND(StreamDestroy);
     FIND(StreamSynchronize);
     FIND(LaunchKernel);
+    *(void **)&stats_json = dlsym(library, "mgpu_rt_stats_json");
 }
 
 static void read_image(const char *path) {
@@ -129,18 +135,234 @@ static bool fork_while_busy(void) {
     return good;
 }
 
+/* Until the library's manager in Python serves, or will not come. */
+static bool manager_is(const char *wanted) {
+    for (int i = 0; i < 6000; i++) {
+        char *text = stats_json();
+        const bool found = text && strstr(text, wanted);
+        const bool changing = text && strstr(text, "\"starting\"");
+        free(text);
+        if (found || !changing)
+            return found;
+        usleep(5000);
+    }
+    return false;
+}
+
+static bool is_served(void) {
+    return manager_is("\"manager\": \"serving\"");
+}
+
 static void launch_late(void) {
     puts(launch_once() ? "late ok" : "late failed");
 }
 
+/* ---- what a program could notice ---- */
+
+static _Atomic int child_signals;
+static void count_signal(int number) {
+    (void)number;
+    child_signals++;
+}
+
+/* The descriptors and what they lead to, by number. */
+static void describe_descriptors(char *out, size_t size) {
+    char name[64], target[256];
+    size_t used = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(name, target, sizeof target - 1);
+        if (length < 0)
+            continue;
+        target[length] = '\0';
+        used += (size_t)snprintf(out + used, size - used, "%d %s\n", fd, target);
+    }
+}
+
+static bool maps_python(void) {
+    char line[1024];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof line, maps))
+        found |= strstr(line, "libpython") != NULL || strstr(line, "_cffi") != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+struct host_state {
+    void (*handlers[NSIG])(int);
+    int flags[NSIG];
+    sigset_t mask;
+    char locale[256], directory[256], descriptors[8192];
+    int nice;
+    mode_t umask;
+    pid_t session, group;
+};
+
+static void note_state(struct host_state *state) {
+    memset(state, 0, sizeof *state);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action = {0};
+        sigaction(number, NULL, &action);
+        state->handlers[number] = action.sa_handler;
+        state->flags[number] = action.sa_flags;
+    }
+    sigprocmask(SIG_BLOCK, NULL, &state->mask);
+    snprintf(state->locale, sizeof state->locale, "%s", setlocale(LC_ALL, NULL));
+    if (!getcwd(state->directory, sizeof state->directory))
+        state->directory[0] = '\0';
+    describe_descriptors(state->descriptors, sizeof state->descriptors);
+    state->nice = getpriority(PRIO_PROCESS, 0);
+    state->umask = umask(022);
+    umask(state->umask);
+    state->session = getsid(0);
+    state->group = getpgrp();
+}
+
 static bool keeps_host_state(void) {
-    struct sigaction before, after;
-    sigaction(SIGINT, NULL, &before);
-    char *locale = strdup(setlocale(LC_ALL, NULL));
-    const bool good = launch_once();
-    sigaction(SIGINT, NULL, &after);
-    return good && locale && strcmp(locale, setlocale(LC_ALL, NULL)) == 0 &&
-           before.sa_handler == after.sa_handler;
+    static struct host_state before, after;
+    setlocale(LC_ALL, "");
+    signal(SIGCHLD, count_signal);
+    const bool first = launch_once(); /* HIP opens what it wants */
+    note_state(&before);
+    const bool served = is_served();
+    note_state(&after);
+    if (strcmp(before.descriptors, after.descriptors) != 0)
+        fprintf(stderr, "descriptors were\n%sand are\n%s", before.descriptors, after.descriptors);
+    const bool childless = waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
+    return first && served && childless && child_signals == 0 && !maps_python() &&
+           !dlsym(RTLD_DEFAULT, "crc32") && !dlsym(RTLD_DEFAULT, "XML_ParserCreate") &&
+           memcmp(&before, &after, sizeof before) == 0;
+}
+
+/* Another thread asks all the time whether the locale is still its own. */
+static _Atomic bool locale_lost;
+static void *watch_locale(void *own) {
+    while (!stop)
+        locale_lost |= strcmp(setlocale(LC_ALL, NULL), own) != 0;
+    return NULL;
+}
+
+static bool keeps_locale_meanwhile(void) {
+    pthread_t watcher;
+    char *own = strdup(setlocale(LC_ALL, "C"));
+    pthread_create(&watcher, NULL, watch_locale, own);
+    const bool good = launch_once() && (!stats_json || is_served() || true);
+    stop = true;
+    pthread_join(watcher, NULL);
+    return good && !locale_lost;
+}
+
+/* ---- ways to end ---- */
+
+static bool end_at_once(const char *how) {
+    fputs("ok\n", stdout);
+    fflush(stdout);
+    if (strcmp(how, "exit") == 0)
+        _exit(0);
+    if (strcmp(how, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strcmp(how, "exec") == 0)
+        execl("/bin/sleep", "sleep", "5", (char *)NULL);
+    return false;
+}
+
+/* Signals that every thread of the program's blocks stay pending. */
+static _Atomic int signals_taken;
+static void take_signal(int number) {
+    (void)number;
+    signals_taken++;
+}
+
+static bool leaves_signals_alone(void) {
+    sigset_t mine, pending;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR1);
+    sigaddset(&mine, SIGALRM);
+    const bool good = launch_once() && is_served();
+    signal(SIGUSR1, take_signal);
+    signal(SIGALRM, take_signal);
+    pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGALRM);
+    usleep(50000);
+    sigpending(&pending);
+    return good && signals_taken == 0 && sigismember(&pending, SIGUSR1) &&
+           sigismember(&pending, SIGALRM);
+}
+
+/* main ends, and then the last thread: that ends the program, with 0. */
+static void *launch_and_end(void *unused) {
+    (void)unused;
+    const bool good = launch_once() && is_served();
+    puts(good ? "ok" : "failed");
+    fflush(stdout);
+    return NULL;
+}
+
+static bool end_main_first(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, launch_and_end, NULL);
+    pthread_exit(NULL);
+}
+
+/* Four threads miss for a while, beside a manager. */
+static bool miss_together(void) {
+    pthread_t threads[4];
+    const bool good = launch_once() && is_served();
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, miss_for_ever, NULL);
+    for (int i = 0; i < 10; i++) {
+        usleep(100000);
+        (void)launch_once();
+    }
+    stop = true;
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return good && launch_once();
+}
+
+/* Goes on for a while after HIP's own exit handlers, with a policy at work that has made WAIT_FOR.
+ */
+static void linger(void) {
+    usleep(300000);
+}
+
+static bool ends_slowly(void) {
+    const char *file = getenv("WAIT_FOR");
+    bool good = atexit(linger) == 0 && launch_once() && is_served() && file;
+    for (int i = 0; i < 6000 && good && access(file, F_OK) != 0; i++)
+        usleep(5000);
+    return good && launch_once();
+}
+
+/* A thread with the smallest stack there may be makes the first call. */
+static bool on_a_small_stack(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    bool good = false;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, 16384) != 0 ||
+        pthread_create(&thread, &attributes, launch_in_thread, &good) != 0)
+        return false;
+    pthread_join(thread, NULL);
+    return good;
+}
+
+/* Children are made while other threads are in their first call. */
+static bool fork_in_first_call(void) {
+    pthread_t threads[4];
+    bool good[4], all = true;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, launch_in_thread, &good[i]);
+    for (int i = 0; i < 4; i++)
+        all &= in_child();
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        all &= good[i];
+    }
+    return all;
 }
 
 static bool run(const char *mode) {
@@ -164,6 +386,29 @@ static bool run(const char *mode) {
         return atexit(launch_late) == 0 && launch_once();
     if (strcmp(mode, "state") == 0)
         return keeps_host_state();
+    if (strcmp(mode, "locale") == 0)
+        return keeps_locale_meanwhile();
+    if (strcmp(mode, "served") == 0)
+        return launch_once() && is_served() && launch_once();
+    if (strncmp(mode, "end-", 4) == 0)
+        return launch_once() && is_served() && end_at_once(mode + 4);
+    if (strcmp(mode, "unserved") == 0)
+        return launch_once() && manager_is("\"manager\": \"ended\"") && launch_once();
+    if (strcmp(mode, "signals") == 0)
+        return leaves_signals_alone();
+    if (strcmp(mode, "slow-end") == 0)
+        return ends_slowly();
+    if (strcmp(mode, "misses") == 0)
+        return miss_together();
+    if (strcmp(mode, "main-ends") == 0)
+        return end_main_first();
+    if (strcmp(mode, "reaper") == 0)
+        return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() &&
+               manager_is("\"manager\": \"ended\"") && waitpid(-1, NULL, WNOHANG) == -1;
+    if (strcmp(mode, "small-stack") == 0)
+        return on_a_small_stack();
+    if (strcmp(mode, "fork-first") == 0)
+        return fork_in_first_call();
     return false;
 }
 

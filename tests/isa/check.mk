@@ -3,5 +3,5 @@
 # Tests marked check_isa take minutes each. This target runs them and all else of their directories.
 
 .PHONY: check-isa
-check-isa: all packages-tools packages-test $(STOCK_LIBRARIES)
+check-isa: all needs-tools needs-test $(STOCK_LIBRARIES)
 	$(BIN)/python -m pytest -q -m 'not gpu' tests/isa tests/kernels

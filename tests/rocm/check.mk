@@ -3,7 +3,7 @@
 # Fetches each release's packages once (60 MB each) into build/rocm, without root.
 
 .PHONY: check-rocm
-check-rocm: all packages-tools packages-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
+check-rocm: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m tests.rocm
 
 # AMD's own tests of ROCr.

@@ -26,6 +26,7 @@ typedef struct {
     unsigned allocation_flags;
 } hipPointerAttribute_t;
 int hipDeviceSynchronize(void);
+int hipDeviceReset(void);
 int hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **params, size_t shared_bytes,
                     hipStream_t stream);
 int hipGetLastError(void);

@@ -62,6 +62,26 @@ def hipMemGetInfo(hip: Hip) -> None:
     hip.hipFree(address)
 
 
+def hipMemGetAddressRange(hip: Hip) -> None:
+    address = hip.memory(1000)
+    base, size = hip.new("void **"), hip.new("size_t *")
+    hip.hipMemGetAddressRange(base, size, address + 10)
+    assert base[0] == address
+    assert size[0] == 1000
+    hip.hipFree(address)
+    hip.hipMemGetAddressRange(base, size, address)
+
+
+def hipPointerGetAttribute(hip: Hip) -> None:
+    first, second = hip.memory(100), hip.memory(100)
+    one, other = hip.new("uint64_t *"), hip.new("uint64_t *")
+    hip.hipPointerGetAttribute(one, 7, first)
+    hip.hipPointerGetAttribute(other, 7, second)
+    assert one[0] != other[0]
+    hip.hipFree(first)
+    hip.hipPointerGetAttribute(one, 7, first)
+
+
 def hipPointerGetAttributes(hip: Hip) -> None:
     address = hip.memory(100)
     found = hip.made("hipPointerGetAttributes", "hipPointerAttribute_t", address)

@@ -200,6 +200,12 @@ def hipEventElapsedTime(hip: Hip) -> None:
     hip.hipEventElapsedTime(hip.new("float *"), start, untimed)
 
 
+def hipDeviceReset(hip: Hip) -> None:
+    hip.hipDeviceReset()
+    assert hip.hipStreamSynchronize(hip.stream()) == 0
+    assert hip.memory(100)
+
+
 def hipDeviceSynchronize(hip: Hip) -> None:
     hip.launch(hip.stream())
     hip.hipDeviceSynchronize()

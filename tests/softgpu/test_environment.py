@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import softgpu
+from mgpu_rt import rocm, softgpu
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def build(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hip(tmp_path: Path) -> str:
-    library = tmp_path / softgpu.HIP
+    library = tmp_path / "libamdhip64.so.5"
     library.touch()
     return str(library)
 
@@ -48,6 +48,24 @@ def test_a_missing_driver_is_named(tmp_path: Path) -> None:
 def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
         softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
-    monkeypatch.setattr(softgpu, "_LIBRARY_DIRECTORIES", ())
+    monkeypatch.setattr(softgpu.rocm, "find", lambda _: [])
     with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5"):
         softgpu.environment({}, build=build)
+
+
+def test_a_hip_that_cannot_be_run_so(
+    build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ROCr below it looks for neither of the libraries that stand in."""
+    found = [rocm.Hip("/opt/rocm", hip)]
+    monkeypatch.setattr(rocm, "LOADERS_FOLDERS", ())
+    monkeypatch.setattr(rocm, "find", lambda _: found)
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
+        softgpu.environment({}, build=build)
+    (Path(hip).parent / rocm.HSA).write_bytes(b"\0libdtif.so\0")
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
+        softgpu.environment({}, build=build)
+    (build / "softgpu" / softgpu.DTIF).touch()
+    result = softgpu.environment({}, build=build)
+    assert result["MGPU_RT_HIP"] == hip
+    assert result["HSA_ENABLE_DTIF"] == "1"

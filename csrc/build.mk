@@ -1,0 +1,63 @@
+# Everything that is compiled, and what of it a package holds. Included by the top Makefile; setup.py
+# uses it by itself: make -f csrc/build.mk
+#
+# CC, CFLAGS and LDFLAGS are the user's: what a file needs is said beside its rule.
+
+.DEFAULT_GOAL := $(or $(.DEFAULT_GOAL),native)
+
+include csrc/runtime/build.mk
+include csrc/forward/build.mk
+include csrc/softgpu/build.mk
+include csrc/cuhip/build.mk
+include csrc/host.mk
+
+STRIP ?= strip
+INSTALL ?= install
+
+# The build folder as a prefix: build/lib, build/include. Both files lead from their own place to
+# the library, so they hold no path and can be moved.
+CMAKE_FILES := build/lib/cmake/mgpu_rt/mgpu_rtConfig.cmake \
+	build/lib/cmake/mgpu_rt/mgpu_rtConfigVersion.cmake
+PKG_CONFIG_FILE := build/lib/pkgconfig/mgpu_rt.pc
+HEADER := build/include/mgpu_rt.h
+
+$(CMAKE_FILES): build/lib/cmake/mgpu_rt/%: packaging/%.in mgpu_rt/__init__.py
+	@mkdir -p $(@D)
+	sed 's/@VERSION@/$(MGPU_RT_VERSION)/' $< > $@
+
+$(PKG_CONFIG_FILE): packaging/mgpu_rt.pc.in mgpu_rt/__init__.py
+	@mkdir -p $(@D)
+	sed 's/@VERSION@/$(MGPU_RT_VERSION)/' $< > $@
+
+$(HEADER): csrc/include/mgpu_rt.h
+	@mkdir -p $(@D)
+	cp $< $@
+
+# Softgpu takes the declarations of AMD's driver library from its header (libhsakmt-dev, in ROCm
+# hsakmt-roct-devel). SOFTGPU=no builds all else without it.
+SOFTGPU ?= yes
+DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)) $(CUHIP_LIBRARY)
+
+.PHONY: native package
+native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(HOST_MODULE) \
+	$(DEVICES)
+
+# $(call lay,FILES,FOLDER,MODE): into the package, without what only a debugger reads.
+define lay
+	$(INSTALL) -d '$(OUT)/$(2)'
+	$(INSTALL) -m $(3) $(1) '$(OUT)/$(2)'
+
+endef
+
+# The compiled half of the Python package, in the folder OUT.
+package: native $(FORWARDERS)
+	$(call lay,$(LIBRARY) $(PROBE) $(FORWARDERS),lib,755)
+	$(call lay,$(CMAKE_FILES),lib/cmake/mgpu_rt,644)
+	$(call lay,$(PKG_CONFIG_FILE),lib/pkgconfig,644)
+	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
+	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(wildcard build/softgpu/*.so*),lib/softgpu,755))
+	$(call lay,$(HEADER),include,644)
+	$(call lay,$(HOST_MODULE),.,755)
+	$(call lay,csrc/abi.def csrc/runtime/options.def,.,644)
+	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
+		lib/*/*.so* _host.abi3.so

@@ -1,0 +1,45 @@
+/* What the manager can ask of the library in the program: read by the C compiler and, without its
+ * preprocessor lines, by cffi. One thread at a time, except for what says otherwise.
+ *
+ * When the program ends, execs or stops its manager, this process ends at once, whatever it does.
+ */
+#ifndef MGPU_RT_MANAGER_PROCESS_H
+#define MGPU_RT_MANAGER_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* See csrc/runtime/channel.h, which these repeat and the compiler compares. */
+struct mgpu_event {
+    uint64_t time, handle, bytes;
+    int32_t kind, device;
+};
+struct mgpu_cached {
+    uint64_t handle, bytes, uses;
+    int32_t device, held;
+};
+
+/* Takes the place of the manager of the program that has started this process. NULL, or why it
+ * cannot be: then the library has been told. */
+const char *mgpu_attach(const char *version);
+
+/* Tells the library that there will be no manager; before or after mgpu_attach. */
+void mgpu_give_up(const char *reason);
+
+/* Waits up to so many milliseconds until something has happened, and returns up to `room` events,
+ * oldest first. Adds to *unsaid how many others there were. */
+size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64_t *unsaid);
+
+/* One question (enum channel_request), and its answer. Any thread. */
+int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t value,
+                 const char *text);
+
+/* What the last question has filled. */
+const struct mgpu_cached *mgpu_list(void);
+uint64_t mgpu_limit_of_modules(void);
+uint64_t mgpu_limit_of_streams(void);
+uint64_t mgpu_limit_of_memory(int device);
+uint64_t mgpu_memory_available(void);
+uint64_t mgpu_memory_total(void);
+
+#endif

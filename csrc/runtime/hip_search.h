@@ -1,0 +1,33 @@
+/* Which HIP libraries this machine has: found by what is there, whatever their number. */
+#ifndef MGPU_RT_HIP_SEARCH_H
+#define MGPU_RT_HIP_SEARCH_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct hip_candidate {
+    char *path;
+    const char *place; /* how it was found, in words */
+    int rank;          /* of the place: what the user has said comes before what is merely there */
+    int version[3];    /* of the file's real name, 0 where that has none */
+    dev_t device;
+    ino_t inode;
+};
+
+struct hip_candidates {
+    struct hip_candidate *list; /* in the order to try */
+    size_t count, room;
+};
+
+/* Where it looks, in words, for the message that nothing was found. */
+extern const char hip_places[];
+
+/* ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH, in this order; then the newest of: the loader's cache and
+ * default folders, /opt/rocm and what lies there of other releases, the Python packages of ROCm,
+ * CONDA_PREFIX. Opens none; reads some folders and the loader's cache, once a process. Memory that
+ * runs out shortens the list. Works on a small stack. */
+struct hip_candidates hip_search(void);
+
+void hip_search_free(struct hip_candidates *found);
+
+#endif

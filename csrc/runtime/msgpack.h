@@ -1,0 +1,26 @@
+/* A reader of MessagePack, which a code object's metadata is written in: what is needed of it. */
+#ifndef MGPU_RT_MSGPACK_H
+#define MGPU_RT_MSGPACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is left to be read. Each function below takes the next value off it; false if the next value
+ * is of another kind or not whole, and then nothing is taken. */
+struct msgpack {
+    const unsigned char *at, *end;
+};
+
+/* The number of pairs, of keys and values, that follow. */
+bool msgpack_map(struct msgpack *rest, uint32_t *pairs);
+/* The number of values that follow. */
+bool msgpack_array(struct msgpack *rest, uint32_t *values);
+/* Where a text lies; it is not terminated. */
+bool msgpack_text(struct msgpack *rest, const char **text, size_t *length);
+/* A number from 0 on. */
+bool msgpack_number(struct msgpack *rest, uint64_t *number);
+/* Any value, with all that is in it. */
+bool msgpack_skip(struct msgpack *rest);
+
+#endif

@@ -1,0 +1,23 @@
+/* A process that the program cannot notice. */
+#ifndef MGPU_RT_SPAWN_H
+#define MGPU_RT_SPAWN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct spawn {
+    const char *path;
+    char *const *arguments, *const *environment;
+    size_t size; /* of the memory that both sides share */
+    void *memory;
+    pid_t pid; /* of the new process; to ask whether it is still there */
+    int error; /* errno, if there is none */
+};
+
+/* Runs a program beside this one. It is no child of this process (no SIGCHLD, nothing for wait),
+ * has its own session, none of the descriptors, none of the signal handlers, a lower priority, and
+ * the shared memory as descriptor CHANNEL_FD. This process's table of descriptors is not touched,
+ * not even for a moment. False if it cannot be had. */
+int spawn_detached(struct spawn *spawn);
+
+#endif

@@ -1,0 +1,10 @@
+/* The smallest program with mgpu_rt.h:
+ *
+ *     cc version.c $(mgpu-rt config --cflags --libs) -o version */
+#include <mgpu_rt.h>
+#include <stdio.h>
+
+int main(void) {
+    printf("mgpu_rt %s\n", mgpu_rt_version());
+    return 0;
+}

@@ -1,0 +1,33 @@
+"""Where the compiled half lies: in mgpu_rt/ itself, or in build/ of the checkout that is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+CHECKOUT = PACKAGE.parent
+
+LIBRARY = "libmlir_rocm_runtime.so"
+
+INSTALLED = (PACKAGE / "lib" / LIBRARY).exists()
+
+#: The folder that holds lib/ and include/, as /usr/local does.
+PREFIX = PACKAGE if INSTALLED else CHECKOUT / "build"
+
+#: The folder that holds softgpu/ and cuhip/, which programs reach through `mgpu-rt run` only.
+DEVICES = PREFIX / "lib" if INSTALLED else PREFIX
+
+#: The folders that hold the tables abi.def and options.def.
+TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime")
+
+
+def how_to_get(what: str) -> str:
+    """What to do about a part that is missing."""
+    if INSTALLED:
+        return f"this installation came without {what}: install mgpu_rt from a wheel, or build it"
+    return "run `make` to build it"
+
+
+def table(name: str) -> Path:
+    """A table that C and Python share."""
+    return next(path for folder in TABLES if (path := folder / name).exists())

@@ -1,0 +1,62 @@
+"""The HIP libraries of this machine, as a program would find them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import layout
+
+PROBE = "mgpu-rt-probe"
+HSA = "libhsa-runtime64.so.1"
+
+#: Where HIP's own libraries lie if not beside it: the folders that loaders know by themselves.
+LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
+
+#: The libraries that stand in for AMD's driver below HIP, by what ROCr asks for: up to 6.1 its
+#: driver library, from 7.2 on the one that HSA_ENABLE_DTIF=1 makes it open.
+SEAMS = ("libhsakmt.so.1", "libdtif.so")
+
+
+@dataclass(frozen=True)
+class Hip:
+    """A HIP library, and the place where it was found."""
+
+    place: str
+    path: str
+
+
+def probe() -> str:
+    """The path of the program that asks the library."""
+    return str(layout.PREFIX / "lib" / PROBE)
+
+
+def find(base: Mapping[str, str]) -> list[Hip]:
+    """What a program would try in this environment, in that order; csrc/runtime/hip_search.h says
+    how. Asked of the library in a process of its own: LD_LIBRARY_PATH counts from its start."""
+    library = str(layout.PREFIX / "lib" / layout.LIBRARY)
+    environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
+    if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe
+        environment["LD_PRELOAD"] = library
+    try:
+        result = subprocess.run(
+            [probe(), "--hip"], env=environment, capture_output=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = (line.partition("\t") for line in os.fsdecode(result.stdout).splitlines())
+    return [Hip(place, path) for place, _, path in lines]
+
+
+def seams(hip: str) -> list[str]:
+    """Which of SEAMS the ROCr below a HIP library knows."""
+    folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
+    runtime = next((path for folder in folders if (path := folder / HSA).exists()), None)
+    try:
+        content = runtime.read_bytes() if runtime else b""
+    except OSError:
+        return []
+    return [name for name in SEAMS if name.encode() in content]

@@ -1,0 +1,42 @@
+"""Tables for a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+
+NARROWEST = 20  # columns for the last cell, however narrow the terminal
+
+
+def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """A block of lines for each row, its cells below those of the row before.
+
+    The last cell is broken into lines that fit `width`, by default the terminal's; line ends in it
+    stay. All other cells are as wide as the widest.
+    """
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)][:-1]
+    indent = sum(widths) + 2 * len(widths)
+    room = max((width or shutil.get_terminal_size().columns) - indent, NARROWEST)
+    blocks = []
+    for *cells, last in rows:
+        head = "".join(f"{cell:{size}}  " for cell, size in zip(cells, widths, strict=True))
+        lines = [line for part in last.splitlines() for line in _fold(part, room)] or [""]
+        blocks.append(head + ("\n" + " " * indent).join(lines))
+    return blocks
+
+
+def _fold(text: str, room: int) -> list[str]:
+    # Hyphens and slashes belong to options and paths, which are copied.
+    return textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+
+
+def size(count: float) -> str:
+    """Bytes with a unit: 4.2 GB."""
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        count /= 1000
+        if count < 1000:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1000:.1f} TB"

@@ -1,0 +1,36 @@
+/* Files of several images, by their readers themselves: whatever they begin with. */
+#include "../../csrc/runtime/image_parts.h"
+#include "edge.h"
+
+#include <string.h>
+
+static void (*const readers[])(struct image *, struct view *) = {
+    image_describe_bundle, image_describe_compressed, image_describe_fatbin, image_describe_elf};
+enum { READERS = sizeof readers / sizeof *readers, FATBIN_HEADER = 16 };
+
+static void read_with(unsigned number, const unsigned char *bytes, size_t limit) {
+    struct image image = {.bytes = bytes};
+    struct view view = {.bytes = bytes, .limit = limit};
+    if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
+        return; /* it is called behind image_is_fatbin */
+    readers[number](&image, &view);
+    HOLDS(image.size <= limit);
+    HOLDS(image.head <= image.size);
+    if (image.size)
+        (void)image_hash(&image);
+    if (image.size && image.kind == IMAGE_BUNDLE)
+        HOLDS(image_bundle_table_lies_at(&image, bytes));
+    if (image.size && image.kind == IMAGE_ELF)
+        HOLDS(image_elf_tables_lie_at(&image, bytes));
+}
+
+/* The first byte chooses the reader, and whether it is told where the file ends. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0)
+        return 0;
+    const unsigned choice = data[0];
+    size--;
+    const unsigned char *bytes = edge_copy(data + 1, &size);
+    read_with(choice % READERS, bytes, choice & 128 ? size : SIZE_MAX);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* A copy of a fuzzer's input that ends where reading ends: what reads on, ends the process. */
+#ifndef MGPU_RT_FUZZ_EDGE_H
+#define MGPU_RT_FUZZ_EDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EDGE_ROOM = 1 << 16 }; /* of longer inputs the begin is taken */
+
+/* Valid until the next call. */
+const unsigned char *edge_copy(const uint8_t *data, size_t *size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Ends the process with a message if a property does not hold, whatever the build's flags. */
+#define HOLDS(property)                                                                            \
+    do {                                                                                           \
+        if (!(property))                                                                           \
+            __builtin_trap();                                                                      \
+    } while (0)
+
+#endif

@@ -1,0 +1,39 @@
+/* The readers of images. What they call readable is read, and compared with itself. */
+#include "../../csrc/runtime/image.h"
+#include "edge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void list_kernels(const struct image *image) {
+    char names[64];
+    HOLDS(image_kernel_names(image, names, sizeof names) == names);
+    HOLDS(strlen(names) < sizeof names);
+}
+
+/* What the library does with an image whose size is known. */
+static void use(const struct image *image) {
+    unsigned char *copy = malloc(image->size);
+    HOLDS(copy);
+    memcpy(copy, image->bytes, image->size);
+    struct image kept = *image;
+    kept.bytes = copy;
+    HOLDS(image_hash(&kept) == image_hash(image));
+    HOLDS(image_lies_at(&kept, image->bytes));
+    copy[image->size / 2] ^= 1;
+    HOLDS(!image_lies_at(image, copy) || image->kind == IMAGE_PTX);
+    copy[image->size / 2] ^= 1;
+    list_kernels(&kept);
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const unsigned char *bytes = edge_copy(data, &size);
+    const struct image image = image_describe(bytes);
+    HOLDS(image.size <= size);
+    HOLDS(!image.damage || image.size == 0);
+    HOLDS(image_kind_text(&image));
+    if (image.size)
+        use(&image);
+    return 0;
+}

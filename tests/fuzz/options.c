@@ -1,0 +1,42 @@
+/* The settings: a value for each variable of the table, one a line. */
+#include "../../csrc/runtime/runtime.h"
+#include "edge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const variables[] = {
+#define OPTION(field, variable, default_value, meaning) variable,
+#include "../../csrc/runtime/options.def"
+#undef OPTION
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+};
+enum { VARIABLES = sizeof variables / sizeof *variables };
+
+/* Each line begins with the letter of its variable. */
+static void set_variables(char *text) {
+    char *rest = NULL;
+    for (unsigned i = 0; i < VARIABLES; i++)
+        unsetenv(variables[i]);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (line[0] >= 'A')
+            setenv(variables[(unsigned)(line[0] - 'A') % VARIABLES], line + 1, 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    HOLDS(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    set_variables(text);
+    struct options read = {0};
+    options_read(&read);
+    HOLDS(read.stream_limit_count >= 0 && read.python_delay_ms >= 0);
+    HOLDS(read.module_limit_bytes < (size_t)1 << 60 && read.memory_limit_bytes < (size_t)1 << 60);
+    HOLDS(read.memory_limit_fraction >= 0 && read.memory_limit_fraction <= 1);
+    HOLDS(read.device_number >= -1);
+    HOLDS(read.stats && read.trace && read.python && read.hip && read.hip_symbols);
+    free(text);
+    return 0;
+}

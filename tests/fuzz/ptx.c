@@ -1,0 +1,22 @@
+/* The reader of PTX: a text that ends with its last byte. */
+#include "../../csrc/runtime/ptx.h"
+#include "edge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    HOLDS(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    const char *end = text + strlen(text), *position = text, *name;
+    int length;
+    if (!ptx_has_globals(text))
+        HOLDS(!strstr(text, "\n.global "));
+    while ((name = ptx_next_kernel(&position, &length)))
+        HOLDS(name >= text && length >= 0 && name + length == position && position <= end);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,127 @@
+"""What the fuzzers begin with: images that MLIR and clang would make, and settings."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from bench import lower
+from mgpu_rt.options import options
+from tests.images import bundle, code_object
+
+PTX = b"""//
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 launches;
+.extern .func vprintf
+.visible .entry test_func(.param .u64 p)
+{
+\tld.global.b32 \t%r1, [%rd1];
+\tret;
+}
+"""
+
+
+def _tables_first(image: bytes) -> bytes:
+    """The section headers before the last section, as some linkers leave them."""
+    at, size, count = (
+        struct.unpack_from(form, image, o)[0] for form, o in (("<Q", 40), ("<H", 58), ("<H", 60))
+    )
+    table = bytearray(image[at : at + size * count])
+    last = max(range(count), key=lambda i: struct.unpack_from("<Q", table, i * size + 24)[0])
+    offset, length = struct.unpack_from("<QQ", table, last * size + 24)
+    struct.pack_into("<Q", table, last * size + 24, at + len(table))
+    return image[:at] + bytes(table) + image[offset : offset + length]
+
+
+def _cubin(image: bytes) -> bytes:
+    """The same ELF file, for NVIDIA's GPUs."""
+    changed = bytearray(image)
+    struct.pack_into("<H", changed, 18, 190)
+    return bytes(changed)
+
+
+def _fatbin(image: bytes) -> bytes:
+    entries = b"".join(
+        struct.pack("<HHIQII", kind, 0x101, 24, len(content), 0, 0) + content
+        for kind, content in ((2, _cubin(image)), (1, PTX))
+    )
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+
+
+def _compressed(version: int) -> bytes:
+    sizes = struct.pack("<II" if version == 2 else "<QQ", 64, 200)
+    return (b"CCOB" + struct.pack("<HH", version, 1) + sizes).ljust(64, b"\x55")
+
+
+def code_objects() -> list[bytes]:
+    """Small ones, with and without globals and arguments."""
+    return [code_object(program, None, "gfx90a") for program in ("forum", "globals", "vecadd")]
+
+
+def images() -> list[bytes]:
+    """One of each kind."""
+    forum, *others = code_objects()
+    return [
+        forum,
+        *others,
+        _tables_first(forum),
+        _cubin(forum),
+        bundle(forum),
+        bundle(forum, others[0]),
+        _fatbin(forum),
+        _compressed(2),
+        _compressed(3),
+        PTX + b"\0",
+        b"BC\xc0\xde" + bytes(60),
+    ]
+
+
+def files_of_images() -> list[bytes]:
+    """For the readers themselves: which, and the file (bundle.c)."""
+    forum = code_objects()[0]
+    kinds = (bundle(forum), _compressed(3), _fatbin(forum), _tables_first(forum))
+    return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
+
+
+def metadata() -> list[bytes]:
+    """Of kernels that want a queue, as they were not optimised, and of some that do not."""
+    unoptimised = lower.code_object(lower.PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    assert b"hidden_default_queue" in unoptimised
+    return [unoptimised, *code_objects()]
+
+
+def names() -> list[bytes]:
+    """Which reader, how much room, and the image (names.c)."""
+    forum = code_objects()[0]
+    return [b"\0\x10" + forum, b"\2\x10" + _cubin(forum) + b"\0.text.k\0", b"\1\x10" + PTX]
+
+
+def settings() -> list[bytes]:
+    """A line for each variable, which begins with its letter (options.c)."""
+    letters = [chr(ord("A") + i) for i in range(len(options()) + 1)]
+    values = (
+        b"0",
+        b"1",
+        b"on",
+        b"off",
+        b"0.5",
+        b"512M",
+        b"lazy",
+        b"local-rank",
+        b"/tmp/x%p",
+        b"-1",
+    )
+    lines = [letter.encode() + value for letter in letters for value in values]
+    return [*lines, b"\n".join(lines)]
+
+
+SEEDS: dict[str, Callable[[], list[bytes]]] = {
+    "image": images,
+    "bundle": files_of_images,
+    "metadata": metadata,
+    "names": names,
+    "ptx": lambda: [PTX],
+    "options": settings,
+}

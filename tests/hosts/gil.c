@@ -1,0 +1,57 @@
+/* A mutex of the program's own, and a thread that holds it while it loads modules. Python calls
+ * gil_wait without letting go of the GIL (ctypes.PyDLL). */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef void *(*load_function)(void *, size_t);
+typedef void (*unload_function)(void *);
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static load_function load;
+static unload_function unload;
+static char *image;
+static size_t size;
+static int rounds, answered;
+static _Atomic int holding;
+
+static void *work(void *unused) {
+    (void)unused;
+    char *copy = malloc(size);
+    pthread_mutex_lock(&mutex);
+    holding = 1;
+    usleep(20000);
+    for (uint32_t i = 0; copy && i < (uint32_t)rounds; i++) {
+        memcpy(copy, image, size);
+        memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: another image */
+        void *module = load(copy, size);
+        answered += module != NULL;
+        unload(module);
+    }
+    pthread_mutex_unlock(&mutex);
+    free(copy);
+    return NULL;
+}
+
+/* Returns once the thread holds the mutex. */
+void gil_start(void *load_module, void *unload_module, char *bytes, size_t count, int loads) {
+    pthread_t thread;
+    *(void **)&load = load_module;
+    *(void **)&unload = unload_module;
+    image = bytes;
+    size = count;
+    rounds = loads;
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_detach(thread);
+    while (!holding)
+        usleep(1000);
+}
+
+/* Returns how many loads were answered. */
+int gil_wait(void) {
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return answered;
+}

@@ -1,0 +1,303 @@
+"""Installing, from a copy of the sources that is gone when the programs run.
+
+`make test` has the sample: a wheel that this machine's compiler built, in one environment, and what
+stands in the way. `make check-install` has the rest: the wheel for every Linux, the source archive,
+every Python of this machine, make install, and a Debian 13.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.child import ROOT
+from tests.compiled import stream_program
+from tests.install import machine
+from tests.install.machine import Installed, attempt, check, run
+
+THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
+INSTALLED_SIZE = 3_000_000  # bytes
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    path = machine.open_folder()
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def wheel(folder: Path) -> Path:
+    """Of the sources as they are, compiled by this machine's compiler; the copy is gone."""
+    tree = machine.copy_sources(folder / "ein größerer ordner")
+    built = machine.build(tree, folder / "dist", "wheel")
+    shutil.rmtree(tree)
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, folder: Path) -> Installed:
+    return machine.install(Path(sys.executable), folder / "venv", wheel)
+
+
+# ---- the sample ----
+
+
+def test_a_wheel_serves(installed: Installed, folder: Path) -> None:
+    check(installed, folder / "work", THIS)
+
+
+def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
+    assert "-cp310-abi3-linux_" in wheel.name
+    files = [path for path in machine.unpack(wheel, tmp_path).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < INSTALLED_SIZE
+    for path in files:
+        content = path.read_bytes()
+        for place in (str(ROOT), str(wheel.parent.parent), sys.prefix, "/home/", "/root/"):
+            assert place.encode() not in content, path
+    names = {path.name for path in files}
+    assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
+    assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
+
+
+@pytest.mark.parametrize("preloaded", (True, False))
+@pytest.mark.parametrize(
+    "name",
+    ("libmlir_rocm_runtime.so.12", "libmlir_rocm_runtime.so.22.1", "libmlir_cuda_runtime.so"),
+)
+def test_llvms_names_lead_to_one_runtime(
+    name: str, preloaded: bool, installed: Installed, tmp_path: Path
+) -> None:
+    """A filter of a few KB each, no copies: a process maps one runtime."""
+    library = Path(installed.ask("path").strip())
+    assert (library / name).stat().st_size < 8192
+    program = stream_program(tmp_path, name)
+    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off"}
+    if preloaded:
+        result = attempt(installed.command, "run", "--device", "softgpu", program, **env)
+    else:
+        result = attempt(program, LD_LIBRARY_PATH=str(library), **env)
+    assert result.stdout == "done\n"
+    assert result.stderr.count("mgpu_rt: HIP: ") == 1
+
+
+def test_the_package_in_a_path_with_a_space(wheel: Path, installed: Installed) -> None:
+    site = machine.unpack(wheel, wheel.parent / "größer als")
+    moved = {"PYTHONPATH": str(site)}
+    words = (installed.python, "-m", "mgpu_rt")
+    assert run(*words, "path", **moved) == f"{site}/mgpu_rt/lib\n"
+    result = attempt(*words, "doctor", "--device", "softgpu", **moved)
+    assert result.returncode == 0, result.stdout
+    assert "conflict" not in result.stdout
+
+
+# ---- what stands in the way ----
+
+
+@pytest.mark.parametrize(
+    ("find", "replace", "said"),
+    [
+        (b"\x7fELF\x02\x01\x01", b"\x7fELF\x01\x01\x01", "made for another kind of machine"),
+        (b"GLIBC_2.3", b"GLIBC_9.3", "C library is too old for it"),
+    ],
+)
+def test_a_library_that_does_not_fit(
+    find: bytes, replace: bytes, said: str, wheel: Path, installed: Installed, tmp_path: Path
+) -> None:
+    site = machine.unpack(wheel, tmp_path)
+    library = site / "mgpu_rt" / "lib" / "libmlir_rocm_runtime.so"
+    library.write_bytes(library.read_bytes().replace(find, replace))
+    words = (installed.python, "-m", "mgpu_rt", "doctor", "--device", "softgpu")
+    result = attempt(*words, PYTHONPATH=str(site), COLUMNS="1000")
+    assert result.returncode == 1
+    assert said in result.stdout
+    assert "--no-binary mgpu_rt" in result.stdout
+    load = attempt(installed.python, "-c", "import mgpu_rt; mgpu_rt.load()", PYTHONPATH=str(site))
+    assert said in load.stderr.splitlines()[-1]
+
+
+def test_a_wheel_of_another_machine(wheel: Path, installed: Installed, tmp_path: Path) -> None:
+    """Is for pip to refuse, and nothing of it is installed."""
+    other = tmp_path / wheel.name.replace("x86_64", "aarch64")
+    shutil.copyfile(wheel, other)
+    target = tmp_path / "target"
+    words = (installed.python, "-m", "pip", "install", "--target", target, "--no-deps", other)
+    result = attempt(*words)
+    assert result.returncode != 0
+    assert "not a supported wheel on this platform" in result.stderr
+    assert not target.exists()
+
+
+def test_a_python_without_what_it_needs(wheel: Path, tmp_path: Path) -> None:
+    bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
+    result = attempt(bare.command, "doctor")
+    assert result.returncode == 1
+    assert f"{bare.python} has no click: {bare.python} -m pip install click" in result.stderr
+    run(bare.python, "-m", "pip", "install", "click")
+    report = bare.doctor("--device", "softgpu", PATH="/usr/bin:/bin")
+    assert report["possible"]
+    (line,) = (entry for entry in report["checks"] if entry["name"] == "Python")
+    assert "No module named 'cffi'" in line["text"] or line["state"] == "ok", line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
+def test_a_plain_user_without_a_home(installed: Installed, folder: Path) -> None:
+    """In an installation that he cannot write to."""
+    program = folder / "work" / "by hand"
+    words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", installed.command)
+    env = {"HOME": "/nowhere", "TMPDIR": "/tmp"}
+    result = attempt(*words, "run", "--device", "softgpu", "--", program, **env)
+    assert (result.returncode >= 0, result.stderr) == (True, "")
+    assert attempt(*words, "doctor", "--device", "softgpu", **env).returncode == 0
+
+
+def test_what_is_missing_is_said_in_words(tmp_path: Path) -> None:
+    """By what is there, not by a list of packages; and where to say that it lies elsewhere."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "tr", "id", "sed", "printf"):
+        (tools / name).symlink_to(shutil.which(name) or name)
+    words = ("sh", ROOT / "packaging" / "need.sh", "cc", "hsakmt", "clang-format")
+    result = attempt(*words, PATH=str(tools), CC="nocc")
+    assert result.returncode == 1
+    assert "This machine lacks:\n  a C compiler" in result.stderr
+    for part in (
+        "make CC=",
+        "hsakmt.h of AMD's driver library",
+        "make SOFTGPU=no",
+        "clang-format-22",
+    ):
+        assert part in result.stderr
+    assert "apt-get" not in result.stderr
+
+
+# ---- make install ----
+
+
+def test_make_install(tmp_path: Path, installed: Installed) -> None:
+    """Into a staging folder that is then moved to its place; and out again."""
+    stage, prefix = tmp_path / "stage", tmp_path / "usr"
+    words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={installed.python}")
+    run(*words, "install", f"DESTDIR={stage}")
+    (stage / prefix.relative_to("/")).rename(prefix)
+    placed = Installed(prefix / "bin" / "mgpu-rt", installed.python)
+    check(placed, tmp_path / "work", THIS)
+    found = run(
+        *("cmake", "-S", machine.EXAMPLE, "-B", tmp_path / "found"),
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    assert "Configuring done" in found
+    assert (prefix / "lib" / "libmlir_cuda_runtime.so.22.1").resolve() == (
+        prefix / "lib" / "libmlir_rocm_runtime.so"
+    ).resolve()
+    run(*words, "uninstall")
+    assert [path for path in prefix.rglob("*") if not path.is_dir()] == []
+
+
+def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bin").write_text("in the way")
+    result = attempt("make", "-C", ROOT, f"PREFIX={tmp_path}", "install")
+    assert result.returncode != 0
+    assert f"Could not install into {tmp_path}: make PREFIX=..." in result.stderr
+    assert [path.name for path in tmp_path.rglob("*") if not path.is_dir()] == ["bin"]
+    assert attempt("make", "-C", ROOT, "PREFIX=/a b", "-n", "install").returncode != 0
+
+
+# ---- make check-install ----
+
+
+@pytest.fixture(scope="module")
+def dist(folder: Path) -> Path:
+    """What make dist makes, in a copy that is gone."""
+    tree = machine.copy_sources(folder / "tree")
+    venv = Path(sys.executable).parent.parent
+    run("make", "-C", tree, f"VENV={venv}", "dist")
+    (tree / "dist").rename(folder / "made")
+    shutil.rmtree(tree)
+    return folder / "made"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.check_install
+@pytest.mark.parametrize("version", sorted(machine.interpreters()))
+def test_every_python(version: str, dist: Path, folder: Path) -> None:
+    (built,) = dist.glob("*.whl")
+    assert built.name.endswith("-cp310-abi3-manylinux_2_28_x86_64.whl")
+    place = machine.install(machine.interpreters()[version], folder / f"python{version}", built)
+    check(place, folder / f"work{version}", version)
+
+
+@pytest.mark.check_install
+def test_two_builds_are_the_same(dist: Path, folder: Path) -> None:
+    """Elsewhere, and from the archive's contents alone."""
+    (archive,) = dist.glob("*.tar.gz")
+    (built,) = dist.glob("*.whl")
+    elsewhere = folder / "somewhere" / "else, far away"
+    elsewhere.mkdir(parents=True)
+    run("tar", "-xf", archive, "-C", elsewhere)
+    (tree,) = elsewhere.iterdir()
+    again = machine.build(tree, folder / "again", "sdist")
+    assert _digest(again) == _digest(archive)
+    venv = Path(sys.executable).parent
+    compiler = "python -m ziglang cc -target x86_64-linux-gnu.2.28 -idirafter /usr/include"
+    path = f"{venv}:{os.environ['PATH']}"
+    platform = "--plat-name=manylinux_2_28_x86_64"
+    once_more = machine.build(tree, folder / "again", "wheel", platform, CC=compiler, PATH=path)
+    assert _digest(once_more) == _digest(built)
+
+
+@pytest.mark.check_install
+def test_from_the_source_archive(dist: Path, folder: Path) -> None:
+    """pip compiles it, with the user's flags; then editable, from what the archive holds."""
+    (archive,) = dist.glob("*.tar.gz")
+    place = machine.install(Path(sys.executable), folder / "from source", archive)
+    check(place, folder / "work source", THIS)
+    run("tar", "-xf", archive, "-C", folder)
+    (tree,) = folder.glob("mgpu_rt-*/")
+    editable = machine.install(Path(sys.executable), folder / "editable", "-e", tree)
+    check(editable, folder / "work editable", THIS)
+    place = attempt(editable.command, "path").stdout.strip()
+    assert place == f"{tree}/build/lib"
+
+
+@pytest.mark.check_install
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
+def test_debian_13(dist: Path, folder: Path) -> None:
+    """Its own Python, compiler and HIP; as root, and as a user who is not."""
+    root = folder / "trixie"
+    packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
+    more = "libamdhip64-5,cmake,pkg-config"
+    run("mmdebstrap", "--variant=minbase", f"--include={packages},{more}", "trixie", root)
+    work = root / "work"
+    shutil.copytree(dist, work)
+    shutil.copyfile(machine.forum(), work / "forum.o")
+    shutil.copytree(machine.EXAMPLE, work / "example")
+    shutil.copyfile(Path(__file__).with_name("debian.sh"), work / "debian.sh")
+    python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
+    wanted = ("cffi", "click", "setuptools>=77")
+    only = ("--only-binary", ":all:", "--python-version", python, "-d", work / "wheels")
+    only = (*only, "-c", ROOT / "requirements.lock")
+    run(sys.executable, "-m", "pip", "download", *only, *wanted)
+    inside = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
+    for user in (0, 1000):
+        home = work / str(user)
+        home.mkdir()
+        os.chown(home, user, user)
+        words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
+        words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/work/{user}", "sh", "/work/debian.sh"]
+        result = subprocess.run(words, capture_output=True, text=True, timeout=machine.TIMEOUT)
+        assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
+        assert result.stdout.count("served") == 3, result.stdout

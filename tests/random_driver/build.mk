@@ -1,0 +1,35 @@
+# The player of the random driver's scripts, and the kernels' bodies for the stub of HIP. From the
+# repository's root:
+#     make -f tests/random_driver/build.mk
+# or included by another makefile, which then has the target `soak` too.
+
+random_dir := build/random_driver
+random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic
+random_sources := tests/random_driver/player.c tests/random_driver/steps.c
+random_library := build/lib/libmlir_rocm_runtime.so
+
+include $(if $(hipstub_dir),,tests/hipstub/build.mk)
+
+# The first opens HIP by itself, the second is linked against it.
+RANDOM_DRIVER := $(random_dir)/player $(random_dir)/player-linked $(random_dir)/bodies.so
+
+.PHONY: random-driver soak
+random-driver: $(RANDOM_DRIVER)
+
+$(random_dir)/player: $(random_sources) tests/random_driver/player.h | $(random_library)
+	@mkdir -p $(@D)
+	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
+	    -pthread -ldl -o $@
+
+$(random_dir)/player-linked: $(random_dir)/player $(hipstub_dir)/libamdhip64.so.5
+	$(CC) $(random_flags) $(random_sources) -Wl,--allow-shlib-undefined $(random_library) \
+	    -Wl,--no-as-needed $(hipstub_dir)/libamdhip64.so.5 -pthread -ldl -o $@
+
+$(random_dir)/bodies.so: tests/random_driver/bodies.c $(hipstub_dir)/libamdhip64.so.5
+	@mkdir -p $(@D)
+	$(CC) $(random_flags) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
+
+# The whole proof; SOAK=n for another number of sequences.
+SOAK ?= 20000
+soak: all needs-tools $(RANDOM_DRIVER) $(STOCK_LIBRARIES)
+	$(VENV)/bin/python -m tests.random_driver.soak $(SOAK)

@@ -1,0 +1,39 @@
+/* Plays scripts of calls: of the mgpu* functions of the runtime that the program is linked with,
+ * and of a foreign user's HIP. tests/random_driver/script.py writes the scripts and says what must
+ * come out. */
+#ifndef RANDOM_DRIVER_PLAYER_H
+#define RANDOM_DRIVER_PLAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_ARGUMENTS = 8, MOST_OBJECTS = 512 };
+
+struct step {
+    void (*play)(const struct step *step);
+    int thread;
+    int number; /* of its line in the sequence */
+    long long argument[MOST_ARGUMENTS];
+};
+
+/* The function that plays the steps of a name, NULL if there is none. */
+void (*step_find(const char *name))(const struct step *step);
+
+/* Forgets all objects of the sequence before. */
+void steps_reset(void);
+
+/* Writes one line of results, for the step. */
+void say(const struct step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* An image by its number. */
+const void *image_content(int number, size_t *bytes);
+
+/* HIP for the foreign user: opened when it is first asked for. */
+void foreign_open(void);
+void *foreign_symbol(const char *name);
+
+/* Ends the program: the script or the machine is wrong, not the runtime. */
+void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+#endif

@@ -1,0 +1,101 @@
+"""Random programs as hypothesis makes them, and cases of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tests.random_driver import images, runner, script
+
+# An action of zero bytes does nothing, so a least number of them costs a small program nothing.
+_ACTIONS = st.lists(
+    st.binary(min_size=script.ACTION, max_size=script.ACTION), min_size=15, max_size=90
+)
+_PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
+
+Bytes = tuple[bytes, Sequence[bytes]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is played, and where."""
+
+    device: runner.Device
+    programs: Sequence[Bytes]
+    sides: tuple[runner.Side, ...]
+    late: bool
+    linked: bool
+    exits: bool = False
+    without: tuple[str, ...] = ()
+
+    def case(self) -> runner.Case:
+        scripts = {}
+        for number, (head, actions) in enumerate(self.programs, start=1):
+            program = script.Program(
+                head,
+                actions,
+                exits=self.exits and number == len(self.programs),
+                null_order=self.device.name.startswith("stub"),
+                memory=self.device.memory,
+                without=self.without,
+            )
+            scripts[number] = program.script()
+        return runner.Case(
+            images.NAMES,
+            {number: one.threads for number, one in scripts.items()},
+            {number: one.lines for number, one in scripts.items()},
+            {number: one.expected for number, one in scripts.items()},
+            self.late,
+            self.linked,
+            any(one.crosses or one.resets for one in scripts.values()),
+        )
+
+
+def plans(
+    device: runner.Device,
+    sides: Sequence[runner.Side] = (*runner.SIDES, runner.OFF),
+    *,
+    exits: bool = False,
+    without: Sequence[str] = (),
+):
+    """Plans for a device: many programs a process, or one that goes on at the process's end."""
+    most, least = (1, 1) if exits else (24, 6)
+    return st.builds(
+        Plan,
+        device=st.just(device),
+        programs=st.lists(_PROGRAM, min_size=least, max_size=most),
+        sides=st.sampled_from([(side,) for side in sides]),
+        late=st.booleans(),
+        linked=st.booleans(),
+        exits=st.just(exits),
+        without=st.just(tuple(without)),
+    )
+
+
+class Wrong(AssertionError):
+    """A side differs; the message names the case as it was saved, and how to play it again."""
+
+
+def check(plan: Plan) -> int:
+    """Plays a plan; returns the number of programs. Raises Wrong."""
+    case = plan.case()
+    found = runner.problems(case, plan.device, plan.sides)
+    if found:
+        name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
+        path = runner.OUT / "failures" / f"{name}.json"
+        case.save(path)
+        raise Wrong(_message(plan, case, path, found))
+    return len(plan.programs)
+
+
+def _message(plan: Plan, case: runner.Case, path, found: dict[str, list[str]]) -> str:
+    sides = " ".join(f'--side "{side.name}"' for side in plan.sides)
+    command = f'python -m tests.random_driver.play --device "{plan.device.name}" {sides} {path}'
+    text = [command, *(f"{name}: {one}" for name, wrong in found.items() for one in wrong[:12])]
+    lines = case.text().splitlines()
+    if len(lines) < 120:
+        text += ["", *(line for line in lines if not line.startswith("images"))]
+    return "\n".join(text)

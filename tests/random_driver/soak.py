@@ -1,0 +1,145 @@
+"""The whole of the random driver: many programs on every device of this machine, on all cores.
+
+    python -m tests.random_driver.soak 20000 [--minutes M] [--seed S]
+    python -m tests.random_driver.soak --shrink SEED        makes the failure of a seed small
+
+Writes date, counts, seeds and failures to tests/random_driver/results, and the table of
+docs/soak.md. Exit status 1 if anything differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import functools
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+from tests.random_driver import images, programs, runner, table
+
+RESULTS = Path(__file__).resolve().parent / "results"
+EXAMPLES = 10  # cases of a seed
+
+#: Of 12 seeds: how many go to which device, and whether the program goes on at the process's end.
+SHARES = (
+    *((runner.STUB, False),) * 3,
+    *((runner.REUSE, False),) * 3,
+    (runner.SMALL, False),
+    *((runner.SOFTGPU, False),) * 3,
+    (runner.STUB, True),
+    (runner.SOFTGPU, True),
+)
+
+
+def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ()) -> dict:
+    """Plays the cases of one seed until one fails; what came of it, for the results."""
+    device, exits = SHARES[number % len(SHARES)]
+    counts: Counter[str] = Counter()
+    errors: list[str] = []
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+    @seed(number)
+    @settings(
+        max_examples=EXAMPLES * (4 if exits else 1),
+        database=None,
+        deadline=None,
+        suppress_health_check=quiet,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
+    )
+    @given(st.data())
+    def play(data) -> None:
+        plan = data.draw(programs.plans(device, exits=exits, without=without))
+        try:
+            count = programs.check(plan)
+        except programs.Wrong as wrong:
+            errors.append(str(wrong))
+            raise
+        counts["cases"] += 1
+        counts["programs"] += count
+        counts[f"side {plan.sides[0].name}"] += count
+
+    error = None
+    try:
+        play()
+    except programs.Wrong as wrong:
+        error = str(wrong)
+    except Flaky:
+        error = "Not each time: " + errors[0]
+    return {"seed": number, "device": device.name, "exits": exits, "error": error, **counts}
+
+
+def _add(total: dict[str, Counter], one: dict) -> None:
+    name = one["device"] + (", to the process's end" if one["exits"] else "")
+    counts = total.setdefault(name, Counter())
+    counts["seeds"] += 1
+    counts["failures"] += one["error"] is not None
+    for key, value in one.items():
+        if key in ("cases", "programs") or key.startswith("side "):
+            counts[key] += value
+
+
+def soak(wanted: int, first: int, minutes: float, without: tuple[str, ...] = ()) -> dict:
+    """Plays seeds from the first on, until as many programs have been played as wanted."""
+    begin, total, failures, last = time.monotonic(), {}, [], first
+    play = functools.partial(_play_seed, without=without)
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        for one in pool.imap_unordered(play, range(first, sys.maxsize)):
+            _add(total, one)
+            last = max(last, one["seed"])
+            if one["error"]:
+                failures.append({key: one[key] for key in ("seed", "device", "exits", "error")})
+                print(f"seed {one['seed']}, {one['device']}:", one["error"][:2000], flush=True)
+            played = sum(counts["programs"] for counts in total.values())
+            seconds = time.monotonic() - begin
+            if one["seed"] % 20 == 0:
+                print(f"{played} programs, {seconds:.0f} s, {len(failures)} failures", flush=True)
+            if played >= wanted or seconds > 60 * minutes:
+                pool.terminate()
+                break
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "seconds": round(time.monotonic() - begin),
+        "programs": played,
+        "seeds": [first, last],
+        "without": list(without),
+        "devices": {name: dict(counts) for name, counts in sorted(total.items())},
+        "failures": failures,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.random_driver.soak", description=__doc__)
+    parser.add_argument("programs", type=int, nargs="?", default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--out", type=Path, help="where the results go; none: as above")
+    parser.add_argument("--without", action="append", default=[], help="an action left out")
+    parser.add_argument("--shrink", type=int, metavar="SEED")
+    options = parser.parse_args()
+    images.write("gfx90a")
+    if options.shrink is not None:
+        one = _play_seed(options.shrink, shrink=True, without=tuple(options.without))
+        print(one["error"] or "nothing differs")
+        return one["error"] is not None
+    results = soak(options.programs, options.seed, options.minutes, tuple(options.without))
+    out = options.out or RESULTS / f"{results['date']}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(results, indent=1) + "\n")
+    if options.out is None:
+        table.write(out)
+    print(f"{results['programs']} programs in {results['seconds']} s: {out}")
+    return bool(results["failures"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The table of docs/soak.md, from the results of a soak."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "soak.md"
+BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
+
+
+def render(results: Path) -> str:
+    """The table, with the marks around it that name its source."""
+    read = json.loads(results.read_text())
+    lines = [
+        BEGIN.format(results.relative_to(ROOT)),
+        f"{read['date']}, {read['programs']:,} programs in {read['seconds'] // 60} minutes on "
+        f"{read['cores']} cores, seeds {read['seeds'][0]} to {read['seeds'][1]}:",
+        *(f"(Without the action {action}.)" for action in read["without"]),
+        "",
+        "| device | processes | programs | failures |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, counts in read["devices"].items():
+        row = (counts.get("cases", 0), counts.get("programs", 0), counts.get("failures", 0))
+        lines.append(f"| {name} | " + " | ".join(f"{number:,}" for number in row) + " |")
+    return "\n".join([*lines, END])
+
+
+def held(page: str) -> tuple[Path, str]:
+    """The source that a page names, and the table as it stands there."""
+    begin = page.index("<!-- table soak ")
+    end = page.index(END, begin) + len(END)
+    text = page[begin:end]
+    return ROOT / text.split(" ", 4)[3], text
+
+
+def write(results: Path) -> None:
+    """Puts the table of new results into the page."""
+    page = PAGE.read_text()
+    _, old = held(page)
+    PAGE.write_text(page.replace(old, render(results)))

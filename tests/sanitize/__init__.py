@@ -1,0 +1,1 @@
+"""The runtime under clang's sanitizers: see sanitize.mk."""

@@ -1,0 +1,46 @@
+"""A sample of the random driver; `make soak` is the whole (tests/random_driver/README.md)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.random_driver import images, programs, runner
+
+SAMPLES = {
+    "stub": (runner.STUB, 25, 15),
+    "stub, reuse": (runner.REUSE, 25, 15),
+    "stub, little memory": (runner.SMALL, 10, 5),
+    "softgpu": (runner.SOFTGPU, 8, 6),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _images() -> None:
+    images.write("gfx90a")
+
+
+def _sample(examples: int):
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=quiet,
+    )
+
+
+@pytest.mark.parametrize("exits", [False, True])
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.timeout(400)  # of which a failure takes the most, to become small
+def test_sample(name: str, exits: bool) -> None:
+    device, many, one = SAMPLES[name]
+
+    @_sample(one if exits else many)
+    @given(st.data())
+    def play(data) -> None:
+        programs.check(data.draw(programs.plans(device, exits=exits)))
+
+    play()

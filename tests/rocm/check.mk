@@ -8,5 +8,5 @@ check-rocm: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 
 # AMD's own tests of ROCr.
 .PHONY: check-amd
-check-amd: all packages-tools
+check-amd: all needs-tools
 	$(BIN)/python -m tests.rocm.rocrtst

@@ -97,6 +97,16 @@ void softgpu_mapping_remove(struct softgpu_mapping *mapping) {
     memmove(&mappings[at], &mappings[at + 1], (count - at) * sizeof *mappings);
 }
 
+bool softgpu_registered_address(uint64_t va, uint64_t *known_as) {
+    softgpu_address_space_lock(false);
+    const char *pointer = (const char *)(uintptr_t)va;
+    const struct softgpu_mapping *mapping = find_user(pointer);
+    if (mapping)
+        *known_as = mapping->va + (uint64_t)(pointer - mapping->host);
+    softgpu_address_space_unlock();
+    return mapping != NULL;
+}
+
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range) {
     softgpu_address_space_lock(false);
     const struct softgpu_mapping *mapping = softgpu_mapping_at(va);

@@ -41,6 +41,10 @@ struct softgpu_range {
  * not freed under it), so that the lookup is off its hot path. */
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
 
+/* For messages: where the device sees memory that the program owns and registered, given the host's
+ * address of it. False if that is not registered memory. */
+bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
+
 /* What hardware would call it; decides what ROCr and HIP are told. */
 enum softgpu_fault_kind {
     SOFTGPU_FAULT_EXCEPTION, /* anything without a name of its own */

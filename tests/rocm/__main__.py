@@ -54,8 +54,6 @@ def run(only: list[str] | None, suites: list[str] | None) -> bool:
 
 def run_suite(release: Release, suite: Suite) -> bool:
     abis = (release.abis[0], *release.abis[-1:]) if suite.newest_abi else release.abis[:1]
-    if suite.chip:
-        abis = release.abis[-1:]
     rows = []
     for abi in dict.fromkeys(abis):
         begin = time.monotonic()

@@ -5,3 +5,8 @@
 .PHONY: check-rocm
 check-rocm: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m tests.rocm
+
+# AMD's own tests of ROCr.
+.PHONY: check-amd
+check-amd: all needs-tools
+	$(BIN)/python -m tests.rocm.rocrtst

@@ -71,6 +71,18 @@ def fetch(release: Release) -> Path:
     return cache() / release.name
 
 
+def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
+    """Unpacks packages of a release's suites, without what they depend on, into a folder."""
+    work = root.with_name(f"{root.name}.apt")
+    configuration = _configure(work, release, names)
+    archives = work / "cache/archives"
+    _apt(configuration, "update", "-qq")
+    _apt(configuration, "download", "-qq", *names, folder=archives)
+    for package in sorted(archives.glob("*.deb")):
+        subprocess.run(["dpkg-deb", "-x", package, root], check=True, timeout=TIME_LIMIT)
+    shutil.rmtree(work)
+
+
 def _mirror() -> str:
     """The address that the machine itself has Debian from."""
     files = [_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))]
@@ -84,7 +96,7 @@ def _mirror() -> str:
     raise PackagesMissing(f"{_SOURCES} names no source of Debian packages")
 
 
-def _configure(work: Path, release: Release) -> Path:
+def _configure(work: Path, release: Release, newest: tuple[str, ...] = ()) -> Path:
     """A configuration of apt's that leaves the machine's own alone."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True, exist_ok=True)
@@ -96,7 +108,7 @@ def _configure(work: Path, release: Release) -> Path:
     (work / "preferences").write_text(
         "\n".join(
             f"Package: {package}\nPin: release a={release.suites[-1]}\nPin-Priority: 600\n"
-            for package in release.newest
+            for package in (*release.newest, *newest)
         )
     )
     configuration = work / "apt.conf"
@@ -113,6 +125,8 @@ def _configure(work: Path, release: Release) -> Path:
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "",  # what runs here may write into the cache
         "Acquire::Languages": "none",
+        "Acquire::http::Timeout": "20",  # seconds, so that a machine without network soon says so
+        "Acquire::Retries": "1",
         "Acquire::Check-Valid-Until": "false",  # unstable suites move on before their time is up
         "Debug::NoLocking": "true",
         "DPkg::Post-Invoke": "",
@@ -121,11 +135,12 @@ def _configure(work: Path, release: Release) -> Path:
     return configuration
 
 
-def _apt(configuration: Path, *arguments: str) -> None:
+def _apt(configuration: Path, *arguments: str, folder: Path | None = None) -> None:
     try:
         done = subprocess.run(
             ["apt-get", *arguments],
             env={**os.environ, "APT_CONFIG": str(configuration)},
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=TIME_LIMIT,

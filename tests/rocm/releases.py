@@ -38,6 +38,7 @@ RELEASES = (
         ("trixie",),
         ("libamdhip64-5",),
         rocr="6.1.2",
+        chips=("gfx90a", "gfx942"),
         abis=(400, 500),
     ),
     Release(

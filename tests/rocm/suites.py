@@ -27,6 +27,7 @@ SUITES = (
         "programs",
         "",
         ("-k", "softgpu and not 15-", "tests/test_programs.py"),
+        newest_abi=True,
         chip="gfx942",
     ),
     Suite("traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/test_traps.py")),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.rocm import matrix, packages
+from tests.rocm import matrix, packages, rocrtst
 from tests.rocm.releases import RELEASES, find
 from tests.rocm.suites import SUITES
 
@@ -25,6 +26,12 @@ def test_every_suite_was_run_on_every_release() -> None:
 
 def test_nothing_failed() -> None:
     assert [row for row in matrix.load()["rows"] if row["failed"]] == []
+
+
+def test_amds_own_tests_went_as_expected() -> None:
+    outcomes = json.loads(rocrtst.RESULTS.read_text(encoding="utf-8"))
+    assert rocrtst.unexpected(outcomes) == []
+    assert set(rocrtst.EXPECTED) <= set(outcomes)
 
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:

@@ -14,6 +14,9 @@ from mgpu_rt import softgpu
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.conftest import KERNELS, PROGRAMS
 
+#: The first test fetches the release.
+pytestmark = pytest.mark.timeout(600)
+
 LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
 TIMEOUT = 60  # seconds; a program takes one
 Run = Callable[..., subprocess.CompletedProcess[str]]

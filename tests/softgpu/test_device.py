@@ -131,6 +131,13 @@ def test_a_fault_ends_the_process_and_names_the_kernel(run: Run) -> None:
     assert re.search(r"^softgpu: .*\bstore\b", done.stderr, re.MULTILINE)
 
 
+def test_a_fault_at_the_hosts_address_names_the_devices(run: Run) -> None:
+    done = run("process", "host_pointer")
+    device = done.stdout.splitlines()[0]
+    said = r"memory that was registered, which the device knows at (0x[0-9a-f]+)"
+    assert re.search(said, done.stderr)[1] == device
+
+
 def test_an_idle_process_costs_next_to_no_cpu(run: Run) -> None:
     """0.05 ms a second where doorbells can be armed; naps, where userfaultfd is forbidden."""
     milliseconds = float(succeed(run, "process", "idle").split()[0])

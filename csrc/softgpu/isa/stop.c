@@ -65,11 +65,23 @@ void softgpu_wave_fault(struct wave *w, const struct inst *i, int lane, const ch
     fault_with(w, i, lane, what, SOFTGPU_FAULT_EXCEPTION, 0);
 }
 
+/* Without a thunk, as in the tests of single instructions, nothing is registered. */
+__attribute__((weak)) bool softgpu_registered_address(uint64_t va, uint64_t *known_as) {
+    (void)va, (void)known_as;
+    return false;
+}
+
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size) {
-    char text[160];
-    snprintf(text, sizeof text, "%s at 0x%llx, %u byte%s", what, (unsigned long long)va, size,
-             size == 1 ? "" : "s");
+    char text[320];
+    uint64_t known_as;
+    int used = snprintf(text, sizeof text, "%s at 0x%llx, %u byte%s", what, (unsigned long long)va,
+                        size, size == 1 ? "" : "s");
+    if (used > 0 && softgpu_registered_address(va, &known_as))
+        snprintf(text + used, sizeof text - (size_t)used,
+                 ": the host's address of memory that was registered, which the device knows at "
+                 "0x%llx (hipHostGetDevicePointer)",
+                 (unsigned long long)known_as);
     fault_with(w, i, lane, text, SOFTGPU_FAULT_MEMORY, va);
 }
 

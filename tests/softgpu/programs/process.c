@@ -90,6 +90,18 @@ static void wild_store(void) {
     printf("went on after %s\n", hipGetErrorName(error));
 }
 
+/* Registered memory by the address that only the host knows. */
+static void host_pointer(void) {
+    static int32_t memory[2048];
+    uint64_t out = (uintptr_t)&memory[512], offset = 0, size = 64, stride = 1;
+    int32_t value = 1, *device;
+    OK(hipHostRegister(memory, sizeof memory, hipHostRegisterMapped));
+    OK(hipHostGetDevicePointer((void **)&device, &memory[0], 0));
+    printf("%p\n", (void *)(device + 512));
+    launch(kernel("store"), NULL, (void *[]){&out, &out, &offset, &size, &stride, &value});
+    printf("%d\n", hipDeviceSynchronize());
+}
+
 /* Where HIP returns the error, the process lives on as long as it likes. */
 static void outlive_fault(void) {
     wild_store();
@@ -128,6 +140,7 @@ static const struct test_case cases[] = {
     {"exit_busy", exit_busy},
     {"exit_running", exit_running},
     {"wild_store", wild_store},
+    {"host_pointer", host_pointer},
     {"outlive_fault", outlive_fault},
     {"idle", idle},
     {"latency", latency},

@@ -79,7 +79,7 @@ build/host/_host.c: | $(VENV)/.tools
 
 # The editable install makes the command mgpu-rt; it finds everything compiled.
 $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
-	$(PIP) install -c requirements.lock --no-build-isolation -e '.[hip,test,bench]'
+	$(PIP) install -c requirements.lock --no-build-isolation -e '.[test,bench]'
 	touch $@
 
 demo: all needs-tools $(STOCK_LIBRARIES)
@@ -89,7 +89,7 @@ test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_
 	$(BIN)/python -m pytest -q
 
 check-jit: all needs-tools
-	$(PIP) install -c requirements.lock --no-build-isolation -e '.[hip,test,jit]'
+	$(PIP) install -c requirements.lock --no-build-isolation -e '.[test,jit]'
 	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
 
 N ?= 10000

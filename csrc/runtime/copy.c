@@ -69,14 +69,26 @@ static bool is_block(const void *address, size_t bytes) {
     return ranges_find(address, bytes) == RANGE_DEVICE;
 }
 
-/* True if the source has its last value already: nothing before the copy in the stream's order can
- * write it. On a device that reaches pageable memory a kernel could. */
-static bool is_settled(const struct stream *stream) {
-    if (!device_reaches_pageable(stream->device))
-        return true;
+/* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
+static bool is_quiet(struct stream *stream) {
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    return (busy == STREAM_IDLE || busy == STREAM_SUBMITTED) &&
-           stream_state(stream) == STREAM_LIVE && exclusive_hip();
+    if ((busy != STREAM_IDLE && busy != STREAM_SUBMITTED) || stream_state(stream) != STREAM_LIVE ||
+        __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) != OTHERS_IDLE)
+        return false;
+    if (exclusive_hip())
+        return true;
+    const hipError_t null_stream = hip.StreamQuery(NULL);
+    if (null_stream != hipSuccess)
+        device_forget_error(null_stream);
+    return null_stream == hipSuccess && stream_ask(stream) == hipSuccess;
+}
+
+/* True if the source has its last value already, so that it may be read now: nothing before the
+ * copy in the stream's order can write it. NVIDIA's driver knows what its kernels write; AMD's
+ * calls a module's global an invalid pointer, just as it does pageable memory, so there the stream
+ * has to have nothing pending. So too where kernels reach pageable memory. */
+static bool is_settled(struct stream *stream) {
+    return (cuda_present() && !device_reaches_pageable(stream->device)) || is_quiet(stream);
 }
 
 static void report_copy(hipError_t error, const void *dst, const void *src, size_t bytes) {

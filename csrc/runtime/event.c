@@ -46,6 +46,8 @@ bool event_usable(hipEvent_t handle, const char *expression) {
     if (LIKELY(event && event->live) || !options.cache_on)
         return true;
     struct advice *advice = NULL;
+    if (event && !device_kept(event->device))
+        return true; /* the device was reset: another one's by now */
     if (event)
         advice = &destroyed_event;
     else if (handle && stream_known((hipStream_t)handle))

@@ -96,6 +96,21 @@ static struct module **list_idle(size_t *count, size_t *bytes) {
     return list;
 }
 
+/* Looking means looking at all modules, so where the last look has left more than the limit, as the
+ * program holds it, the next one waits. Under registry_lock. */
+static size_t bytes_then;
+static uint64_t clock_then;
+
+static bool look_due(size_t limit) {
+    return registry_bytes > limit && (registry_bytes > bytes_then + limit / 8 ||
+                                      registry_clock >= clock_then + MISSES_BETWEEN);
+}
+
+static void note_look(void) {
+    bytes_then = registry_bytes;
+    clock_then = registry_clock;
+}
+
 /* Takes out up to BATCH modules until what is idle fits; returns how many. */
 static size_t take_out_oldest(size_t keep, bool quiet, struct evicted *out) {
     size_t count, bytes, taken = 0;
@@ -111,21 +126,10 @@ static size_t take_out_oldest(size_t keep, bool quiet, struct evicted *out) {
         bytes -= size;
         note_eviction(hash);
     }
+    note_look();
     pthread_mutex_unlock(&registry_lock);
     free(idle);
     return taken;
-}
-
-static bool look_due(size_t limit) {
-    static size_t bytes_then;
-    static uint64_t clock_then;
-    const bool due = registry_bytes > limit && (registry_bytes > bytes_then + limit / 8 ||
-                                                registry_clock >= clock_then + MISSES_BETWEEN);
-    if (due) {
-        bytes_then = registry_bytes;
-        clock_then = registry_clock;
-    }
-    return due;
 }
 
 void evict_modules(uint64_t missed) {

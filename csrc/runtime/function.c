@@ -1,6 +1,7 @@
 /* mgpuModuleGetFunction. A hit costs about 25 instructions, and a comparison of the name where it
  * is no constant of the program (mapped_for_good): a name alone would mix up two modules, and the
  * address of a name may be reused by a JIT. */
+#include "device.h"
 #include "mapped.h"
 #include "registry.h"
 
@@ -84,7 +85,7 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
     }
     struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
-    if (state == MODULE_GONE || !name)
+    if (state == MODULE_GONE || !name || (state == MODULE_FREE && !device_kept(module->device)))
         return get_directly(handle, name);
     if (state == MODULE_FREE) {
         report_failure(expression, hipErrorNotFound, &unloaded_module, name, (void *)handle);

@@ -39,17 +39,15 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
                            size_t late_params_count) {
     (void)late_params_count; /* garbage before LLVM 18 */
     struct stream *known;
-    if (UNLIKELY(!function)) {
-        report_failure(launch_expression, hipErrorInvalidImage, &null_function);
-        return;
-    }
     if (!stream_usable(thread_get(), stream, &known, launch_expression))
         return;
     const hipError_t error = RETRY(hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
     stream_launched(known);
-    if (UNLIKELY(error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess && !function))
+        report_failure(launch_expression, error, &null_function);
+    else if (UNLIKELY(error != hipSuccess))
         advise_launch(launch_expression, error, LAUNCH);
 }
 

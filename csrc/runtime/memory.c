@@ -254,7 +254,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool late_host_s
 /* An address that is no block's start: managed memory, the program's own, or a mistake. */
 static void free_foreign(void *address) {
     struct block *around = options.cache_on && address ? block_around(address) : NULL;
-    if (around && around->state == BLOCK_CACHED) {
+    if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {
         report_failure(free_expression, hipErrorInvalidValue, &freed_twice, address);
         return;
     }
@@ -321,7 +321,10 @@ void impl_mgpuMemFree(void *ptr, hipStream_t handle) {
     }
     if (UNLIKELY(!__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,
                                               __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {
-        report_failure(free_expression, hipErrorInvalidValue, &freed_twice, ptr);
+        if (device_kept(block->device))
+            report_failure(free_expression, hipErrorInvalidValue, &freed_twice, ptr);
+        else
+            free_foreign(ptr);
         return;
     }
     if (UNLIKELY(runtime_counting()))

@@ -229,7 +229,7 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
         module_put(module);
     else if (state == MODULE_LIVE)
         unload_private(module);
-    else if (state == MODULE_FREE)
+    else if (state == MODULE_FREE && device_kept(module->device))
         report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,

@@ -45,9 +45,11 @@ int runtime_give_back(void) {
 }
 
 bool runtime_make_room(void) {
-    if (!options.cache_on || runtime_give_back() == 0)
+    if (!options.cache_on)
         return false;
-    (void)hip.GetLastError(); /* the program's call is about to succeed */
+    (void)
+        runtime_give_back(); /* also where nothing was: its questions have changed the last error */
+    (void)hip.GetLastError();
     return true;
 }
 

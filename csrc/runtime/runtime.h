@@ -47,7 +47,7 @@ void runtime_forget_all(void);
         answer_;                                                                                   \
     })
 
-/* True if something was given back. */
+/* True if the call is to be tried once more. */
 bool runtime_make_room(void);
 
 /* True after the exit handlers ran: what is still held is the operating system's to clean up. */

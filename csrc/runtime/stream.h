@@ -70,8 +70,8 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
 extern bool stream_put_off;
 void lazy_settle(const struct stream *same);
 
-/* Says that a stream was given back before; always false. */
-bool stream_report_dead(hipStream_t handle, const char *expression);
+/* Says that a stream was given back before, and false; true if that is not so any more. */
+bool stream_report_dead(struct stream **stream, const char *expression);
 
 /* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
  * for the null stream and those of the program's own. False if the program has destroyed it while
@@ -85,7 +85,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
     if (LIKELY(!*stream || stream_is_live(*stream)))
         return true;
     if (stream_state(*stream) != STREAM_GONE)
-        return stream_report_dead(handle, expression);
+        return stream_report_dead(stream, expression);
     *stream = NULL;
     return true;
 }

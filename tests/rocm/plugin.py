@@ -64,7 +64,7 @@ def install(here: surroundings.Surroundings) -> None:
     surroundings.Popen.here = here
     subprocess.Popen = surroundings.Popen  # type: ignore[misc]
     softgpu.environment = environment
-    softgpu.hip = lambda base=None: here.hip
+    softgpu.hip = lambda *_, **__: here.hip
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

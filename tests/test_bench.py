@@ -86,7 +86,7 @@ def test_growth_counts_up(stub: device.Device) -> None:
 def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
     side = f"bare,{build.bare_runtime()}"
     line = [native.program("calls"), "record", native.STUB, 10, 7, side]
-    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON="off")
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_EXCLUSIVE="on")
     counts = native.run_json(line, env)["counts"]
     assert counts == {"hipModuleLaunchKernel": 10, "hipStreamSynchronize": 10}
 

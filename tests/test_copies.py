@@ -158,6 +158,7 @@ def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)
+    mgpu.StreamSynchronize(stream)
     mgpu.Memcpy(block, foreign, KIB, stream)
     assert mgpu.count("hipHostMalloc") == WATCHES
     assert mgpu.count("hipPointerGetAttributes") > 0

@@ -67,6 +67,27 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
     assert bytes(mgpu.ffi.buffer(out)) == b"\7" * KIB
 
 
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
+    """AMD's 5.2.3 calls its address an invalid pointer, just as it does one of pageable memory."""
+    function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
+    found, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
+    assert mgpu.stub.hipModuleGetGlobal(found, size, mgpu.for_stub(module), b"launches") == 0
+    address = int(mgpu.stub_ffi.cast("uintptr_t", found[0]))
+    body = mgpu.ffi.callback(
+        "void(void **)", lambda _: mgpu.ffi.memmove(address_of, b"\7\0\0\0", 4)
+    )
+    address_of = mgpu.ffi.cast("char *", address)
+    mgpu.set_kernel(KERNEL, body)
+    stream = mgpu.StreamCreate()
+    block, out = mgpu.MemAlloc(KIB, stream, False), mgpu.ffi.new("char[]", 4)
+    mgpu.launch(function, stream)
+    mgpu.Memcpy(block, mgpu.ffi.cast("void *", address), 4, stream)
+    mgpu.Memcpy(out, block, 4, stream)
+    mgpu.StreamSynchronize(stream)
+    assert bytes(mgpu.ffi.buffer(out)) == b"\7\0\0\0"
+
+
 # ---- 2: others who call HIP unseen ---------------------------------------------------------------
 
 PLUG_IN = """

@@ -33,6 +33,23 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
     return x > 1 || y > 1 || z > 1;
 }
 
+/* A launch that failed: once more if memory was short, else reported. */
+static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
+                                                          const struct launch *launch,
+                                                          hipStream_t stream, void **params,
+                                                          void **extra) {
+    const intptr_t *grid = launch->grid, *block = launch->block;
+    if (error == hipErrorOutOfMemory && runtime_make_room())
+        error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
+                                       (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
+                                       (unsigned)block[2], (unsigned)launch->smem, stream, params,
+                                       extra);
+    if (error != hipSuccess && !launch->function)
+        report_failure(launch_expression, error, &null_function);
+    else if (error != hipSuccess)
+        advise_launch(launch_expression, error, launch);
+}
+
 void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                            intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                            hipStream_t stream, void **params, void **extra,
@@ -41,14 +58,12 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     struct stream *known;
     if (!stream_usable(thread_get(), stream, &known, launch_expression))
         return;
-    const hipError_t error = RETRY(hip.ModuleLaunchKernel(
+    const hipError_t error = hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
     stream_launched(known);
-    if (UNLIKELY(error != hipSuccess && !function))
-        report_failure(launch_expression, error, &null_function);
-    else if (UNLIKELY(error != hipSuccess))
-        advise_launch(launch_expression, error, LAUNCH);
+    if (UNLIKELY(error != hipSuccess))
+        launch_failed(error, LAUNCH, stream, params, extra);
 }
 
 static struct hip_dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {

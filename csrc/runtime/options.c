@@ -159,6 +159,11 @@ static int local_rank(void) {
     return -1;
 }
 
+void options_read_early(struct options *out) {
+    out->hip_symbols = variable_or("MGPU_RT_HIP_SYMBOLS", "auto");
+    out->verbose_on = strcmp(variable_or("MGPU_RT_VERBOSE", "0"), "1") == 0; /* others: later */
+}
+
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);

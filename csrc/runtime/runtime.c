@@ -168,11 +168,9 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
  * program that this library was merely preloaded into pays for the look only. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
-    const char *symbols = options_path_variable("MGPU_RT_HIP_SYMBOLS");
     if (!mapped_imports("mgpu"))
         return;
-    if (symbols)
-        options.hip_symbols = symbols;
+    options_read_early(&options);
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }

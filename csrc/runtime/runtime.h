@@ -85,6 +85,8 @@ struct options {
 extern struct options options;
 
 void options_read(struct options *out);
+/* What opening HIP asks for, before the first call. */
+void options_read_early(struct options *out);
 
 /* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
  * rights that its caller lacks. */

@@ -208,7 +208,7 @@ static void trim(int device) {
 }
 
 /* More streams exist than may lie idle, so those that threads keep for themselves count too: from
- * now on each destroy puts its stream into a queue (impl_mgpuStreamDestroy). */
+ * now on each destroy puts its stream into a queue (is_simple). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&registry_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
@@ -350,9 +350,9 @@ static __attribute__((noinline)) void put_by(struct stream *stream, bool is_idle
 
 /* Whether a stream that the program destroys is of the kind that the runtime makes: it may have
  * destroyed ours by HIP itself, and have got another one at its address. */
-static bool is_ours(hipStream_t handle) {
+static __attribute__((noinline)) bool is_ours(hipStream_t handle) {
     unsigned flags = 0;
-    return exclusive_hip() || (hip.StreamGetFlags(handle, &flags) == hipSuccess && flags == 0);
+    return hip.StreamGetFlags(handle, &flags) == hipSuccess && flags == 0;
 }
 
 static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
@@ -361,34 +361,44 @@ static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
     REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle_of(stream)), NULL);
 }
 
-void impl_mgpuStreamDestroy(hipStream_t handle) {
-    struct thread *thread = thread_get();
+static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    const int state = LIKELY(stream) ? stream_state(stream) : STREAM_GONE;
-    if (UNLIKELY(state == STREAM_GONE)) {
+    const int state = stream ? stream_state(stream) : STREAM_GONE;
+    if (state == STREAM_GONE) {
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
                handle ? &destroyed_twice : &null_destroyed, (void *)handle);
         return;
     }
-    if (UNLIKELY(__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED)))
+    if (__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED))
         return; /* it is lent: the caller's */
-    if (UNLIKELY(state == STREAM_LIVE && !is_ours(handle))) {
+    if (state == STREAM_LIVE && !exclusive_hip() && !is_ours(handle)) {
         destroy_as_stock(stream);
         return;
     }
     const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
-    const bool is_idle = LIKELY(busy == STREAM_IDLE) || busy == STREAM_PUT_OFF;
-    const bool simple = LIKELY(stream == thread->stream && is_idle &&
-                               __atomic_load_n(&total, __ATOMIC_RELAXED) <= cache_limits.streams);
-    if (LIKELY(simple && change(stream, STREAM_LIVE, STREAM_FREE)))
-        return;
-    if (LIKELY(!simple && change(stream, STREAM_LIVE, STREAM_LEAVING)))
-        put_by(stream, is_idle);
+    if (change(stream, STREAM_LIVE, STREAM_LEAVING))
+        put_by(stream, busy == STREAM_IDLE || busy == STREAM_PUT_OFF);
     else if (!device_kept(stream->device)) /* another one's by now */
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
     else
         report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
                        (void *)handle);
+}
+
+/* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
+static inline bool is_simple(const struct stream *stream, hipStream_t handle) {
+    return stream && handle_of(stream) == handle &&
+           __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
+           !__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&total, __ATOMIC_RELAXED) <= cache_limits.streams &&
+           (exclusive_hip() || (stream_state(stream) == STREAM_LIVE && is_ours(handle)));
+}
+
+void impl_mgpuStreamDestroy(hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *stream = thread->stream;
+    if (UNLIKELY(!is_simple(stream, handle) || !change(stream, STREAM_LIVE, STREAM_FREE)))
+        destroy_slow(thread, handle);
 }
 
 bool stream_report_dead(struct stream **stream, const char *expression) {

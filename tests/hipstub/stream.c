@@ -157,6 +157,16 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
+hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
+    struct ihipStream_t *found = stream == NULL ? NULL : stream_of("hipStreamGetFlags", stream);
+    if (flags == NULL)
+        return hipErrorInvalidValue;
+    if (stream != NULL && found == NULL)
+        return hipErrorContextIsDestroyed;
+    *flags = found == NULL ? 0 : found->flags;
+    return hipSuccess;
+}
+
 hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
     if (stream == NULL || flags > hipStreamNonBlocking)
         return hipErrorInvalidValue;

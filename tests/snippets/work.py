@@ -120,6 +120,14 @@ def hipStreamCreateWithFlags(hip: Hip) -> None:
     hip.hipStreamCreateWithFlags(hip.new("hipStream_t *"), 2)
 
 
+def hipStreamGetFlags(hip: Hip) -> None:
+    flags = hip.new("unsigned *")
+    for wanted in (0, 1):
+        stream = hip.made("hipStreamCreateWithFlags", "hipStream_t", wanted)
+        hip.hipStreamGetFlags(stream, flags)
+        assert flags[0] == wanted
+
+
 def hipStreamDestroy(hip: Hip) -> None:
     hip.hipStreamDestroy(hip.stream())
     hip.hipStreamDestroy(hip.null)

@@ -107,6 +107,7 @@ hipError_t memory_register(void *address, size_t bytes, unsigned flags);
 hipError_t memory_unregister(void *address);
 hipError_t memory_device_pointer(void **device, void *host);
 hipError_t memory_info(size_t *available, size_t *total);
+hipError_t memory_range(void **base, size_t *bytes, void *address);
 hipError_t memory_attribute(void *value, int attribute, const void *address);
 hipError_t memory_attributes(hipPointerAttribute_t *attributes, const void *address);
 

@@ -99,6 +99,11 @@ hipError_t memory_info(size_t *available, size_t *total) {
     return from_cuda(cuda.MemGetInfo(available, total));
 }
 
+hipError_t memory_range(void **base, size_t *bytes, void *address) {
+    const CUresult result = cuda.MemGetAddressRange(base, bytes, address);
+    return result == CUDA_ERROR_NOT_FOUND ? hipErrorInvalidDevicePointer : from_cuda(result);
+}
+
 /* HIP's numbers of attributes are the driver's. */
 hipError_t memory_attribute(void *value, int attribute, const void *address) {
     if (!value || !memory_type(address))

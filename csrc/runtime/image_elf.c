@@ -147,11 +147,14 @@ void image_describe_elf(struct image *image, struct view *view) {
         image->damage = "its headers point outside it: it is truncated or overwritten";
         return;
     }
-    if (!view_holds(view, header.e_phoff, segments_size(&header)))
+    const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
+    const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
+    if (!has_segments || !view_holds(view, 0, size)) {
+        /* AMD's HIP may never look there; NVIDIA's driver does, and would crash. */
+        if (image->machine == MACHINE_CUDA)
+            image->damage = "its headers point outside it: it is truncated or overwritten";
         return;
-    const uint64_t size = whole_size(view->bytes, &header);
-    if (!view_holds(view, 0, size))
-        return; /* HIP may never look there */
+    }
     image->size = size;
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);

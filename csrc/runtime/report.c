@@ -3,12 +3,23 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-/* One write each, so that lines of several threads do not mix. */
-static void print_advice(const struct advice *advice, va_list words) {
-    char text[1024];
-    vsnprintf(text, sizeof text, advice->text, words);
-    fprintf(stderr, "mgpu_rt: %s\n", text);
+/* One write each, so that lines of several threads do not mix: since 2.37 glibc's fprintf writes to
+ * stderr in pieces of 128 bytes. */
+static void print_line(const char *begin, const char *format, va_list words) {
+    char line[2048];
+    const int head = snprintf(line, sizeof line, "%s", begin);
+    vsnprintf(line + head, sizeof line - (size_t)head - 1, format, words);
+    strcat(line, "\n");
+    fputs(line, stderr);
+}
+
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...) {
+    va_list words;
+    va_start(words, format);
+    print_line("", format, words);
+    va_end(words);
 }
 
 struct advice report_no_device = {
@@ -36,13 +47,13 @@ static bool lacks_device(hipError_t error) {
 
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
     const char *name = hip.GetErrorName(error);
-    fprintf(stderr, "'%s' failed with '%s'\n", expression, name ? name : "<unknown>");
+    say("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     struct advice *told = lacks_device(error) ? &report_no_device : advice;
     if (!told || follows(told) || !first_time(told))
         return;
     va_list words;
     va_start(words, advice);
-    print_advice(told, words);
+    print_line("mgpu_rt: ", told->text, words);
     va_end(words);
 }
 
@@ -52,17 +63,15 @@ void report_once(struct advice *advice, ...) {
         return;
     va_list words;
     va_start(words, advice);
-    print_advice(advice, words);
+    print_line("mgpu_rt: ", advice->text, words);
     va_end(words);
 }
 
 void report_verbose(const char *format, ...) {
     if (!options.verbose_on)
         return;
-    char text[1024];
     va_list words;
     va_start(words, format);
-    vsnprintf(text, sizeof text, format, words);
+    print_line("mgpu_rt: ", format, words);
     va_end(words);
-    fprintf(stderr, "mgpu_rt: %s\n", text);
 }

@@ -14,8 +14,11 @@ class Gate:
 
     def __init__(self, hip: Stub) -> None:
         self._opened = threading.Event()
-        hip.kernel_body("test_func", lambda _params: self._opened.wait(TIMEOUT))
+        hip.kernel_body("test_func", self._run)
         self.kernel = hip.kernel()
+
+    def _run(self, _params: object) -> None:
+        self._opened.wait(TIMEOUT)
 
     def open(self) -> None:
         self._opened.set()

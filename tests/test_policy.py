@@ -306,7 +306,7 @@ def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
             mgpu.StreamSynchronize(mgpu.null)
             mgpu.ModuleUnload(module)
     assert mgpu.stub.hipstub_misuse() == 0
-    assert mgpu.stderr() == ""
+    assert "failed" not in mgpu.stderr()  # that the limit gives way may be said
     assert mgpu.count("hipModuleUnload") > 4
 
 
@@ -402,7 +402,9 @@ def test_cache_off_is_stock_call_for_call(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(HIPSTUB_FAULT="hipModuleLoadData:1:2,hipStreamCreate:1:2")
+@in_child(
+    HIPSTUB_FAULT="hipModuleLoadData:1:2,hipModuleLoadData:2:2,hipStreamCreate:1:2,hipStreamCreate:2:2"
+)
 def test_failure_in_the_driver_is_reported_and_tried_anew(mgpu: Mgpu) -> None:
     buffer = mgpu.image(code_object("forum"))
     assert not mgpu.load(buffer)

@@ -38,7 +38,7 @@ def test_grows_in_its_streams_order(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(HIPSTUB_FAULT="hipMalloc:2:2")
+@in_child(HIPSTUB_FAULT="hipMalloc:2:2,hipMalloc:3:2")
 def test_failure_to_grow_keeps_what_there_is(mgpu: Mgpu) -> None:
     scratch = Library(str(library())).scratch()
     address = scratch.reserve(KIB)

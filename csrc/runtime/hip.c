@@ -153,7 +153,7 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
     for (size_t i = 0; i < found.count && !opened; i++) {
         opened = try_name(library, found.list[i].path, attempts);
         if (opened)
-            report_verbose("HIP: the %s of %zu, found by %s", i ? "next" : "first", found.count,
+            report_verbose("chose the %s of %zu HIPs, found by %s", i ? "next" : "first", found.count,
                            found.list[i].place);
     }
     if (!found.count)

@@ -21,7 +21,7 @@ $(hipstub_dir)/%.o: tests/hipstub/%.c
 
 $(hipstub_dir)/libamdhip64.so.5: $(hipstub_objects) tests/hipstub/export.map
 	$(CC) -shared -Wl,-soname,libamdhip64.so.5 -Wl,--version-script=tests/hipstub/export.map \
-	    -Wl,-z,defs $(hipstub_objects) -pthread -ldl -o $@
+	    -Wl,-z,defs -Wl,-z,nodelete $(hipstub_objects) -pthread -ldl -o $@
 
 $(hipstub_dir)/libamdhip64.so: $(hipstub_dir)/libamdhip64.so.5
 	ln -sf libamdhip64.so.5 $@

@@ -64,6 +64,17 @@ bool event_recorded(hipEvent_t handle) {
     return !exclusive_hip() || !event || event->recorded || !event->reused;
 }
 
+/* True if this is what AMD's HIP says of a wait for an event whose earlier owner has recorded it on
+ * a stream that is gone: for this owner it is a new one, which there is no wait for. */
+bool event_is_new(hipEvent_t handle, hipError_t error) {
+    const struct event *event = find(handle);
+    const bool is_new =
+        error == hipErrorContextIsDestroyed && event && event->reused && !event->recorded;
+    if (is_new)
+        device_forget_error(error);
+    return is_new;
+}
+
 /* Whether the last record of an event that was kept is complete, so that a wait for it does not
  * wait for what an earlier owner recorded. */
 static bool is_over(struct event *event) {
@@ -182,7 +193,7 @@ static void wait_for(hipEvent_t handle) {
     struct stream *stream = event ? event->stream : NULL;
     const uint64_t mark = stream ? event->mark : 0; /* before: it may be recorded anew meanwhile */
     const hipError_t error = hip.EventSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess && !event_is_new(handle, error)))
         report_failure("hipEventSynchronize(event)", error, NULL);
     else if (stream)
         stream_pass(stream, mark);

@@ -153,8 +153,8 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
     for (size_t i = 0; i < found.count && !opened; i++) {
         opened = try_name(library, found.list[i].path, attempts);
         if (opened)
-            report_verbose("chose the %s of %zu HIPs, found by %s", i ? "next" : "first", found.count,
-                           found.list[i].place);
+            report_verbose("chose the %s of %zu HIPs, found by %s", i ? "next" : "first",
+                           found.count, found.list[i].place);
     }
     if (!found.count)
         note(attempts, hip_places, NULL);

@@ -461,7 +461,9 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
     if (!stream_usable(thread_get(), handle, &stream, expression) ||
         !event_usable(event, expression) || !event_recorded(event))
         return;
-    REPORT(expression, hip.StreamWaitEvent(handle, event, 0), NULL);
+    const hipError_t error = hip.StreamWaitEvent(handle, event, 0);
+    if (UNLIKELY(error != hipSuccess && !event_is_new(event, error)))
+        report_failure(expression, error, NULL);
     stream_launched(stream); /* it now depends on kernels, perhaps */
 }
 

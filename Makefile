@@ -29,7 +29,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 HOST_PYTHON := $(BIN)/python
 
-# The names are those of packaging/need.sh.
+# The names are those of csrc/packaging/need.sh.
 NEEDS_build := cc binutils python python-headers $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
 NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config
@@ -51,7 +51,7 @@ SHELL = $(if $@,$(say))$(PLAIN_SHELL)
 endif
 
 include csrc/build.mk
-include packaging/install.mk
+include csrc/packaging/install.mk
 include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
@@ -65,12 +65,12 @@ all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"
 
 $(STEPS:%=needs-%): needs-%:
-	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh packaging/need.sh $(NEEDS_$*)
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh csrc/packaging/need.sh $(NEEDS_$*)
 
-$(VENV)/.tools: requirements.lock | needs-build
+$(VENV)/.tools: tests/requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c requirements.lock setuptools cffi
+	$(PIP) install -c tests/requirements.lock setuptools cffi
 	touch $@
 
 # Compiling waits for what it needs.
@@ -79,7 +79,7 @@ build/host/_host.c: | $(VENV)/.tools
 
 # The editable install makes the command mgpu-rt; it finds everything compiled.
 $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
-	$(PIP) install -c requirements.lock --no-build-isolation -e '.[test,bench]'
+	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,bench]'
 	touch $@
 
 demo: all needs-tools $(STOCK_LIBRARIES)
@@ -89,7 +89,7 @@ test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_
 	$(BIN)/python -m pytest -q
 
 check-jit: all needs-tools
-	$(PIP) install -c requirements.lock --no-build-isolation -e '.[test,jit]'
+	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'
 	$(BIN)/python -m pytest -q tests/test_jit.py tests/test_jit_python.py
 
 N ?= 10000

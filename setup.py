@@ -23,15 +23,15 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = ("csrc", "mgpu_rt", "packaging")
+SOURCES = ("csrc", "mgpu_rt")
 
 #: The time in archives, unless SOURCE_DATE_EPOCH says another: zip files know none before 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def need(*names: str) -> list[str]:
-    """Which of these are missing on this machine, in words; packaging/need.sh knows them."""
-    command = ["sh", "packaging/need.sh", "--list", *names]
+    """Which of these are missing on this machine, in words; csrc/packaging/need.sh knows them."""
+    command = ["sh", "csrc/packaging/need.sh", "--list", *names]
     environment = {**os.environ, "PYTHON": sys.executable}
     result = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     return result.stdout.splitlines()

@@ -21,11 +21,11 @@ CMAKE_FILES := build/lib/cmake/mgpu_rt/mgpu_rtConfig.cmake \
 PKG_CONFIG_FILE := build/lib/pkgconfig/mgpu_rt.pc
 HEADER := build/include/mgpu_rt.h
 
-$(CMAKE_FILES): build/lib/cmake/mgpu_rt/%: packaging/%.in mgpu_rt/__init__.py
+$(CMAKE_FILES): build/lib/cmake/mgpu_rt/%: csrc/packaging/%.in mgpu_rt/__init__.py
 	@mkdir -p $(@D)
 	sed 's/@VERSION@/$(MGPU_RT_VERSION)/' $< > $@
 
-$(PKG_CONFIG_FILE): packaging/mgpu_rt.pc.in mgpu_rt/__init__.py
+$(PKG_CONFIG_FILE): csrc/packaging/mgpu_rt.pc.in mgpu_rt/__init__.py
 	@mkdir -p $(@D)
 	sed 's/@VERSION@/$(MGPU_RT_VERSION)/' $< > $@
 

@@ -27,10 +27,9 @@ static struct advice hip_is_over = {
 static bool begin_slow(enum abi_index function, uint64_t *begin) {
     runtime_start();
     *begin = stats_now();
-    const bool release = is_release(function);
-    if (LIKELY(!runtime_is(release ? MODE_LATE : MODE_OVER)))
+    if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
-    if (!release)
+    if (!is_release(function))
         report_once(&hip_is_over);
     stats_abi_call(function, *begin);
     return false;

@@ -174,7 +174,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
         impl_mgpuStreamDestroy((hipStream_t)handle);
         return;
     }
-    if (!event_usable(handle, "hipEventDestroy(event)"))
+    if (runtime_leaves(handle_find(&event_map, handle)) ||
+        !event_usable(handle, "hipEventDestroy(event)"))
         return;
     struct event *event = find(handle);
     if (UNLIKELY(!event)) {

@@ -34,6 +34,8 @@ void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
 
 void impl_mgpuMemHostUnregister(void *ptr) {
     (void)thread_get();
+    if (runtime_leaves(ptr) && ranges_find(ptr, 1) == RANGE_REGISTERED)
+        return;
     const hipError_t error = hip.HostUnregister(ptr);
     if (error != hipSuccess) {
         report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);

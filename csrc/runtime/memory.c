@@ -316,7 +316,8 @@ void impl_mgpuMemFree(void *ptr, hipStream_t handle) {
     struct block *block = block_find(ptr);
     int live = BLOCK_LIVE;
     if (UNLIKELY(!block || block->state == BLOCK_GONE)) {
-        free_foreign(ptr);
+        if (!runtime_leaves(block))
+            free_foreign(ptr);
         return;
     }
     if (UNLIKELY(!__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,

@@ -225,6 +225,8 @@ static void unload_private(struct module *module) {
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     struct module *module = handle ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
+    if (runtime_leaves(module))
+        return;
     if (state == MODULE_LIVE && module->shared)
         module_put(module);
     else if (state == MODULE_LIVE)

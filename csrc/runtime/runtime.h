@@ -59,6 +59,12 @@ static inline bool runtime_is(unsigned mode) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & mode) != 0;
 }
 
+/* True if a handle that the tables knew need not be given back any more: the process ends, and what
+ * HIP registered at its first call is gone, so that it may not bear it (llvm #190563). */
+static inline bool runtime_leaves(const void *known) {
+    return known != NULL && runtime_is(MODE_LATE);
+}
+
 /* True while every call is counted and timed. */
 static inline bool runtime_counting(void) {
     return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_TIMED) != 0;

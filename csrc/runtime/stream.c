@@ -364,6 +364,8 @@ static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
 static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     const int state = stream ? stream_state(stream) : STREAM_GONE;
+    if (runtime_leaves(stream))
+        return;
     if (state == STREAM_GONE) {
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
                handle ? &destroyed_twice : &null_destroyed, (void *)handle);

@@ -166,7 +166,7 @@ def test_what_is_missing_is_said_in_words(tmp_path: Path) -> None:
     tools.mkdir()
     for name in ("sh", "tr", "id", "sed", "printf"):
         (tools / name).symlink_to(shutil.which(name) or name)
-    words = ("sh", ROOT / "packaging" / "need.sh", "cc", "hsakmt", "clang-format")
+    words = ("sh", ROOT / "csrc" / "packaging" / "need.sh", "cc", "hsakmt", "clang-format")
     result = attempt(*words, PATH=str(tools), CC="nocc")
     assert result.returncode == 1
     assert "This machine lacks:\n  a C compiler" in result.stderr
@@ -284,7 +284,7 @@ def test_debian_13(dist: Path, folder: Path) -> None:
     python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
     wanted = ("cffi", "click", "setuptools>=77")
     only = ("--only-binary", ":all:", "--python-version", python, "-d", work / "wheels")
-    only = (*only, "-c", ROOT / "requirements.lock")
+    only = (*only, "-c", ROOT / "tests" / "requirements.lock")
     run(sys.executable, "-m", "pip", "download", *only, *wanted)
     inside = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
     for user in (0, 1000):

@@ -45,7 +45,7 @@ install-files:
 	$(INSTALL) -m 644 $(PKG_CONFIG_FILE) '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	$(INSTALL) -m 644 $(HEADER) '$(DESTDIR)$(INCLUDEDIR)'
 	$(INSTALL) -m 644 LICENSE README.md '$(DESTDIR)$(DOCDIR)'
-	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
+	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'
 
 uninstall:
@@ -59,7 +59,7 @@ PLATFORM := manylinux_$(subst .,_,$(OLDEST))_x86_64
 ZIG := python -m ziglang cc -target x86_64-linux-gnu.$(OLDEST) -idirafter /usr/include \
 	-fomit-frame-pointer -fno-stack-protector -fno-sanitize=all
 dist: needs-build | $(VENV)/.tools
-	$(PIP) install -c requirements.lock ziglang auditwheel
+	$(PIP) install -c tests/requirements.lock ziglang auditwheel
 	rm -rf dist
 	$(BIN)/python -c 'from setuptools import build_meta as b; b.build_sdist("dist")' >/dev/null
 	PATH="$(abspath $(BIN)):$$PATH" CC='$(ZIG)' $(PIP) wheel --no-deps --no-build-isolation \

@@ -51,6 +51,7 @@ void device_forget_error(hipError_t error) {
  * LLVM's own runtime as well.) */
 
 static struct watch {
+    bool claimed; /* a thread has set it up, or does so just now */
     void *memory;
     uint64_t number;
 } watches[DEVICES];
@@ -67,25 +68,40 @@ static bool number_of(void *memory, uint64_t *number) {
     return error == hipSuccess;
 }
 
-void device_watch(int device) {
-    struct watch watch = {NULL, 0};
-    if (device >= DEVICES || exclusive_hip() || cuda_present() || is_watching(device))
-        return;
-    const hipError_t error = hip.HostMalloc(&watch.memory, 64, hipHostMallocDefault);
+/* False without memory: then there is little to be cached, too. */
+static bool set_up(struct watch *watch) {
+    void *memory = NULL;
+    uint64_t number = 0;
+    const hipError_t error = hip.HostMalloc(&memory, 64, hipHostMallocDefault);
     if (error != hipSuccess) {
         device_forget_error(error);
-        return; /* without memory there is little to be cached, too */
+        return false;
     }
-    if (!number_of(watch.memory, &watch.number))
+    if (!number_of(memory, &number))
+        return false;
+    __atomic_store_n(&watch->number, number, __ATOMIC_RELAXED);
+    __atomic_store_n(&watch->memory, memory, __ATOMIC_RELEASE);
+    return true;
+}
+
+void device_watch(int device) {
+    if (device >= DEVICES || exclusive_hip() || cuda_present())
         return;
-    watches[device].number = watch.number;
-    __atomic_store_n(&watches[device].memory, watch.memory, __ATOMIC_RELEASE);
+    struct watch *watch = &watches[device];
+    if (__atomic_load_n(&watch->claimed, __ATOMIC_RELAXED) ||
+        __atomic_exchange_n(&watch->claimed, true, __ATOMIC_ACQ_REL))
+        return;
+    if (!set_up(watch))
+        __atomic_store_n(&watch->claimed, false, __ATOMIC_RELEASE);
 }
 
 bool device_ask_kept(int device) {
     uint64_t number = 0;
-    if (!is_watching(device) ||
-        LIKELY(number_of(watches[device].memory, &number) && number == watches[device].number))
+    if (!is_watching(device))
+        return true;
+    void *memory = __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
+    const uint64_t before = __atomic_load_n(&watches[device].number, __ATOMIC_RELAXED);
+    if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
         return true;
     runtime_forget_all();
     return false;
@@ -99,6 +115,8 @@ bool device_all_kept(void) {
 }
 
 void device_forget_watches(void) {
-    for (int device = 0; device < DEVICES; device++)
+    for (int device = 0; device < DEVICES; device++) {
         __atomic_store_n(&watches[device].memory, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&watches[device].claimed, false, __ATOMIC_RELEASE);
+    }
 }

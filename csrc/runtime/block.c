@@ -153,7 +153,8 @@ static struct block *search_streams(int device, size_t size, const struct stream
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE)))
             return NULL;
-        if (pool->owner != self && pool->owner->device == device)
+        if (pool->owner != self &&
+            __atomic_load_n(&pool->owner->device, __ATOMIC_RELAXED) == device)
             block = search_pool(pool, size);
         if (!block)
             pool = pool->next;

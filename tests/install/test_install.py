@@ -276,24 +276,24 @@ def test_debian_13(dist: Path, folder: Path) -> None:
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
     more = "libamdhip64-5,cmake,pkg-config"
     run("mmdebstrap", "--variant=minbase", f"--include={packages},{more}", "trixie", root)
-    work = root / "work"
-    shutil.copytree(dist, work)
-    shutil.copyfile(machine.forum(), work / "forum.o")
-    shutil.copytree(machine.EXAMPLE, work / "example")
-    shutil.copyfile(Path(__file__).with_name("debian.sh"), work / "debian.sh")
+    given = root / "given"
+    shutil.copytree(dist, given)
+    shutil.copyfile(machine.forum(), given / "forum.o")
+    shutil.copytree(machine.EXAMPLE, given / "example")
+    shutil.copyfile(Path(__file__).with_name("debian.sh"), given / "debian.sh")
     python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
     wanted = ("cffi", "click", "setuptools>=77")
-    only = ("--only-binary", ":all:", "--python-version", python, "-d", work / "wheels")
+    only = ("--only-binary", ":all:", "--python-version", python, "-d", given / "wheels")
     only = (*only, "-c", ROOT / "tests" / "requirements.lock")
     run(sys.executable, "-m", "pip", "download", *only, *wanted)
     inside = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
     for user in (0, 1000):
-        home = work / str(user)
+        home = given / str(user)
         home.mkdir()
         os.chown(home, user, user)
         words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
         words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-        words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/work/{user}", "sh", "/work/debian.sh"]
+        words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}", "sh", "/given/debian.sh"]
         result = subprocess.run(words, capture_output=True, text=True, timeout=machine.TIMEOUT)
         assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
         assert result.stdout.count("served") == 3, result.stdout

@@ -57,9 +57,9 @@ include tests/custub/build.mk
 include bench/stock/build.mk
 include tests/isa/check.mk
 include tests/fuzz/fuzz.mk
+include tests/random_driver/build.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
-include tests/random_driver/build.mk
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"

@@ -250,9 +250,15 @@ GUARDS = [
     ),
     Guard(
         "block.c",
-        "pool->owner != self && pool->owner->device == device",
+        "pool->owner != self && pool->device == device",
         "pool->owner != self && device >= 0",
         f"{MEMORY}:test_devices_have_pools_of_their_own",
+    ),
+    Guard(
+        "stream.c",
+        "if (stream->device != device)\n            block_stream_moves",
+        "if (false)\n            block_stream_moves",
+        f"{MEMORY}:test_a_stream_comes_back_on_another_device",
     ),
     Guard(
         "memory.c",

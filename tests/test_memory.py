@@ -92,6 +92,26 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, first) == block
 
 
+@in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
+def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
+    """HIP may give a handle that it got back to the next stream, wherever that is."""
+    first = mgpu.StreamCreate()
+    here = alloc(mgpu, KIB, first)
+    free(mgpu, here, first)
+    mgpu.StreamDestroy(first)
+    mgpu.SetDefaultDevice(1)
+    assert mgpu.StreamCreate() == first
+    there = alloc(mgpu, KIB, first)
+    assert there != here
+    free(mgpu, there, first)
+    mgpu.StreamDestroy(first)
+    mgpu.SetDefaultDevice(0)
+    assert mgpu.StreamCreate() == first
+    assert alloc(mgpu, KIB, first) == here
+    free(mgpu, here, first)
+    assert mgpu.count("hipMalloc") == 2
+
+
 @in_child()
 def test_15_nothing_is_null_and_success(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

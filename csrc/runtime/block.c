@@ -37,8 +37,20 @@ struct block_pool *block_device_pool(int device) {
 
 /* ---- pools ---- */
 
+/* What was given back on a stream while it was this device's; NULL if nothing was. */
+static struct block_pool *pool_on(const struct stream *stream, int device) {
+    struct block_pool *pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE);
+    while (pool && (pool->owner != stream || pool->device != device))
+        pool = pool->next;
+    return pool;
+}
+
+void block_stream_moves(struct stream *stream, int device) {
+    __atomic_store_n(&stream->pool, pool_on(stream, device), __ATOMIC_RELEASE);
+}
+
 /* The stream's pool, made at its first free. NULL without memory. */
-static struct block_pool *pool_of(struct stream *stream) {
+static struct block_pool *pool_of(struct stream *stream, int device) {
     struct block_pool *pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
     if (LIKELY(pool))
         return pool;
@@ -46,6 +58,7 @@ static struct block_pool *pool_of(struct stream *stream) {
     if (!fresh)
         return NULL;
     fresh->owner = stream;
+    fresh->device = device;
     if (!__atomic_compare_exchange_n(&stream->pool, &pool, fresh, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
         free(fresh);
@@ -67,7 +80,8 @@ static void spill(struct block_pool *pool, struct block *block) {
 }
 
 bool block_put(struct block *block, struct stream *stream) {
-    struct block_pool *pool = stream ? pool_of(stream) : &device_pools[block->device];
+    struct block_pool *pool =
+        stream ? pool_of(stream, block->device) : &device_pools[block->device];
     if (UNLIKELY(!pool))
         return false;
     block->last_use = __atomic_load_n(&block_clock, __ATOMIC_RELAXED);
@@ -153,8 +167,7 @@ static struct block *search_streams(int device, size_t size, const struct stream
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE)))
             return NULL;
-        if (pool->owner != self &&
-            __atomic_load_n(&pool->owner->device, __ATOMIC_RELAXED) == device)
+        if (pool->owner != self && pool->device == device)
             block = search_pool(pool, size);
         if (!block)
             pool = pool->next;
@@ -215,8 +228,9 @@ static void leave(struct block *block) {
 }
 
 static bool unlink_cached(struct block *block, struct stream *stream) {
-    struct block_pool *pool = stream ? stream->pool : &device_pools[block->device];
-    return unlink_way(pool, block) || unlink_spilled(pool, block);
+    struct block_pool *pool =
+        stream ? pool_on(stream, block->device) : &device_pools[block->device];
+    return pool && (unlink_way(pool, block) || unlink_spilled(pool, block));
 }
 
 /* HIP would not hand out memory of a block that it did not get back: the program has freed it by a

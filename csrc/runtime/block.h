@@ -40,6 +40,7 @@ struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
     struct block *spilled[POOL_SETS]; /* those beyond the ways; under registry_lock */
     struct stream *owner;             /* NULL: a device's */
+    int device;                       /* the blocks', for good; the owner's handle may move */
     struct block_pool *next;          /* all streams' pools; never freed */
 };
 
@@ -83,6 +84,10 @@ struct block_pool *block_device_pool(int device);
  * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
  * the caller's still. */
 bool block_put(struct block *block, struct stream *stream);
+
+/* HIP has handed a stream's handle out anew, on another device: what was given back on its
+ * predecessor stays with that one's device. Under registry_lock. */
+void block_stream_moves(struct stream *stream, int device);
 
 /* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
 extern uint64_t block_clock;

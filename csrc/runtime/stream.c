@@ -5,6 +5,7 @@
  * idle still, and still there, before it is handed out: others may have used it, or reset the
  * device. */
 #include "stream.h"
+#include "block.h"
 #include "cuda.h"
 #include "device.h"
 #include "event.h"
@@ -159,6 +160,8 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
         handle_add(&stream_map, &stream->handle);
     }
     if (stream) {
+        if (stream->device != device)
+            block_stream_moves(stream, device);
         __atomic_store_n(&stream->device, device, __ATOMIC_RELAXED);
         __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELAXED);
         __atomic_store_n(&stream->state, state, __ATOMIC_RELEASE);

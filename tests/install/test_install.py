@@ -293,7 +293,8 @@ def test_debian_13(dist: Path, folder: Path) -> None:
         os.chown(home, user, user)
         words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
         words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-        words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}", "sh", "/given/debian.sh"]
+        words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}"]
+        words += ["sh", "/given/debian.sh"]
         result = subprocess.run(words, capture_output=True, text=True, timeout=machine.TIMEOUT)
         assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
         assert result.stdout.count("served") == 3, result.stdout

@@ -35,7 +35,7 @@ class Plan:
         scripts = {}
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1
-            program = script.Program(
+            scripts[number] = script.write(
                 bytes(1) + head[1:] if alone else head,
                 actions,
                 exits=self.exits and number == len(self.programs),
@@ -44,7 +44,6 @@ class Plan:
                 without=(*self.without, *self.device.lacks),
                 starts=alone,
             )
-            scripts[number] = program.script()
         return runner.Case(
             images.NAMES,
             {number: one.threads for number, one in scripts.items()},

@@ -1,6 +1,6 @@
 """Plays scripts over a runtime and a device, and compares what they say.
 
-A side is a runtime with its options. What a side says is held against the model (script.py) and
+A side is a runtime with its options. What a side says is held against the model (model.py) and
 against stock's runtime (bench/stock) on the same device: values, null or not, the thread's last
 error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
 and count for nothing.
@@ -262,7 +262,7 @@ def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
     """What is wrong on each side, by its name. Where stock itself is not as the model has it, the
-    program asks for what is undefined: that is a fault of script.py."""
+    program asks for what is undefined: that is a fault of model.py."""
     stock = play(case, STOCK, device)
     found = {"stock": differences(stock, case, None)}
     if not found["stock"]:

@@ -1,429 +1,50 @@
-"""Random programs: what they call, and what must come out.
+"""Random programs: a list of actions becomes what a program calls.
 
-A program is a list of actions, seven bytes each. Any list is a valid program: the bytes choose
-among what the program holds at that point, and an action that has nothing to work on does nothing.
-So a failing program can be cut anywhere, which is how hypothesis makes it small.
-
-What a program does is defined with stock's runtime and HIP. Every access to memory comes after the
-last one, in the order of a stream, by an event or by a wait of the host: clocks that count the
-operations of each stream say whether it does, and where it would not, a wait of a random kind goes
-before it. Of what the library asks of programs beyond that (README), the programs keep two: work on
-an allocation comes after it, and mgpuMemFree on a stream after all work. Handles and pointers of
-either side go to the other, but never after their end.
+An action is seven bytes. Any list is a valid program: the bytes choose among what the program holds
+at that point, and an action that has nothing to work on does nothing. So a failing program can be
+cut anywhere, which is how hypothesis makes it small. The model (model.py) keeps it valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from tests.random_driver import images
+from tests.random_driver.model import (
+    ALLOCATED,
+    EXIT_LATE,
+    GLOBAL,
+    HIP,
+    HIP_NOW,
+    MAIN,
+    MALLOC,
+    MANAGED,
+    MGPU,
+    MGPU_REGISTERED,
+    PINNED,
+    REGISTERED,
+    Buffer,
+    Function,
+    Module,
+    Object,
+    Program,
+    Script,
+    Stream,
+    join,
+    digest,
+    os_thread,
+    pattern,
+)
 
 ACTION = 7  # bytes
-MOST_OBJECTS = 500  # of a kind in a program; player.h
-
-#: Threads of a program (player.c).
-MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
-
-#: Who calls, or what allocates (steps.c).
-MGPU, HIP, HIP_NOW = 0, 1, 2
-ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
 ON_HOST = (MANAGED, PINNED, MGPU_REGISTERED, REGISTERED)
 KERNELS = ("mix", "slow", "copy", "bump", "where")
 BAD = ("image", "name", "grid", "block", "size", "free", "fill", "unregister", "function")
 BAD += ("device", "stream", "copy")
-
 WORDS = (1, 2, 16, 64, 65, 100, 256, 1000, 1024, 2000, 4096, 4097, 8192, 20_000, 70_000, 150_000)
 MOST_IN_KERNEL = 8192  # words
-
-Clock = dict["Stream", int]
-
-
-def _join(into: Clock, other: Clock) -> None:
-    for stream, count in other.items():
-        if into.get(stream, 0) < count:
-            into[stream] = count
-
-
-@dataclass(eq=False)
-class Object:
-    index: int
-    who: int  # made by
-    thread: int  # that touched it last
-
-
-@dataclass(eq=False)
-class Stream(Object):
-    clock: Clock = field(default_factory=dict)  # what its next operation comes after
-    count: int = 0  # operations so far
-
-    @property
-    def blocking(self) -> bool:
-        return self.who != 2
-
-
-@dataclass(eq=False)
-class Buffer(Object):
-    kind: int
-    content: np.ndarray
-    known: int = 0  # words from the start that were written
-    last: tuple[Stream, int] | None = None
-
-
-@dataclass(eq=False)
-class Event(Object):
-    clock: Clock = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Module(Object):
-    value: int
-    cell: Buffer | None
-    used: dict[Stream, int] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Function(Object):
-    module: Module
-    kernel: str
-
-
-@dataclass
-class Script:
-    """Lines for the player, and what each has to say; None: as stock's."""
-
-    threads: int
-    exits: bool
-    lines: list[str]
-    expected: dict[int, str | None]
-    resets: bool = False
-    crosses: bool = False  # one side destroys what the other has made
-
-
-def os_thread(thread: int) -> int:
-    """The thread that plays the lines of one of the script's."""
-    return 0 if thread >= EXIT_LATE else thread % THREAD_END
-
-
-def digest(words: np.ndarray) -> str:
-    """As the player says the content of memory."""
-    factors = 2 * np.arange(len(words), dtype=np.uint64) + 1
-    total = int(np.sum(words.astype(np.uint64) * factors, dtype=np.uint64))
-    return f"{words[0]} {total:x}"
-
-
-def pattern(count: int, seed: int) -> np.ndarray:
-    return (seed + 7 * np.arange(count, dtype=np.uint64)).astype(np.uint32)
-
-
-class Program:
-    """A program as it grows: its lines, its objects, and their values on a model of the device."""
-
-    def __init__(
-        self,
-        head: bytes,
-        actions: Sequence[bytes],
-        *,
-        exits: bool = False,
-        null_order: bool = False,
-        memory: int = 0,
-        starts: bool = False,
-        without: Sequence[str] = (),
-    ) -> None:
-        head = head.ljust(4, b"\0")
-        self.threads = (1, 1, 2, 4)[head[0] % 4]
-        # Whether the null stream's order with others is relied on: AMD's 5.2.3 does not always keep
-        # it, and with several threads nothing says which of two submissions came first.
-        self.null_order = null_order and self.threads == 1
-        self.exits, self.head = exits, head
-        self.memory = memory  # bytes that the device has, which must do; 0: enough
-        self.lines: list[str] = []
-        self.expected: dict[int, str | None] = {}
-        self.marks = 0
-        self.host: dict[int, Clock] = {}
-        self.ended = False
-        self.resets = self.crosses = False
-        self.pending: set[int] = set()  # threads with an error to be read
-        self.made: dict[str, int] = {}
-        self._forget()
-        if starts:
-            self.say(MAIN, "sync", 3, self.null)
-        if exits:  # a program that first calls HIP at its end is not asked about
-            stream(self, MAIN, bytes(ACTION))
-        self.without = without  # actions by their names, or kinds of failure: bad-image
-        table = [nothing if f.__name__ in without else f for f in TABLE]
-        for i, action in enumerate(actions):
-            action = bytes(action).ljust(ACTION, b"\0")
-            self.ended = head[1] % 4 == 1 and 4 * i > 3 * len(actions)
-            thread = self._thread(action[1], i / max(len(actions), 1))
-            table[action[0] % len(table)](self, thread, action[2:])
-        self._finish(self._thread(0, 1))
-
-    def script(self) -> Script:
-        return Script(
-            self.threads, self.exits, self.lines, self.expected, self.resets, self.crosses
-        )
-
-    def _thread(self, byte: int, passed: float) -> int:
-        if self.exits and passed > 0.55:
-            if passed < 0.7:
-                return EXIT_LATE
-            return EXIT_EARLY if passed < 0.85 else DESTRUCTOR
-        thread = byte % self.threads
-        return THREAD_END + thread if self.ended and thread else thread
-
-    def _forget(self) -> None:
-        """As at the start, and after a reset of the device."""
-        self.null = Stream(0, MGPU, 0)
-        self.streams: list[Stream] = [self.null]
-        self.buffers: list[Buffer] = []
-        self.events: list[Event] = []
-        self.modules: list[Module] = []
-        self.functions: list[Function] = []
-
-    # ---- lines ----
-
-    def say(self, thread: int, name: str, *arguments: int | Object) -> int:
-        words = [a.index if isinstance(a, Object) else int(a) for a in arguments]
-        self.lines.append(" ".join(map(str, (thread, name, *words))))
-        return len(self.lines)
-
-    def ask(self, expected: str | None, thread: int, name: str, *arguments: int | Object) -> None:
-        self.expected[self.say(thread, name, *arguments)] = expected
-
-    def index(self, kind: str) -> int | None:
-        """A number for a new object, from 1: the null stream has 0."""
-        number = self.made.get(kind, 0) + 1
-        if number >= MOST_OBJECTS:
-            return None
-        self.made[kind] = number
-        return number
-
-    # ---- order on the host ----
-
-    def touch(self, thread: int, *objects: Object) -> None:
-        """Lets a thread's next line come after what other threads did with the objects."""
-        for thing in objects:
-            if thing.thread == thread:
-                continue
-            if thread < EXIT_LATE and os_thread(thing.thread) != os_thread(thread):
-                self.marks += 1
-                self.say(thing.thread, "post", self.marks)
-                self.say(thread, "await", self.marks)
-            _join(self.clock(thread), self.clock(thing.thread))
-            thing.thread = thread
-
-    def clock(self, thread: int) -> Clock:
-        return self.host.setdefault(thread, {})
-
-    # ---- order on the device ----
-
-    def prepare(self, thread: int, stream: Stream) -> None:
-        """Lets a stream's next operation come after all that the host knows to be done."""
-        self.touch(thread, stream)
-        _join(stream.clock, self.clock(thread))
-
-    def _implied(self, stream: Stream) -> Clock:
-        """What an operation on a stream comes after by the order of the null stream."""
-        clock: Clock = {}
-        if self.null_order and stream is self.null:
-            for other in self.streams:
-                if other.blocking:
-                    _join(clock, other.clock)
-        elif self.null_order and stream.blocking:
-            _join(clock, self.null.clock)
-        return clock
-
-    def order(self, thread: int, stream: Stream, choice: int, *buffers: Buffer) -> None:
-        """Lets the stream's next operation come after the last on each buffer."""
-        self.touch(thread, stream, *buffers)
-        self.prepare(thread, stream)
-        for buffer in buffers:
-            if buffer.last is None:
-                continue
-            last, number = buffer.last
-            known = max(stream.clock.get(last, 0), self._implied(stream).get(last, 0))
-            if known < number and last is not stream:
-                self._wait(thread, last, stream, choice)
-                _join(stream.clock, self.clock(thread))
-
-    def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
-        """A wait for all of a stream, by another stream or (None, or by choice) by the host."""
-        if stream is None or choice % 8 >= 4:
-            self._host_wait(thread, last, choice)
-            return
-        who, other = choice & 1, choice >> 1 & 1
-        event = self._event(thread, who)
-        if event is None:
-            self._host_wait(thread, last, choice)
-            return
-        self._record(thread, other, event, last)
-        self.say(thread, "waitevent", who, event, stream)
-        _join(stream.clock, event.clock)
-        self._unevent(thread, other, event)
-
-    def _host_wait(self, thread: int, last: Stream, choice: int) -> None:
-        self.touch(thread, last)
-        how = choice // 8 % 5
-        event = self._event(thread, choice & 1) if how == 4 else None
-        if event is None:
-            self.say(thread, "sync", how % 4, last)
-        else:
-            self._record(thread, choice & 1, event, last)
-            self.say(thread, "eventsync", choice >> 1 & 1, event)
-            self._unevent(thread, choice & 1, event)
-        _join(self.clock(thread), last.clock)
-
-    def submit(self, thread: int, stream: Stream, *buffers: Buffer, real: bool = True) -> None:
-        """After order(): the operation itself; not real: stock submits nothing there."""
-        if real:
-            _join(stream.clock, self._implied(stream))
-        stream.count += 1
-        stream.clock[stream] = stream.count
-        for buffer in buffers:
-            buffer.last = (stream, stream.count)
-
-    def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
-        """Lets the host see the buffer's content."""
-        self.touch(thread, buffer)
-        if buffer.last is None:
-            return
-        last, number = buffer.last
-        if self.clock(thread).get(last, 0) < number:
-            self._host_wait(thread, last, choice)
-
-    # ---- objects ----
-
-    def pick(self, objects: Sequence, byte: int):
-        return objects[byte % len(objects)] if objects else None
-
-    def _event(self, thread: int, who: int) -> Event | None:
-        index = self.index("event")
-        if index is None:
-            return None
-        event = Event(index, who, thread)
-        self.ask("ok", thread, "event", who, event)
-        return event
-
-    def _record(self, thread: int, who: int, event: Event, stream: Stream) -> None:
-        self.touch(thread, event)
-        self.prepare(thread, stream)
-        self.say(thread, "record", who, event, stream)
-        self.submit(thread, stream)
-        event.clock = dict(stream.clock)
-
-    def _unevent(self, thread: int, who: int, event: Event) -> None:
-        self.touch(thread, event)
-        self.crosses |= who != event.who
-        self.say(thread, "unevent", who, event)
-
-    def _release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
-        """Frees a buffer; mgpuMemFree on a stream in its order, else waiting for all."""
-        if buffer.kind == GLOBAL:
-            return
-        self.touch(thread, buffer)
-        if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
-            if who == MGPU and stream is not self.null:
-                self.order(thread, stream, choice, buffer)
-                self.submit(thread, stream, real=False)
-            elif who == MGPU:
-                self.touch(thread, stream)
-            who = MGPU if who == MGPU else HIP
-            self.crosses |= (who == MGPU) != (buffer.kind == ALLOCATED)
-            self.say(thread, "free", who, buffer, stream)
-        else:
-            self.settle(thread, choice, buffer)
-            self.say(thread, "free", buffer.kind, buffer, 0)
-        self.buffers.remove(buffer)
-
-    def _unload(self, thread: int, module: Module, who: int) -> None:
-        """Once the work is done that uses it: HIP does not wait."""
-        for function in module.functions.values():
-            self.touch(thread, function)
-            self.functions.remove(function)
-        self.touch(thread, module)
-        clock = self.clock(thread)
-        for stream, number in module.used.items():
-            if clock.get(stream, 0) < number:
-                self._host_wait(thread, stream, 0)
-        if module.cell is not None:
-            self.touch(thread, module.cell)
-            if module.cell.last is not None:
-                self.settle(thread, 0, module.cell)
-            if module.cell in self.buffers:
-                self.buffers.remove(module.cell)
-        self.crosses |= who != module.who
-        self.say(thread, "unload", who, module)
-        self.modules.remove(module)
-
-    def _leave(self, thread: int, stream: Stream, choice: int) -> None:
-        """Lets everything that a stream was used for be known done elsewhere: it is to go."""
-        self.touch(thread, stream)
-        mine = [b for b in (*self.buffers, *self._cells()) if b.last and b.last[0] is stream]
-        used = [m for m in self.modules if stream in m.used]
-        if mine or used:
-            self.touch(thread, *mine, *used)
-            others = [other for other in self.streams if other is not stream]
-            other = self.pick(others, choice >> 3)
-            if choice % 2 or used or other is None:
-                self._host_wait(thread, stream, choice >> 1)
-                for buffer in mine:
-                    buffer.last = None
-                for module in used:
-                    del module.used[stream]
-            else:
-                self.prepare(thread, other)
-                self._wait(thread, stream, other, choice & 3)
-                self.submit(thread, other, *mine, real=False)
-
-    def _cells(self) -> list[Buffer]:
-        return [m.cell for m in self.modules if m.cell is not None and m.cell not in self.buffers]
-
-    # ---- the end ----
-
-    def _finish(self, thread: int) -> None:
-        """Reads everything once more and gives it back, or (rarely) leaves it."""
-        for buffer in list(self.buffers):
-            if buffer.known:
-                self.down(thread, buffer, self.null, MGPU, 0, buffer.known, 0, 0)
-        self.last_error(thread)
-        if self.head[2] % 8 == 7 and not self.memory:
-            self.ask(None, thread, "misuse")
-            return
-        for event in self.events:
-            self._unevent(thread, event.who, event)
-        for buffer in list(self.buffers):
-            self._release(thread, buffer, MGPU, 2, self.streams[-1])
-        for module in list(self.modules):
-            self._unload(thread, module, module.who)
-        for stream in self.streams[1:]:
-            self.touch(thread, stream)
-            self.say(thread, "unstream", stream.who if stream.who != 2 else HIP, stream)
-        self.ask(None, thread, "misuse")
-
-    # ---- what several actions share ----
-
-    def last_error(self, thread: int) -> None:
-        """Nothing has failed since it was read, or it is read now."""
-        own = os_thread(thread)
-        if own in self.pending:
-            self.say(thread, "lasterror", 0)
-            self.pending.discard(own)
-        else:
-            self.ask("last error 0", thread, "lasterror", 1)
-
-    def down(self, thread, buffer, stream, who, offset, count, choice, place) -> None:
-        self.order(thread, stream, choice, buffer)
-        text = digest(buffer.content[offset : offset + count])
-        self.submit(thread, stream, buffer)
-        self.ask(text, thread, "down", who, buffer, offset, count, stream, place)
-        _join(self.clock(thread), stream.clock)
-
-
-# ---- actions ----
 
 Bytes = bytes
 _ACTIONS: list[tuple[int, Callable[[Program, int, Bytes], None]]] = []
@@ -496,7 +117,7 @@ def free(program: Program, thread: int, b: Bytes) -> None:
     buffer = program.pick(program.buffers, b[0])
     if buffer is not None:
         stream = program.pick(program.streams, b[2])
-        program._release(thread, buffer, int(b[1] % 4 == 3), b[3], stream)
+        program.release(thread, buffer, int(b[1] % 4 == 3), b[3], stream)
 
 
 @_action(9)
@@ -589,7 +210,7 @@ def unstream(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(program.streams[1:], b[0])
     if stream is None:
         return
-    program._leave(thread, stream, b[3])
+    program.leave(thread, stream, b[3])
     program.streams.remove(stream)
     crosses = b[1] % 4 == 3
     program.crosses |= crosses
@@ -601,13 +222,13 @@ def synchronise(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(program.streams, b[0])
     program.touch(thread, stream)
     program.say(thread, "sync", (0, 0, 0, 1, 2, 3)[b[1] % 6], stream)
-    _join(program.clock(thread), stream.clock)
+    join(program.clock(thread), stream.clock)
 
 
 @_action(4)
 def event(program: Program, thread: int, b: Bytes) -> None:
     if len(program.events) < 6:
-        event = program._event(thread, b[0] % 2)
+        event = program.event(thread, b[0] % 2)
         if event is not None:
             program.events.append(event)
 
@@ -616,7 +237,7 @@ def event(program: Program, thread: int, b: Bytes) -> None:
 def record(program: Program, thread: int, b: Bytes) -> None:
     event = program.pick(program.events, b[0])
     if event is not None:
-        program._record(thread, b[1] % 2, event, program.pick(program.streams, b[2]))
+        program.record(thread, b[1] % 2, event, program.pick(program.streams, b[2]))
 
 
 @_action(3)
@@ -628,7 +249,7 @@ def wait_event(program: Program, thread: int, b: Bytes) -> None:
     program.touch(thread, event)
     program.prepare(thread, stream)
     program.say(thread, "waitevent", b[1] % 2, event, stream)
-    _join(stream.clock, event.clock)
+    join(stream.clock, event.clock)
 
 
 @_action(3)
@@ -638,7 +259,7 @@ def synchronise_event(program: Program, thread: int, b: Bytes) -> None:
         return
     program.touch(thread, event)
     program.say(thread, "eventsync", b[1] % 2, event)
-    _join(program.clock(thread), event.clock)
+    join(program.clock(thread), event.clock)
 
 
 @_action(3)
@@ -646,7 +267,7 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
     event = program.pick(program.events, b[0])
     if event is not None:
         program.events.remove(event)
-        program._unevent(thread, b[1] % 2, event)
+        program.unevent(thread, b[1] % 2, event)
 
 
 @_action(8)
@@ -673,7 +294,7 @@ def unload(program: Program, thread: int, b: Bytes) -> None:
     module = program.pick(program.modules, b[0])
     if module is not None:
         # What the foreign user unloads is its own: mgpuModuleUnload takes either's.
-        program._unload(thread, module, MGPU if b[1] % 2 else module.who)
+        program.unload(thread, module, MGPU if b[1] % 2 else module.who)
 
 
 def _function(program: Program, thread: int, module: Module, name: str, b: int) -> Function | None:
@@ -759,7 +380,7 @@ def learn(program: Program, thread: int, b: Bytes) -> None:
     module.used[stream] = stream.count
     program.say(thread, "launch", 0, function, KERNELS.index("where"), stream, buffer, 1, 0)
     program.ask("ok", thread, "learn", module.cell, buffer, b[2] % 2, stream)
-    _join(program.clock(thread), stream.clock)
+    join(program.clock(thread), stream.clock)
     buffer.known = 0
     program.buffers.append(module.cell)
 
@@ -800,11 +421,37 @@ def reset(program: Program, thread: int, b: Bytes) -> None:
         return
     for buffer in list(program.buffers):
         if buffer.kind in (MGPU_REGISTERED, REGISTERED):
-            program._release(thread, buffer, MGPU, 0, program.null)
+            program.release(thread, buffer, MGPU, 0, program.null)
     program.say(thread, "sync", 3, program.null)
     program.say(thread, "reset")
     program.resets = True
-    program._forget()
+    program.forget()
 
 
 TABLE = [function for weight, function in _ACTIONS for _ in range(weight)]
+
+
+def write(
+    head: bytes,
+    actions: Sequence[bytes],
+    *,
+    exits: bool = False,
+    null_order: bool = False,
+    memory: int = 0,
+    starts: bool = False,
+    without: Sequence[str] = (),
+) -> Script:
+    """The program of these actions; `without`: some by their names, or kinds of failure."""
+    program = Program(head, exits=exits, null_order=null_order, memory=memory, without=without)
+    if starts:
+        program.say(MAIN, "sync", 3, program.null)
+    if exits:  # a program that first calls HIP at its end is not asked about
+        stream(program, MAIN, bytes(ACTION))
+    table = [nothing if f.__name__ in without else f for f in TABLE]
+    for i, action in enumerate(actions):
+        action = bytes(action).ljust(ACTION, b"\0")
+        program.ended = program.head[1] % 4 == 1 and 4 * i > 3 * len(actions)
+        thread = program.thread(action[1], i / max(len(actions), 1))
+        table[action[0] % len(table)](program, thread, action[2:])
+    program.finish(program.thread(0, 1))
+    return program.script()

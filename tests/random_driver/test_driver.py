@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.random_driver import images, programs, runner, script, table
+from tests.random_driver import images, model, programs, runner, script, table
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,9 +64,9 @@ def test_a_missing_wait_is_seen() -> None:
         "0 waitevent 0 1 3",
         "0 down 0 1 0 64 3 0",
     ]
-    words = 3 * script.pattern(64, 5) + images.VALUES["plain0"]
+    words = 3 * model.pattern(64, 5) + images.VALUES["plain0"]
     expected = {1: "ok", 2: "ok", 3: "ok", 4: "ok", 5: "ok", 6: "ok", 10: "ok"}
-    expected[13] = script.digest(words.astype("uint32"))
+    expected[13] = model.digest(words.astype("uint32"))
     case = runner.Case(images.NAMES, {1: 1}, {1: lines}, {1: expected})
     assert runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None) == []
     lines.remove("0 waitevent 0 1 3")
@@ -93,7 +93,7 @@ def test_any_cut_of_a_program_is_one(seed: int) -> None:
     actions = [source.randbytes(script.ACTION) for _ in range(60)]
     while actions:
         head = source.randbytes(4)
-        made = script.Program(head, actions, exits=seed % 2 == 0).script()
+        made = script.write(head, actions, exits=seed % 2 == 0)
         assert len(made.lines) >= 2
         del actions[source.randrange(len(actions)) :: 2]
 

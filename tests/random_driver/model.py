@@ -1,0 +1,397 @@
+"""The model of the device: what a random program holds, and what each line has to say.
+
+What a program does is defined with stock's runtime and HIP. Every access to memory comes after the
+last one, in the order of a stream, by an event or by a wait of the host: clocks that count the
+operations of each stream say whether it does, and where it would not, a wait of a random kind goes
+before it. Of what the library asks of programs beyond that (README), the programs keep two: work on
+an allocation comes after it, and mgpuMemFree on a stream after all work. Handles and pointers of
+either side go to the other, but never after their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+MOST_OBJECTS = 500  # of a kind in a program; player.h
+
+#: Threads of a program (player.c).
+MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
+
+#: Who calls, or what allocates (steps.c).
+MGPU, HIP, HIP_NOW = 0, 1, 2
+ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
+
+
+Clock = dict["Stream", int]
+
+
+def join(into: Clock, other: Clock) -> None:
+    for stream, count in other.items():
+        if into.get(stream, 0) < count:
+            into[stream] = count
+
+
+@dataclass(eq=False)
+class Object:
+    index: int
+    who: int  # made by
+    thread: int  # that touched it last
+
+
+@dataclass(eq=False)
+class Stream(Object):
+    clock: Clock = field(default_factory=dict)  # what its next operation comes after
+    count: int = 0  # operations so far
+
+    @property
+    def blocking(self) -> bool:
+        return self.who != 2
+
+
+@dataclass(eq=False)
+class Buffer(Object):
+    kind: int
+    content: np.ndarray
+    known: int = 0  # words from the start that were written
+    last: tuple[Stream, int] | None = None
+
+
+@dataclass(eq=False)
+class Event(Object):
+    clock: Clock = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Module(Object):
+    value: int
+    cell: Buffer | None
+    used: dict[Stream, int] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Function(Object):
+    module: Module
+    kernel: str
+
+
+@dataclass
+class Script:
+    """Lines for the player, and what each has to say; None: as stock's."""
+
+    threads: int
+    exits: bool
+    lines: list[str]
+    expected: dict[int, str | None]
+    resets: bool = False
+    crosses: bool = False  # one side destroys what the other has made
+
+
+def os_thread(thread: int) -> int:
+    """The thread that plays the lines of one of the script's."""
+    return 0 if thread >= EXIT_LATE else thread % THREAD_END
+
+
+def digest(words: np.ndarray) -> str:
+    """As the player says the content of memory."""
+    factors = 2 * np.arange(len(words), dtype=np.uint64) + 1
+    total = int(np.sum(words.astype(np.uint64) * factors, dtype=np.uint64))
+    return f"{words[0]} {total:x}"
+
+
+def pattern(count: int, seed: int) -> np.ndarray:
+    return (seed + 7 * np.arange(count, dtype=np.uint64)).astype(np.uint32)
+
+
+class Program:
+    """A program as it grows: its lines, its objects, and their values on a model of the device."""
+
+    def __init__(
+        self,
+        head: bytes,
+        *,
+        exits: bool = False,
+        null_order: bool = False,
+        memory: int = 0,
+        without: Sequence[str] = (),
+    ) -> None:
+        head = head.ljust(4, b"\0")
+        self.threads = (1, 1, 2, 4)[head[0] % 4]
+        # Whether the null stream's order with others is relied on: AMD's 5.2.3 does not always keep
+        # it, and with several threads nothing says which of two submissions came first.
+        self.null_order = null_order and self.threads == 1
+        self.exits, self.head = exits, head
+        self.memory = memory  # bytes that the device has, which must do; 0: enough
+        self.lines: list[str] = []
+        self.expected: dict[int, str | None] = {}
+        self.marks = 0
+        self.host: dict[int, Clock] = {}
+        self.ended = False
+        self.resets = self.crosses = False
+        self.pending: set[int] = set()  # threads with an error to be read
+        self.made: dict[str, int] = {}
+        self.forget()
+        self.without = without  # actions by their names, or kinds of failure: bad-image
+
+    def script(self) -> Script:
+        return Script(
+            self.threads, self.exits, self.lines, self.expected, self.resets, self.crosses
+        )
+
+    def thread(self, byte: int, passed: float) -> int:
+        if self.exits and passed > 0.55:
+            if passed < 0.7:
+                return EXIT_LATE
+            return EXIT_EARLY if passed < 0.85 else DESTRUCTOR
+        thread = byte % self.threads
+        return THREAD_END + thread if self.ended and thread else thread
+
+    def forget(self) -> None:
+        """As at the start, and after a reset of the device."""
+        self.null = Stream(0, MGPU, 0)
+        self.streams: list[Stream] = [self.null]
+        self.buffers: list[Buffer] = []
+        self.events: list[Event] = []
+        self.modules: list[Module] = []
+        self.functions: list[Function] = []
+
+    # ---- lines ----
+
+    def say(self, thread: int, name: str, *arguments: int | Object) -> int:
+        words = [a.index if isinstance(a, Object) else int(a) for a in arguments]
+        self.lines.append(" ".join(map(str, (thread, name, *words))))
+        return len(self.lines)
+
+    def ask(self, expected: str | None, thread: int, name: str, *arguments: int | Object) -> None:
+        self.expected[self.say(thread, name, *arguments)] = expected
+
+    def index(self, kind: str) -> int | None:
+        """A number for a new object, from 1: the null stream has 0."""
+        number = self.made.get(kind, 0) + 1
+        if number >= MOST_OBJECTS:
+            return None
+        self.made[kind] = number
+        return number
+
+    # ---- order on the host ----
+
+    def touch(self, thread: int, *objects: Object) -> None:
+        """Lets a thread's next line come after what other threads did with the objects."""
+        for thing in objects:
+            if thing.thread == thread:
+                continue
+            if thread < EXIT_LATE and os_thread(thing.thread) != os_thread(thread):
+                self.marks += 1
+                self.say(thing.thread, "post", self.marks)
+                self.say(thread, "await", self.marks)
+            join(self.clock(thread), self.clock(thing.thread))
+            thing.thread = thread
+
+    def clock(self, thread: int) -> Clock:
+        return self.host.setdefault(thread, {})
+
+    # ---- order on the device ----
+
+    def prepare(self, thread: int, stream: Stream) -> None:
+        """Lets a stream's next operation come after all that the host knows to be done."""
+        self.touch(thread, stream)
+        join(stream.clock, self.clock(thread))
+
+    def _implied(self, stream: Stream) -> Clock:
+        """What an operation on a stream comes after by the order of the null stream."""
+        clock: Clock = {}
+        if self.null_order and stream is self.null:
+            for other in self.streams:
+                if other.blocking:
+                    join(clock, other.clock)
+        elif self.null_order and stream.blocking:
+            join(clock, self.null.clock)
+        return clock
+
+    def order(self, thread: int, stream: Stream, choice: int, *buffers: Buffer) -> None:
+        """Lets the stream's next operation come after the last on each buffer."""
+        self.touch(thread, stream, *buffers)
+        self.prepare(thread, stream)
+        for buffer in buffers:
+            if buffer.last is None:
+                continue
+            last, number = buffer.last
+            known = max(stream.clock.get(last, 0), self._implied(stream).get(last, 0))
+            if known < number and last is not stream:
+                self._wait(thread, last, stream, choice)
+                join(stream.clock, self.clock(thread))
+
+    def _wait(self, thread: int, last: Stream, stream: Stream | None, choice: int) -> None:
+        """A wait for all of a stream, by another stream or (None, or by choice) by the host."""
+        if stream is None or choice % 8 >= 4:
+            self._host_wait(thread, last, choice)
+            return
+        who, other = choice & 1, choice >> 1 & 1
+        event = self.event(thread, who)
+        if event is None:
+            self._host_wait(thread, last, choice)
+            return
+        self.record(thread, other, event, last)
+        self.say(thread, "waitevent", who, event, stream)
+        join(stream.clock, event.clock)
+        self.unevent(thread, other, event)
+
+    def _host_wait(self, thread: int, last: Stream, choice: int) -> None:
+        self.touch(thread, last)
+        how = choice // 8 % 5
+        event = self.event(thread, choice & 1) if how == 4 else None
+        if event is None:
+            self.say(thread, "sync", how % 4, last)
+        else:
+            self.record(thread, choice & 1, event, last)
+            self.say(thread, "eventsync", choice >> 1 & 1, event)
+            self.unevent(thread, choice & 1, event)
+        join(self.clock(thread), last.clock)
+
+    def submit(self, thread: int, stream: Stream, *buffers: Buffer, real: bool = True) -> None:
+        """After order(): the operation itself; not real: stock submits nothing there."""
+        if real:
+            join(stream.clock, self._implied(stream))
+        stream.count += 1
+        stream.clock[stream] = stream.count
+        for buffer in buffers:
+            buffer.last = (stream, stream.count)
+
+    def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
+        """Lets the host see the buffer's content."""
+        self.touch(thread, buffer)
+        if buffer.last is None:
+            return
+        last, number = buffer.last
+        if self.clock(thread).get(last, 0) < number:
+            self._host_wait(thread, last, choice)
+
+    # ---- objects ----
+
+    def pick(self, objects: Sequence, byte: int):
+        return objects[byte % len(objects)] if objects else None
+
+    def event(self, thread: int, who: int) -> Event | None:
+        index = self.index("event")
+        if index is None:
+            return None
+        event = Event(index, who, thread)
+        self.ask("ok", thread, "event", who, event)
+        return event
+
+    def record(self, thread: int, who: int, event: Event, stream: Stream) -> None:
+        self.touch(thread, event)
+        self.prepare(thread, stream)
+        self.say(thread, "record", who, event, stream)
+        self.submit(thread, stream)
+        event.clock = dict(stream.clock)
+
+    def unevent(self, thread: int, who: int, event: Event) -> None:
+        self.touch(thread, event)
+        self.crosses |= who != event.who
+        self.say(thread, "unevent", who, event)
+
+    def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
+        """Frees a buffer; mgpuMemFree on a stream in its order, else waiting for all."""
+        if buffer.kind == GLOBAL:
+            return
+        self.touch(thread, buffer)
+        if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
+            if who == MGPU and stream is not self.null:
+                self.order(thread, stream, choice, buffer)
+                self.submit(thread, stream, real=False)
+            elif who == MGPU:
+                self.touch(thread, stream)
+            who = MGPU if who == MGPU else HIP
+            self.crosses |= (who == MGPU) != (buffer.kind == ALLOCATED)
+            self.say(thread, "free", who, buffer, stream)
+        else:
+            self.settle(thread, choice, buffer)
+            self.say(thread, "free", buffer.kind, buffer, 0)
+        self.buffers.remove(buffer)
+
+    def unload(self, thread: int, module: Module, who: int) -> None:
+        """Once the work is done that uses it: HIP does not wait."""
+        for function in module.functions.values():
+            self.touch(thread, function)
+            self.functions.remove(function)
+        self.touch(thread, module)
+        clock = self.clock(thread)
+        for stream, number in module.used.items():
+            if clock.get(stream, 0) < number:
+                self._host_wait(thread, stream, 0)
+        if module.cell is not None:
+            self.touch(thread, module.cell)
+            if module.cell.last is not None:
+                self.settle(thread, 0, module.cell)
+            if module.cell in self.buffers:
+                self.buffers.remove(module.cell)
+        self.crosses |= who != module.who
+        self.say(thread, "unload", who, module)
+        self.modules.remove(module)
+
+    def leave(self, thread: int, stream: Stream, choice: int) -> None:
+        """Lets everything that a stream was used for be known done elsewhere: it is to go."""
+        self.touch(thread, stream)
+        mine = [b for b in (*self.buffers, *self._cells()) if b.last and b.last[0] is stream]
+        used = [m for m in self.modules if stream in m.used]
+        if mine or used:
+            self.touch(thread, *mine, *used)
+            others = [other for other in self.streams if other is not stream]
+            other = self.pick(others, choice >> 3)
+            if choice % 2 or used or other is None:
+                self._host_wait(thread, stream, choice >> 1)
+                for buffer in mine:
+                    buffer.last = None
+                for module in used:
+                    del module.used[stream]
+            else:
+                self.prepare(thread, other)
+                self._wait(thread, stream, other, choice & 3)
+                self.submit(thread, other, *mine, real=False)
+
+    def _cells(self) -> list[Buffer]:
+        return [m.cell for m in self.modules if m.cell is not None and m.cell not in self.buffers]
+
+    # ---- the end ----
+
+    def finish(self, thread: int) -> None:
+        """Reads everything once more and gives it back, or (rarely) leaves it."""
+        for buffer in list(self.buffers):
+            if buffer.known:
+                self.down(thread, buffer, self.null, MGPU, 0, buffer.known, 0, 0)
+        self.last_error(thread)
+        if self.head[2] % 8 == 7 and not self.memory:
+            self.ask(None, thread, "misuse")
+            return
+        for event in self.events:
+            self.unevent(thread, event.who, event)
+        for buffer in list(self.buffers):
+            self.release(thread, buffer, MGPU, 2, self.streams[-1])
+        for module in list(self.modules):
+            self.unload(thread, module, module.who)
+        for stream in self.streams[1:]:
+            self.touch(thread, stream)
+            self.say(thread, "unstream", stream.who if stream.who != 2 else HIP, stream)
+        self.ask(None, thread, "misuse")
+
+    # ---- what several actions share ----
+
+    def last_error(self, thread: int) -> None:
+        """Nothing has failed since it was read, or it is read now."""
+        own = os_thread(thread)
+        if own in self.pending:
+            self.say(thread, "lasterror", 0)
+            self.pending.discard(own)
+        else:
+            self.ask("last error 0", thread, "lasterror", 1)
+
+    def down(self, thread, buffer, stream, who, offset, count, choice, place) -> None:
+        self.order(thread, stream, choice, buffer)
+        text = digest(buffer.content[offset : offset + count])
+        self.submit(thread, stream, buffer)
+        self.ask(text, thread, "down", who, buffer, offset, count, stream, place)
+        join(self.clock(thread), stream.clock)

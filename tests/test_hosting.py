@@ -54,18 +54,23 @@ def test_manager_comes_and_goes(mode: str) -> None:
     assert ends(process)
 
 
+def manager_that_came(program: subprocess.Popen[str]) -> int:
+    """Its process, once the program has said so."""
+    assert program.stderr
+    said = ""
+    while "process" not in said:
+        line = program.stderr.readline()
+        assert line, said
+        said += line
+    return manager_of(said)[1]
+
+
 @pytest.mark.parametrize("how", ["exit", "kill", "exec"])
 def test_manager_ends_with_the_program(how: str) -> None:
     """However that ends, or becomes another one."""
     command = [str(host()), str(library()), str(image()), KERNEL, f"end-{how}"]
     with subprocess.Popen(command, env=promptly(), stderr=subprocess.PIPE, text=True) as program:
-        assert program.stderr
-        said = ""
-        while "process" not in said:
-            line = program.stderr.readline()
-            assert line, said
-            said += line
-        assert ends(manager_of(said)[1])
+        assert ends(manager_that_came(program))
         if how == "exec":
             assert program.poll() is None  # it is another program by now
             program.kill()
@@ -287,19 +292,14 @@ def test_cache_off_starts_no_python() -> None:
 def test_the_manager_is_not_preloaded() -> None:
     """With the library in LD_PRELOAD the manager does not get it too."""
     env = promptly(LD_PRELOAD=str(library()))
-    command = [str(host()), str(library()), str(image()), KERNEL, "served"]
+    command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     with subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
-        assert program.stderr
-        said = ""
-        while "process" not in said:
-            line = program.stderr.readline()
-            assert line, said
-            said += line
-        maps = Path(f"/proc/{manager_of(said)[1]}/environ").read_bytes()
-        assert program.wait(TIMEOUT) == 0
-    assert b"LD_PRELOAD" not in maps
+        given = Path(f"/proc/{manager_that_came(program)}/environ").read_bytes()
+        program.communicate(timeout=TIMEOUT)
+    assert program.returncode == 0
+    assert b"LD_PRELOAD" not in given
 
 
 def test_cffi_among_the_users_own_packages(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ bool block_put(struct block *block, struct stream *stream) {
         stream ? pool_of(stream, block->device) : &device_pools[block->device];
     if (UNLIKELY(!pool))
         return false;
-    block->last_use = __atomic_load_n(&block_clock, __ATOMIC_RELAXED);
+    __atomic_store_n(&block->last_use, __atomic_load_n(&block_clock, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&block->stream, stream, __ATOMIC_RELAXED);
     __atomic_store_n(&block->mark, stream ? stream_next_mark(stream) : 0, __ATOMIC_RELAXED);
     struct block **ways = pool->ways[block_set(block->size)];
@@ -119,17 +120,17 @@ static struct block *take_spilled(struct block_pool *pool, size_t size, struct s
     return block;
 }
 
-/* An idle block of another stream's. Its mark is read before it is owned, and again after: in
- * between it may have been taken and given back anew. */
+/* An idle block of another stream's. Its size and mark are read before it is owned, and again
+ * after: in between it may have been taken and given back anew. */
 static struct block *take_idle(struct block_pool *pool, size_t size, struct stream *owner) {
     struct block **ways = pool->ways[block_set(size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
-        if (!block || block->size != size || !is_idle(block, owner) ||
+        if (!block || block_size(block) != size || !is_idle(block, owner) ||
             !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        if (LIKELY(is_idle(block, owner)))
+        if (LIKELY(block->size == size && is_idle(block, owner)))
             return block;
         (void)block_put(block, owner); /* a later mark than it needs: still safe */
     }
@@ -146,7 +147,7 @@ static bool holds_size(const struct block_pool *pool, size_t size) {
     for (int way = 0; way < POOL_WAYS; way++) {
         const struct block *block =
             __atomic_load_n(&pool->ways[block_set(size)][way], __ATOMIC_ACQUIRE);
-        if (block && block->size == size)
+        if (block && block_size(block) == size)
             return true;
     }
     return __atomic_load_n(&pool->spilled[block_set(size)], __ATOMIC_RELAXED) != NULL;
@@ -263,9 +264,9 @@ bool block_enter(void *address, size_t size, int device) {
         forget_past(address, size);
         leave(block);
         __atomic_store_n(&block_clock, block_clock + 1, __ATOMIC_RELAXED);
-        block->size = size;
-        block->entered = block_clock;
-        block->device = device;
+        __atomic_store_n(&block->size, size, __ATOMIC_RELAXED);
+        __atomic_store_n(&block->entered, block_clock, __ATOMIC_RELAXED);
+        __atomic_store_n(&block->device, device, __ATOMIC_RELAXED);
         block_note_use(block);
         block->stream = NULL;
         add_reserved(device, size);
@@ -358,11 +359,11 @@ struct block_account block_account(int device) {
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
         const int state = __atomic_load_n(&block->state, __ATOMIC_ACQUIRE);
-        if (block->device != device || state == BLOCK_GONE)
+        if (state == BLOCK_GONE || block_device(block) != device)
             continue;
         account.blocks++;
         account.cached_blocks += state == BLOCK_CACHED;
-        account.allocated += state == BLOCK_LIVE ? block->size : 0;
+        account.allocated += state == BLOCK_LIVE ? block_size(block) : 0;
     }
     return account;
 }

@@ -52,6 +52,14 @@ static inline size_t block_set(size_t size) {
     return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
 }
 
+/* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
+static inline size_t block_size(const struct block *block) {
+    return __atomic_load_n(&block->size, __ATOMIC_RELAXED);
+}
+static inline int block_device(const struct block *block) {
+    return __atomic_load_n(&block->device, __ATOMIC_RELAXED);
+}
+
 /* By who has taken it; others may read meanwhile. */
 static inline void block_note_use(struct block *block) {
     __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
@@ -63,7 +71,7 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
-        if (!block || block->size != size ||
+        if (!block || block_size(block) != size ||
             !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
@@ -101,8 +109,8 @@ struct block *block_search(int device, size_t size, struct stream *stream);
 /* Enters memory that hipMalloc has returned, LIVE. False without memory for the entry. */
 bool block_enter(void *address, size_t size, int device);
 
-/* Takes a cached block out, wherever it is; the caller then frees its memory. False if it is not
- * cached. */
+/* Takes a cached block out, wherever it is; the caller then frees its memory, and until then its
+ * entry stays as it is. False if it is not cached. */
 bool block_retire(struct block *block);
 
 /* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */

@@ -76,12 +76,10 @@ static hipError_t free_by_hip(void *address, size_t size, int device) {
 
 static bool give_back(struct block *block) {
     void *address = (void *)(uintptr_t)block->handle.key;
-    const size_t size = block->size;
-    const int device = block->device;
     if (!block_retire(block))
         return false;
     stats_eviction(CACHE_MEMORY);
-    REPORT(free_expression, free_by_hip(address, size, device), NULL);
+    REPORT(free_expression, free_by_hip(address, block->size, block->device), NULL);
     return true;
 }
 
@@ -89,14 +87,20 @@ static bool give_back(struct block *block) {
 int memory_give_back(int device) {
     int count = 0;
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
-        if ((block->device == device || device < 0) &&
-            __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_CACHED)
+        if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_CACHED &&
+            (device < 0 || block_device(block) == device))
             count += give_back(block);
     return count;
 }
 
+/* A cached block as it was when it was listed: sorting must not see it change. */
+struct candidate {
+    struct block *block;
+    uint64_t last_use, uses, entered;
+};
+
 static int by_last_use(const void *a, const void *b) {
-    const struct block *left = *(struct block *const *)a, *right = *(struct block *const *)b;
+    const struct candidate *left = a, *right = b;
     if (left->last_use != right->last_use)
         return left->last_use > right->last_use ? 1 : -1;
     if (left->uses != right->uses) /* both since the same miss */
@@ -104,15 +108,18 @@ static int by_last_use(const void *a, const void *b) {
     return left->entered > right->entered ? 1 : -1;
 }
 
-/* Copies up to `room` cached blocks of a device; returns how many there are. */
-static size_t list_cached(int device, struct block **out, size_t room) {
+/* Lists up to `room` cached blocks of a device; returns how many there are. */
+static size_t list_cached(int device, struct candidate *out, size_t room) {
     size_t count = 0;
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
-        if (block->device != device ||
-            __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED)
+        if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED ||
+            block_device(block) != device)
             continue;
         if (count < room)
-            out[count] = block;
+            out[count] =
+                (struct candidate){block, __atomic_load_n(&block->last_use, __ATOMIC_RELAXED),
+                                   __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
+                                   __atomic_load_n(&block->entered, __ATOMIC_RELAXED)};
         count++;
     }
     return count;
@@ -121,13 +128,13 @@ static size_t list_cached(int device, struct block **out, size_t room) {
 /* Gives back the least recently used blocks until the device holds no more than `keep`. */
 static void give_back_oldest(int device, size_t keep) {
     const size_t room = list_cached(device, NULL, 0);
-    struct block **cached = malloc((room + 1) * sizeof *cached);
+    struct candidate *cached = malloc((room + 1) * sizeof *cached);
     const size_t found = cached ? list_cached(device, cached, room) : 0;
     const size_t count = found < room ? found : room; /* others may have added some meanwhile */
     if (count)
         qsort(cached, count, sizeof *cached, by_last_use);
     for (size_t i = 0; i < count && block_reserved(device) > keep; i++)
-        (void)give_back(cached[i]);
+        (void)give_back(cached[i].block);
     free(cached);
 }
 
@@ -147,7 +154,7 @@ size_t memory_held(size_t *bytes) {
         if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_LIVE)
             continue;
         count++;
-        *bytes += block->size;
+        *bytes += block_size(block);
     }
     return count;
 }
@@ -348,9 +355,9 @@ size_t block_list(struct cached *out, size_t room) {
         if (state == BLOCK_GONE)
             continue;
         if (count < room)
-            out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block->size,
+            out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block_size(block),
                                          __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
-                                         block->device, state == BLOCK_LIVE};
+                                         block_device(block), state == BLOCK_LIVE};
         count++;
     }
     return count;
@@ -358,12 +365,11 @@ size_t block_list(struct cached *out, size_t room) {
 
 hipError_t block_evict(void *address) {
     struct block *block = block_find(address);
-    if (!block || !device_kept(block->device) || block->state == BLOCK_GONE)
+    if (!block || !device_kept(block_device(block)) ||
+        __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_GONE)
         return hipErrorNotFound;
-    const size_t size = block->size;
-    const int device = block->device;
     if (!block_retire(block))
         return hipErrorNotReady;
     stats_eviction(CACHE_MEMORY);
-    return free_by_hip(address, size, device);
+    return free_by_hip(address, block->size, block->device);
 }

@@ -1,6 +1,7 @@
 #include "edge.h"
 
 #include <sanitizer/asan_interface.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -22,4 +23,13 @@ const unsigned char *edge_copy(const uint8_t *data, size_t *size) {
     if (*size)
         memcpy(copy, data, *size);
     return copy;
+}
+
+char *edge_text(const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    HOLDS(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
 }

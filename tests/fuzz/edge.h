@@ -10,6 +10,9 @@ enum { EDGE_ROOM = 1 << 16 }; /* of longer inputs the begin is taken */
 /* Valid until the next call. */
 const unsigned char *edge_copy(const uint8_t *data, size_t *size);
 
+/* The same as a text: with a 0 behind it. The caller frees it. */
+char *edge_text(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Ends the process with a message if a property does not hold, whatever the build's flags. */

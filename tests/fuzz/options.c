@@ -24,11 +24,7 @@ static void set_variables(char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *text = malloc(size + 1);
-    HOLDS(text);
-    if (size)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = edge_text(data, size);
     set_variables(text);
     struct options read = {0};
     options_read(&read);

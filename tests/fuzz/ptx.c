@@ -6,11 +6,7 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *text = malloc(size + 1);
-    HOLDS(text);
-    if (size)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = edge_text(data, size);
     const char *end = text + strlen(text), *position = text, *name;
     int length;
     if (!ptx_has_globals(text))

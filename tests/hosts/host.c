@@ -248,7 +248,8 @@ static bool keeps_locale_meanwhile(void) {
     pthread_t watcher;
     char *own = strdup(setlocale(LC_ALL, "C"));
     pthread_create(&watcher, NULL, watch_locale, own);
-    const bool good = launch_once() && (!stats_json || is_served() || true);
+    const bool good = launch_once();
+    (void)is_served(); /* what starts it is over then, whether it came or not */
     stop = true;
     pthread_join(watcher, NULL);
     return good && !locale_lost;
@@ -390,6 +391,8 @@ static bool run(const char *mode) {
         return keeps_locale_meanwhile();
     if (strcmp(mode, "served") == 0)
         return launch_once() && is_served() && launch_once();
+    if (strcmp(mode, "served-until") == 0) /* standard input ends */
+        return launch_once() && is_served() && getchar() == EOF && launch_once();
     if (strncmp(mode, "end-", 4) == 0)
         return launch_once() && is_served() && end_at_once(mode + 4);
     if (strcmp(mode, "unserved") == 0)

@@ -32,8 +32,8 @@ from tests.random_driver.model import (
     Program,
     Script,
     Stream,
-    join,
     digest,
+    join,
     os_thread,
     pattern,
 )

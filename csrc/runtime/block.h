@@ -65,6 +65,11 @@ static inline void block_note_use(struct block *block) {
     __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
 }
 
+/* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
+ * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
+ * the caller's still. */
+bool block_put(struct block *block, struct stream *stream);
+
 /* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
  * there is none. */
 static inline struct block *block_take(struct block_pool *pool, size_t size) {
@@ -75,6 +80,10 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
             !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
+        if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
+            (void)block_put(block, pool->owner);
+            continue;
+        }
         block_note_use(block);
         __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
         return block;
@@ -87,11 +96,6 @@ struct block *block_find(const void *address);
 
 /* The device's pool: blocks that are idle for every stream. device < BLOCK_DEVICES. */
 struct block_pool *block_device_pool(int device);
-
-/* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
- * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
- * the caller's still. */
-bool block_put(struct block *block, struct stream *stream);
 
 /* HIP has handed a stream's handle out anew, on another device: what was given back on its
  * predecessor stays with that one's device. Under registry_lock. */

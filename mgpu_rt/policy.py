@@ -54,7 +54,10 @@ class Event(NamedTuple):
 
 
 class Cached(NamedTuple):
-    """One thing that the library holds from HIP; `held` says that the program has it now."""
+    """One thing that the library holds from HIP; `held` says that the program has it now.
+
+    `bytes` and `uses` are 0 for streams: nobody counts them.
+    """
 
     handle: int
     bytes: int

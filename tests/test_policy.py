@@ -204,26 +204,14 @@ def test_held_things_do_not_leave() -> None:
     assert evictions(world.turn()) == []
 
 
-def test_streams_that_were_long_unused_go_back_but_one() -> None:
-    world = World(Kind.STREAM)
-    for handle, device in ((10, 0), (11, 0), (12, 0), (20, 1)):
-        world.get(handle, 0, device)
-    world.turn()
-    assert world.cache.shared(0) == 10  # type: ignore[attr-defined]
-    world.drop(10, 11, 12, 20)
-    for _ in range(20):
-        world.use(12)
-        world.turn(10)
-    assert set(world.table) == {10, 12, 20}
-
-
-def test_streams_stay_whose_uses_nobody_counts() -> None:
+def test_streams_stay_as_nobody_counts_their_uses() -> None:
     world = World(Kind.STREAM)
     for handle in (1, 2, 3):
         world.get(handle)
         world.table[handle] = world.table[handle]._replace(uses=0, held=False)
     for _ in range(20):
         assert world.turn(10) == []
+    assert len(world.cache) == 3
 
 
 def test_blocks_go_back_where_the_device_is_short() -> None:

@@ -32,10 +32,6 @@ static bool options_known;
 
 /* ---- giving back ---- */
 
-static void settle(void) {
-    lazy_settle(NULL);
-}
-
 int runtime_give_back(void) {
     if (!device_all_kept())
         return 0;
@@ -47,9 +43,8 @@ int runtime_give_back(void) {
 bool runtime_make_room(void) {
     if (!options.cache_on)
         return false;
-    (void)
-        runtime_give_back(); /* also where nothing was: its questions have changed the last error */
-    (void)hip.GetLastError();
+    (void)runtime_give_back();
+    (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
     return true;
 }
 
@@ -69,7 +64,7 @@ void runtime_forget_all(void) {
 
 int mgpu_rt_empty_cache(void) {
     runtime_start();
-    settle();
+    lazy_settle(NULL);
     return runtime_give_back();
 }
 
@@ -117,7 +112,7 @@ static void run_exit(void) {
     ran = true;
     if (!runtime_forked) {
         manager_stop();
-        settle();
+        lazy_settle(NULL);
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
         report_held();

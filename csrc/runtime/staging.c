@@ -225,6 +225,17 @@ bool staging_down(struct thread *thread, struct stream *stream, void *host, cons
 
 /* ---- the end ---- */
 
+/* As new, for who has taken it: all but `taken` and `owner`, which others look at, is his. */
+static void forget(struct staging *staging) {
+    __atomic_store_n(&staging->owner, NULL, __ATOMIC_RELAXED);
+    staging->up = staging->down = NULL;
+    staging->no_up = staging->no_down = false;
+    staging->used = 0;
+    staging->mark = staging->last_use = 0;
+    for (int event = 0; event < STAGING_PIECES; event++)
+        staging->events[event] = NULL;
+}
+
 void staging_leave(struct stream *stream) {
     struct staging *staging = stream->staging;
     stream->staging = NULL;
@@ -250,7 +261,7 @@ void staging_give_back(void) {
             for (int event = 0; event < STAGING_PIECES; event++)
                 if (staging->events[event])
                     (void)hip.EventDestroy(staging->events[event]);
-            *staging = (struct staging){.taken = 1};
+            forget(staging);
         }
         release(staging);
     }
@@ -259,7 +270,7 @@ void staging_give_back(void) {
 void staging_forget_all(void) {
     for (size_t i = 0; i < STAGING_COUNT; i++)
         if (try_take(&all[i])) {
-            all[i] = (struct staging){.taken = 1};
+            forget(&all[i]);
             release(&all[i]);
         }
 }

@@ -361,6 +361,26 @@ def test_06_a_module_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> No
     assert mgpu.stub.hipstub_live(b"modules") == 0
 
 
+@in_child(HIPSTUB_REUSE="2")
+def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
+    """Not a stream that LLVM 22 passes as an event: the program has destroyed that one by HIP."""
+    stream = mgpu.StreamCreate()
+    ours = mgpu.StreamCreate()
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
+    own = mgpu.stub_ffi.new("void **")
+    mgpu.stub.hipEventCreateWithFlags(own, 2)
+    event = mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    assert event == ours
+    mgpu.EventSynchronize(event)
+    mgpu.EventRecord(event, stream)
+    mgpu.StreamWaitEvent(stream, event)
+    mgpu.EventSynchronize(event)
+    mgpu.EventDestroy(event)
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stub.hipstub_live(b"events") == 0
+
+
 # ---- 7: hipDeviceReset ---------------------------------------------------------------------------
 
 

@@ -50,7 +50,7 @@ bool event_usable(hipEvent_t handle, const char *expression) {
         return true; /* the device was reset: another one's by now */
     if (event)
         advice = &destroyed_event;
-    else if (handle && stream_known((hipStream_t)handle))
+    else if (handle && stream_is_here((hipStream_t)handle))
         advice = &stream_as_event;
     if (advice)
         report_failure(expression, hipErrorInvalidHandle, advice, (void *)handle);
@@ -62,17 +62,6 @@ bool event_usable(hipEvent_t handle, const char *expression) {
 bool event_recorded(hipEvent_t handle) {
     const struct event *event = find(handle);
     return !exclusive_hip() || !event || event->recorded || !event->reused;
-}
-
-/* True if this is what AMD's HIP says of a wait for an event whose earlier owner has recorded it on
- * a stream that is gone: for this owner it is a new one, which there is no wait for. */
-bool event_is_new(hipEvent_t handle, hipError_t error) {
-    const struct event *event = find(handle);
-    const bool is_new =
-        error == hipErrorContextIsDestroyed && event && event->reused && !event->recorded;
-    if (is_new)
-        device_forget_error(error);
-    return is_new;
 }
 
 /* Whether the last record of an event that was kept is complete, so that a wait for it does not
@@ -162,7 +151,8 @@ hipEvent_t impl_mgpuEventCreate(void) {
 /* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
  * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
 static bool is_stream(hipEvent_t handle) {
-    if (LIKELY(find(handle) || !handle || !options.cache_on) || !stream_known((hipStream_t)handle))
+    if (LIKELY(find(handle) || !handle || !options.cache_on) ||
+        !stream_is_here((hipStream_t)handle))
         return false;
     report_once(&stream_served, (void *)handle);
     return true;
@@ -194,7 +184,7 @@ static void wait_for(hipEvent_t handle) {
     struct stream *stream = event ? event->stream : NULL;
     const uint64_t mark = stream ? event->mark : 0; /* before: it may be recorded anew meanwhile */
     const hipError_t error = hip.EventSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess && !event_is_new(handle, error)))
+    if (UNLIKELY(error != hipSuccess))
         report_failure("hipEventSynchronize(event)", error, NULL);
     else if (stream)
         stream_pass(stream, mark);

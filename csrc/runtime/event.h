@@ -12,9 +12,6 @@ bool event_usable(hipEvent_t event, const char *expression);
  * never recorded, and there is nothing to wait for. */
 bool event_recorded(hipEvent_t event);
 
-/* After a wait for an event failed: true if stock's, for a new event, would not have. */
-bool event_is_new(hipEvent_t event, hipError_t error);
-
 /* A thread ends: its spare events go to the common pool. */
 void event_give_back(struct thread *thread);
 

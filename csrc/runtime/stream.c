@@ -406,6 +406,16 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
         destroy_slow(thread, handle);
 }
 
+bool stream_is_here(hipStream_t handle) {
+    unsigned flags = 0;
+    if (!stream_known(handle) || exclusive_hip())
+        return stream_known(handle) != NULL;
+    const hipError_t error = hip.StreamGetFlags(handle, &flags);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
 bool stream_report_dead(struct stream **stream, const char *expression) {
     if (device_kept((*stream)->device)) {
         report_failure(expression, hipErrorContextIsDestroyed, &used_after_destroy,
@@ -466,9 +476,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
     if (!stream_usable(thread_get(), handle, &stream, expression) ||
         !event_usable(event, expression) || !event_recorded(event))
         return;
-    const hipError_t error = hip.StreamWaitEvent(handle, event, 0);
-    if (UNLIKELY(error != hipSuccess && !event_is_new(event, error)))
-        report_failure(expression, error, NULL);
+    REPORT(expression, hip.StreamWaitEvent(handle, event, 0), NULL);
     stream_launched(stream); /* it now depends on kernels, perhaps */
 }
 

@@ -176,6 +176,10 @@ static inline struct stream *stream_known(hipStream_t handle) {
     return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
 }
 
+/* The same as HIP has it: the program may have destroyed a stream of ours by HIP itself, and what
+ * lies at its address by now may be an event. */
+bool stream_is_here(hipStream_t handle);
+
 /* True if one of the runtime's streams may have work pending. Asks no driver. */
 bool stream_any_busy(void);
 

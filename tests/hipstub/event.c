@@ -1,4 +1,5 @@
 #include "calls.h"
+#include "mode.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -30,6 +31,8 @@ hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     if (event == NULL || (flags & ~known) != 0)
         return hipErrorInvalidValue;
     *event = object_again(EVENT);
+    if (*event == NULL && stub_reuse_other_kinds)
+        *event = stream_as_event();
     if (*event == NULL)
         *event = object_new(EVENT, sizeof **event);
     (*event)->flags = flags;

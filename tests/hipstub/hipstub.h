@@ -20,6 +20,7 @@
  *                     module load to give kernels a body.
  *   HIPSTUB_REUSE     1: handles that were destroyed and memory that was freed come back, as with
  *                     AMD's: a use by their old owner is then no longer told from a right one.
+ *                     2: also as another kind: an event gets a dead stream's handle.
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *

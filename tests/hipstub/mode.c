@@ -14,7 +14,7 @@ bool stub_fast = true;
 int stub_devices = 1;
 int stub_version = 50221153;
 int stub_pageable;
-bool stub_reuse;
+bool stub_reuse, stub_reuse_other_kinds;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -95,7 +95,8 @@ __attribute__((constructor)) static void read_environment(void) {
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;
     if (memory != NULL)
         stub_memory = strtoull(memory, NULL, 0);
-    stub_reuse = reuse != NULL && strcmp(reuse, "1") == 0;
+    stub_reuse_other_kinds = reuse != NULL && strcmp(reuse, "2") == 0;
+    stub_reuse = stub_reuse_other_kinds || (reuse != NULL && strcmp(reuse, "1") == 0);
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

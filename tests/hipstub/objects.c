@@ -41,6 +41,14 @@ void *object_again(enum kind kind) {
     return object;
 }
 
+void *object_turn(struct object *object, enum kind kind, size_t bytes) {
+    --live[object->kind];
+    ++live[kind];
+    memset(object + 1, 0, bytes - sizeof *object);
+    object->kind = kind;
+    return object;
+}
+
 struct object *object_any(enum kind kind) {
     for (unsigned i = 0; i < CHAINS && live[kind] != 0; ++i)
         for (struct object *object = chains[i]; object != NULL; object = object->next)
@@ -66,12 +74,22 @@ void object_release(struct object *object) {
     dead[object->kind] = object;
 }
 
-bool object_check(const char *function, enum kind kind, const void *handle) {
-    if (handle == NULL)
-        return false;
+static const struct object *find_object(const void *handle) {
     const struct object *object = *chain_of(handle);
     while (object != NULL && object != handle)
         object = object->next;
+    return object;
+}
+
+bool object_is(enum kind kind, const void *handle) {
+    const struct object *object = find_object(handle);
+    return object != NULL && object->kind == kind && object->live;
+}
+
+bool object_check(const char *function, enum kind kind, const void *handle) {
+    if (handle == NULL)
+        return false;
+    const struct object *object = find_object(handle);
     if (object == NULL)
         stub_misuse("%s: %p is no %s", function, handle, kind_names[kind]);
     else if (object->kind != kind)

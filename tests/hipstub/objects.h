@@ -72,6 +72,9 @@ void *object_new(enum kind kind, size_t bytes);
  * left; NULL if there is none. */
 void *object_again(enum kind kind);
 
+/* Makes a live object, of which nothing is in use, a zeroed one of another kind and no larger. */
+void *object_turn(struct object *object, enum kind kind, size_t bytes);
+
 /* A live one of a kind, NULL if there is none. */
 struct object *object_any(enum kind kind);
 
@@ -84,6 +87,9 @@ void object_release(struct object *object);
 /* Whether the handle is a live one of its kind. If not, counts a misuse of `function` unless the
  * handle is NULL. */
 bool object_check(const char *function, enum kind kind, const void *handle);
+
+/* The same, without counting: for calls that HIP answers whatever they are given. */
+bool object_is(enum kind kind, const void *handle);
 
 /* What hipstub_live counts, ended by NULL; stub_live needs the lock. */
 extern const char *const stub_live_words[];

@@ -26,6 +26,17 @@ static struct ihipStream_t *stream_new(unsigned flags) {
     return stream;
 }
 
+hipEvent_t stream_as_event(void) {
+    struct ihipStream_t *stream = object_again(STREAM);
+    if (stream == NULL)
+        return NULL;
+    struct ihipStream_t **link = &streams;
+    while (*link != stream)
+        link = &(*link)->next_stream;
+    *link = stream->next_stream;
+    return object_turn(&stream->object, EVENT, sizeof(struct ihipEvent_t));
+}
+
 struct ihipStream_t *stream_null(void) {
     static struct ihipStream_t *null_stream;
     if (null_stream == NULL) {
@@ -158,12 +169,11 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
 }
 
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
-    struct ihipStream_t *found = stream == NULL ? NULL : stream_of("hipStreamGetFlags", stream);
     if (flags == NULL)
         return hipErrorInvalidValue;
-    if (stream != NULL && found == NULL)
+    if (stream != NULL && !object_is(STREAM, stream))
         return hipErrorContextIsDestroyed;
-    *flags = found == NULL ? 0 : found->flags;
+    *flags = stream == NULL ? 0 : stream->flags;
     return hipSuccess;
 }
 

@@ -21,6 +21,9 @@ struct operation {
 /* The stream that NULL stands for. */
 struct ihipStream_t *stream_null(void);
 
+/* With HIPSTUB_REUSE=2, a dead stream's handle as a new event; NULL if there is none. */
+hipEvent_t stream_as_event(void);
+
 /* The stream of a handle, or NULL after counting a misuse if it is not a live one. */
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 

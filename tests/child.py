@@ -168,6 +168,7 @@ int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
 void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
                         unsigned count);
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
 int hipGetLastError(void);
 int hipPeekAtLastError(void);

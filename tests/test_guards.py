@@ -426,6 +426,18 @@ GUARDS = [
     ),
     Guard(
         "stream.c",
+        "!exclusive_hip() && !is_ours(handle)",
+        "false",
+        f"{KNOWN}:test_06_a_stream_of_another_kind_at_an_address_of_ours",
+    ),
+    Guard(
+        "stream.c",
+        "(stream_state(stream) == STREAM_LIVE && is_ours(handle))",
+        "true",
+        f"{KNOWN}:test_06_a_stream_of_another_kind_at_an_address_of_ours",
+    ),
+    Guard(
+        "stream.c",
         "if (!stream_known(handle) || exclusive_hip())\n        return",
         "if (true)\n        return",
         f"{KNOWN}:test_06_an_event_of_the_programs_own_at_an_address_of_our_stream",

@@ -361,6 +361,26 @@ def test_06_a_module_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> No
     assert mgpu.stub.hipstub_live(b"modules") == 0
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_06_a_stream_of_another_kind_at_an_address_of_ours(mgpu: Mgpu) -> None:
+    """One that does not wait for the null stream is not to be handed out as one that does."""
+    non_blocking = 1
+    for held in (1, 2):  # it is the thread's last stream, or another one
+        ours = mgpu.StreamCreate()
+        others = [mgpu.StreamCreate() for _ in range(1, held)]
+        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
+        own = mgpu.stub_ffi.new("void **")
+        mgpu.stub.hipStreamCreateWithFlags(own, non_blocking)
+        again = mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+        assert again == ours
+        before = mgpu.stub.hipstub_live(b"streams")
+        mgpu.StreamDestroy(again)
+        assert mgpu.stub.hipstub_live(b"streams") == before - 1
+        for stream in others:
+            mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+
+
 @in_child(HIPSTUB_REUSE="2")
 def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
     """Not a stream that LLVM 22 passes as an event: the program has destroyed that one by HIP."""

@@ -11,7 +11,7 @@ from typing import Any
 from bench import lower, native
 from bench.device import Device
 from bench.figures import Figure, Result, Step, median
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 
 METHOD = (
     "Launch and synchronise on one stream, the first launch not counted. Processes with one thread "

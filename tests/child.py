@@ -25,7 +25,8 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt import abi, cuda, softgpu
+from mgpu_rt import abi
+from mgpu_rt.cli import cuda, softgpu
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from mgpu_rt import cli
+from mgpu_rt.cli.main import main
 from tests.child import environment
 
 COMMAND = Path(sys.executable).with_name("mgpu-rt")
@@ -29,7 +29,7 @@ def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
 def invoke(*arguments: str, **env: str | None) -> Result:
     """Runs a command that does not become a program, in this process."""
     clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
-    return CliRunner().invoke(cli.main, arguments, env={**clean, "COLUMNS": "300", **env})
+    return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
 
 
 def python(*words: str) -> tuple[str, ...]:

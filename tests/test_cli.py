@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import mgpu_rt
-from mgpu_rt import abi, options, preload
-from mgpu_rt import doctor as doctor_module
+from mgpu_rt import abi
+from mgpu_rt.cli import doctor as doctor_module
+from mgpu_rt.cli import options, preload
 from tests.child import CUSTUB, ROOT, STUB, environment
 from tests.command import command, invoke
 from tests.compiled import LIB, RUNTIME, compile_c

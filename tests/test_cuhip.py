@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.child import BUILD, CUSTUB, ROOT, TIMEOUT
 from tests.cuhip.driver import LIBRARY, Driver, Out, exported, functions, same
 from tests.cuhip.mapping import (

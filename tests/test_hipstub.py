@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.child import BACKENDS, ROOT, STUB, TIMEOUT, environment
 from tests.images import code_object
 from tests.snippets.library import DEFAULT, functions

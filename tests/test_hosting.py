@@ -342,11 +342,7 @@ def installation(directory: Path, *, note: str | None = None) -> Path:
     shutil.copy(library(), lib)
     if note:
         (lib / "mgpu_rt.python").write_text(note + "\n")
-    package = directory / "mgpu_rt"
-    package.mkdir()
-    for file in (ROOT / "mgpu_rt").iterdir():
-        if file.suffix in (".py", ".so"):
-            shutil.copy(file, package)
+    shutil.copytree(ROOT / "mgpu_rt", directory / "mgpu_rt")
     return lib / library().name
 
 

@@ -128,14 +128,14 @@ RULES = [
         "test_python_that_is_none",
     ),
     rule(
-        "mgpu_rt/manager.py",
+        "mgpu_rt/policy/manager.py",
         "    manage(channel, Shipped(channel))",
         "    raise SystemExit(1)",
         MANAGER,
         "test_a_policy_that_fails",
     ),
     rule(
-        "mgpu_rt/manager.py",
+        "mgpu_rt/policy/manager.py",
         "        site.addsitedir(site.getusersitepackages())",
         "        pass",
         HOSTING,

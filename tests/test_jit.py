@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.child import library
 from tests.command import COMMAND
 from tests.compiled import compile_c

@@ -361,7 +361,7 @@ def test_started_by_hand() -> None:
     import sys
 
     done = subprocess.run(
-        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager.py")],
+        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "policy" / "manager.py")],
         capture_output=True,
         text=True,
         timeout=TIMEOUT,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mgpu_rt.books import Books
-from mgpu_rt.memory import BlockCache
-from mgpu_rt.modules import ModuleCache
 from mgpu_rt.policy import (
     Cached,
     Caches,
@@ -21,7 +18,10 @@ from mgpu_rt.policy import (
     Shipped,
     What,
 )
-from mgpu_rt.streams import StreamPool
+from mgpu_rt.policy.books import Books
+from mgpu_rt.policy.memory import BlockCache
+from mgpu_rt.policy.modules import ModuleCache
+from mgpu_rt.policy.streams import StreamPool
 from tests.child import Mgpu, in_child
 from tests.images import code_object
 

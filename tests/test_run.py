@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import cuda, doctor, layout, preload
+from mgpu_rt import layout
+from mgpu_rt.cli import cuda, doctor, preload
 from tests.child import BUILD, CUSTUB, STUB, environment
 from tests.command import COMMAND, command, invoke, python
 from tests.compiled import LIB, RUNTIME, compile_c, stream_program

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from bench import lower
-from mgpu_rt.options import options
+from mgpu_rt.cli.options import options
 from tests.images import bundle, code_object
 
 PTX = b"""//

@@ -2,8 +2,8 @@
 
     python -m pytest -p tests.rocm.plugin --rocm 7.2.4 -k softgpu tests/test_bad_input.py
 
-The tests themselves know nothing of it: where they ask mgpu_rt.softgpu for an environment they get
-the release's, and what they start with it is started by the release's loader.
+The tests themselves know nothing of it: where they ask mgpu_rt.cli.softgpu for an environment they
+get the release's, and what they start with it is started by the release's loader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import FunctionType
 import pytest
 
 from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests import child
 from tests.rocm import releases, surroundings
 from tests.rocm.child import STUB_ONLY

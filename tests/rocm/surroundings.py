@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.rocm import packages
 from tests.rocm.releases import Release
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.conftest import KERNELS, PROGRAMS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"

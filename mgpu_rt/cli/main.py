@@ -65,7 +65,7 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt import preload
+    from mgpu_rt.cli import preload
 
     try:
         if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
@@ -119,7 +119,8 @@ def _building() -> tuple[str, str, str]:
 def _show_json() -> None:
     import json
 
-    from mgpu_rt import layout, options
+    from mgpu_rt import layout
+    from mgpu_rt.cli import options
 
     libs, cflags, cmakedir = _building()
     everything = {
@@ -134,7 +135,7 @@ def _show_json() -> None:
 
 
 def _show_options() -> None:
-    from mgpu_rt import options
+    from mgpu_rt.cli import options
     from mgpu_rt.text import columns
 
     table = options.options()
@@ -164,7 +165,7 @@ def doctor(device: str, as_json: bool) -> None:
 
     Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
     """
-    from mgpu_rt.doctor import examine
+    from mgpu_rt.cli.doctor import examine
 
     report = examine(device)
     if as_json:

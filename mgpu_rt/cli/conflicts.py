@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mgpu_rt import preload, rocm
+from mgpu_rt import rocm
+from mgpu_rt.cli import preload
 
 RUNTIME = "libmlir_rocm_runtime.so"
 

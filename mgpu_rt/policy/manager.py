@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
-    from mgpu_rt.channel import Channel
     from mgpu_rt.policy import Policy
+    from mgpu_rt.policy.channel import Channel
 
 WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # and at least: what happens at once is looked at at once
@@ -38,8 +38,8 @@ def leave_reason(reason: str) -> None:
 
 
 def import_package() -> None:
-    """Makes `mgpu_rt` the package that this file lies in; sys.path stays as it is."""
-    here = os.path.dirname(os.path.abspath(__file__))
+    """Makes `mgpu_rt` the package that this file belongs to; sys.path stays as it is."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "mgpu_rt", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
     )
@@ -126,7 +126,7 @@ def attach() -> Channel | None:
     try:
         find_cffi()
         import_package()
-        from mgpu_rt.channel import Channel, Refused
+        from mgpu_rt.policy.channel import Channel, Refused
     except BaseException as error:
         leave_reason(f"{type(error).__name__}: {error}")
         return None

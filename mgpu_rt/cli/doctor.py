@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import conflicts, cuda, layout, preload, rocm
-from mgpu_rt.checklist import FAILURE, NOTE, OK, WARNING, Report
+from mgpu_rt import layout, rocm
+from mgpu_rt.cli import conflicts, cuda, preload
+from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Report
 from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from mgpu_rt import cuda, library_path, rocm, softgpu
+from mgpu_rt import library_path, rocm
+from mgpu_rt.cli import cuda, softgpu
 
 DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from mgpu_rt import __version__
 from mgpu_rt._host import ffi, lib
-from mgpu_rt.policy import Cached, Decision, Event, Evict, Kind, Limit, Limits, Memory, Pin, What
+from mgpu_rt.policy.protocol import (
+    Cached,
+    Decision,
+    Event,
+    Evict,
+    Kind,
+    Limit,
+    Limits,
+    Memory,
+    Pin,
+    What,
+)
 
 #: enum channel_request of csrc/runtime/channel.h
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)

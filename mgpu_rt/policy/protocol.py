@@ -149,9 +149,9 @@ class Shipped:
     """
 
     def __init__(self, caches: Caches) -> None:
-        from mgpu_rt.memory import BlockCache
-        from mgpu_rt.modules import ModuleCache
-        from mgpu_rt.streams import StreamPool
+        from mgpu_rt.policy.memory import BlockCache
+        from mgpu_rt.policy.modules import ModuleCache
+        from mgpu_rt.policy.streams import StreamPool
 
         self.modules = ModuleCache(caches)
         self.streams = StreamPool(caches)

@@ -6,7 +6,7 @@ import functools
 import os
 import struct
 
-from bench import lower
+from mgpu_rt.lowering import lower
 
 #: What the HIP of this process runs.
 CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import BUILD, STUB, environment, library
 
 RELEASES = lower.LLVM_RELEASES

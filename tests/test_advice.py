@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from bench import lower
 from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 from tests.child import BACKENDS, Mgpu, environment, in_child, run_child
 from tests.images import code_object
 

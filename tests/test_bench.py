@@ -15,8 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import build, device, growth, lower, native, programs, report, sides
-from bench.figures import Figure, Result, median, ratios
+from bench.measure import growth, programs
+from bench.setup import build, device, native, sides
+from bench.show import report
+from bench.show.figures import Figure, Result, median, ratios
+from mgpu_rt.lowering import lower
 
 CHIP = lower.DEFAULT_CHIP
 
@@ -172,7 +175,7 @@ def test_command_writes_and_draws(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((native.ROOT / "bench" / "results").glob("*.json")))
 def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> None:
-    plot = pytest.importorskip("bench.plot")
+    plot = pytest.importorskip("bench.show.plot")
     drawn = list(plot.draw(json.loads(path.read_text()), tmp_path / path.name))
     assert {p.name for p in drawn} == {
         p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix in (".png", ".svg")

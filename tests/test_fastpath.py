@@ -1,7 +1,8 @@
 """The fast path by counts: instructions, functions, driver calls. No clock, so no busy machine.
 
-Both loops are the forum's against the stub, as bench/calls.c runs them. Bounds of instructions are
-10 % above what GCC 12 makes of it: room for another compiler, not for one more lock or lookup.
+Both loops are the forum's against the stub, as bench/native/calls.c runs them. Bounds of
+instructions are 10 % above what GCC 12 makes of it: room for another compiler, not for one more
+lock or lookup.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import re
 
 import pytest
 
-from bench import build, device, instructions, native
+from bench.measure import instructions
+from bench.setup import build, device, native
 
 RUNTIME = native.RUNTIME.name
 

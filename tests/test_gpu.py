@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import BUILD, ROOT, TIMEOUT, Mgpu, environment, in_child, library, run_child
 from tests.gpu import CHIP, KERNELS, tensormap
 from tests.programs import STOCK, build, execute, run_environment, ways

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import lower
 from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 from tests.child import library
 from tests.command import COMMAND
 from tests.compiled import compile_c

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import TIMEOUT, library
 from tests.programs import Way, run_environment
 from tests.test_programs import PRINTED, printed, rounds

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import instructions
+from bench.measure import instructions
 from tests.child import ROOT, Mgpu, environment, in_child, library
 from tests.compiled import compile_c
 from tests.images import code_object

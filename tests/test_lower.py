@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.programs import RELEASES
 
 FORUM = lower.PROGRAMS / "forum.mlir"

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import BACKENDS_WITH_GPU, POLICIES, ROOT, TIMEOUT, environment, library
 from tests.programs import (
     RELEASES,

@@ -1,10 +1,10 @@
-"""The allocation traces that bench/replay.py replays are those of the programs as they are."""
+"""The allocation traces in bench/traces are those of the programs as they are."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench import replay
+from bench.measure import replay
 
 
 @pytest.mark.parametrize("program", replay.PROGRAMS)

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from bench import native, table
+from bench.setup import native
+from bench.show import table
 
 RESULTS = native.ROOT / "bench" / "results"
 README = (native.ROOT / "README.md").read_text(encoding="utf-8")

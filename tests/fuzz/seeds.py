@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from bench import lower
 from mgpu_rt.cli.options import options
+from mgpu_rt.lowering import lower
 from tests.images import bundle, code_object
 
 PTX = b"""//

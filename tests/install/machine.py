@@ -13,7 +13,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import ROOT
 
 EXAMPLE = ROOT / "examples" / "cmake"

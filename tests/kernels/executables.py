@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.kernels.images import TEXTS
 from tests.kernels.program import Launch, Module
 from tests.programs import STOCK
@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """The executable, linked against stock's library; raises what bench.lower raises."""
+    """The executable, linked against stock's library; raises what its lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     TEXTS.mkdir(parents=True, exist_ok=True)
     text = host_program(module, name, launch)

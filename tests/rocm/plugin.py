@@ -17,8 +17,8 @@ from types import FunctionType
 
 import pytest
 
-from bench import lower
 from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 from tests import child
 from tests.rocm import releases, surroundings
 from tests.rocm.child import STUB_ONLY

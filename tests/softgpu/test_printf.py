@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.child import POLICIES, Mgpu, environment, in_child, library
 from tests.programs import Outcome, execute
 

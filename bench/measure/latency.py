@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, median
+from bench.setup import native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
     "Device timestamps (%globaltimer at a kernel's begin and end, 3 µs apart), matched to the "
@@ -21,7 +21,7 @@ METHOD = (
 )
 LAUNCHES = 2000
 PERCENTILES = (1, 5, 10, 25, 50, 75, 90, 95, 99)
-PTX = native.ROOT / "bench" / "latency.ptx"
+PTX = native.SOURCES / "latency.ptx"
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import lower
+from mgpu_rt.lowering import lower
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "bench" / "native"
 OUT = ROOT / "build" / "bench"
 RUNTIME = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
@@ -42,7 +43,7 @@ def need(*libraries: Path) -> None:
 
 
 def program(name: str, chip: str = lower.DEFAULT_CHIP) -> Path:
-    """Compiles ``bench/<name>.c``, unless that was done since it changed, and returns the file.
+    """Compiles ``bench/native/<name>.c``, unless it is older than the result; returns that.
 
     It holds the forum's code object for ``chip``. Without a compiler a file that was carried here
     serves as it is.
@@ -51,7 +52,7 @@ def program(name: str, chip: str = lower.DEFAULT_CHIP) -> Path:
     result = OUT / chip / name
     if result.exists() and shutil.which("cc") is None:
         return result
-    sources = [ROOT / "bench" / file for file in (f"{name}.c", *HEADERS, "native.py")]
+    sources = [*(SOURCES / file for file in (f"{name}.c", *HEADERS)), Path(__file__)]
     newest = max(path.stat().st_mtime for path in [*sources, image])
     if result.exists() and result.stat().st_mtime > newest:
         return result

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import build, native
-from bench.device import Device
+from bench.setup import build, native
+from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
@@ -25,7 +25,7 @@ WORDS = {
     SERIAL: "on one stream, by hand",
 }
 
-#: What bench/hoisted.c knows by hand.
+#: What bench/native/hoisted.c knows by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
 

@@ -30,7 +30,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "bench" / "programs"
 OBJECTS = ROOT / "build" / "objects"
 
@@ -119,7 +119,7 @@ def print_library() -> Path:
 
     To link with, or to name in mlir-runner's --shared-libs. Unlike LLVM's own it brings no LLVM.
     """
-    source = ROOT / "bench" / "print.c"
+    source = ROOT / "bench" / "native" / "print.c"
     compiler = _compiler()
 
     def make(result: Path) -> None:
@@ -450,7 +450,7 @@ def _run(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="bench.lower", description="lower an MLIR program")
+    parser = argparse.ArgumentParser(prog="lower", description="lower an MLIR program")
     parser.add_argument("program", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--llvm", type=int, choices=LLVM_RELEASES, default=22)
@@ -468,7 +468,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             image=options.image,
         )
     except (ToolchainMissing, LoweringFailed, ValueError, OSError) as problem:
-        print(f"bench.lower: {problem}", file=sys.stderr)
+        print(f"lower: {problem}", file=sys.stderr)
         return 1
     return 0
 

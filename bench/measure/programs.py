@@ -15,10 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, median, ratios
-from bench.sides import ALONE, HOISTED, LAZY, LLVM, OURS, SERIAL, STOCK, WORDS, Side, all_sides
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import (
+    ALONE,
+    HOISTED,
+    LAZY,
+    LLVM,
+    OURS,
+    SERIAL,
+    STOCK,
+    WORDS,
+    Side,
+    all_sides,
+)
+from bench.show.figures import Figure, Result, Step, median, ratios
 
 METHOD = (
     "Microseconds an iteration, the device's work included: medians over rounds of about 20 ms, "

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, differences, median
+from bench.setup import native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, differences, median
 
 METHOD = (
     "Fresh processes. Loading: pairs of runs of a program that does nothing, with and without the "
@@ -31,7 +31,7 @@ class Way:
     """A way to the first launch."""
 
     words: str
-    kind: str  # of bench/startup.c
+    kind: str  # of bench/native/startup.c
     variables: Mapping[str, str]
     target: float | None = None  # ms beyond HIP's own time
 

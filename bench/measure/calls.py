@@ -10,8 +10,9 @@ import shutil
 import statistics
 from pathlib import Path
 
-from bench import build, instructions, native
-from bench.figures import Figure, Result, Step, differences, median
+from bench.measure import instructions
+from bench.setup import build, native
+from bench.show.figures import Figure, Result, Step, differences, median
 
 DEVICE = "no device: a stub of HIP whose functions return at once"
 METHOD = (

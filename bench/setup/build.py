@@ -12,11 +12,12 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bench import lower, native
+from bench.setup import native
+from mgpu_rt.lowering import lower
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
-    """A program of bench/programs in the frame of bench/lowered.c, linked with the library."""
+    """A program of bench/programs in the frame of lowered.c, linked with the library."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
     source = lower.PROGRAMS / f"{program}.mlir"
     try:
@@ -25,7 +26,7 @@ def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Pa
         if result.exists():
             return result
         raise
-    frame = [native.ROOT / "bench" / name for name in ("lowered.c", "rounds.h", "native.h")]
+    frame = [native.SOURCES / name for name in ("lowered.c", "rounds.h", "native.h")]
     newest = max(path.stat().st_mtime for path in [compiled, *frame])
     if not result.exists() or result.stat().st_mtime < newest:
         _link(compiled, frame[0], result)
@@ -80,7 +81,7 @@ def bare_runtime() -> Path:
     """The library without its instrumentation, to measure what that costs when it is off."""
     result = native.OUT / "bare" / native.RUNTIME.name
     runtime = native.ROOT / "csrc" / "runtime"
-    inputs = [*runtime.iterdir(), native.ROOT / "bench" / "bare.c", Path(__file__)]
+    inputs = [*runtime.iterdir(), native.SOURCES / "bare.c", Path(__file__)]
     newest = max(path.stat().st_mtime for path in inputs)
     if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
         return result
@@ -92,7 +93,7 @@ def bare_runtime() -> Path:
         entry = copy / "entry.c"
         text = entry.read_text(encoding="utf-8")
         if text.count(_TEST) != 2:
-            raise native.Failed(f"{runtime / 'entry.c'} no longer tests as bench/build.py expects")
+            raise native.Failed(f"{runtime / 'entry.c'} no longer tests as {__file__} expects")
         entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
         result.parent.mkdir(parents=True, exist_ok=True)
         _compile_bare(copy, result)
@@ -106,7 +107,7 @@ def _compile_bare(sources: Path, result: Path) -> None:
             '-DMGPU_RT_VERSION=""',
             *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
             *sorted(sources.glob("*.c")),
-            native.ROOT / "bench" / "bare.c",
+            native.SOURCES / "bare.c",
             *("-Wl,-soname,libmlir_rocm_runtime-bare.so", "-Wl,-z,nodelete,-z,now"),
             *("-lpthread", "-ldl"),
         ],

@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from bench import native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, median
+from bench.setup import native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
     "Each thread is pinned to a processor and runs the forum's loop alone and together with the "

@@ -1,6 +1,6 @@
 """Allocation traces of real programs, replayed in the runtime's way, stock's and HIP's pool's.
 
-The traces in bench/traces were recorded by ``python -m bench.replay``: what a program of
+The traces in bench/traces were recorded by ``python -m bench.measure.replay``: what a program of
 bench/programs asks of hipMalloc, hipFree and hipStreamSynchronize with the cache switched off.
 """
 
@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import build, native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, differences, median
+from bench.setup import build, native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, differences, median
 
 METHOD = (
     "Microseconds for one replay of a trace, median over rounds of each way in turn in one "

@@ -14,7 +14,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
 
 COLOURS = {
     STOCK: "#b2182b",

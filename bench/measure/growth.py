@@ -6,10 +6,10 @@ import dataclasses
 import time
 from pathlib import Path
 
-from bench import native
-from bench.device import Device
-from bench.figures import Result, Step, median
-from bench.sides import WORDS, all_sides
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import WORDS, all_sides
+from bench.show.figures import Result, Step, median
 
 METHOD = (
     "Milliseconds from the start of a fresh process to the end of so many launches of the forum's "

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import native
+from bench.setup import native
 from mgpu_rt.cli import softgpu
 
 NAMES = ("stub", "softgpu", "cuda", "hip")

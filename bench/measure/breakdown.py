@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import native
-from bench.device import Device
-from bench.figures import Figure, Result, Step
-from bench.sides import OURS, STOCK, WORDS, Side, all_sides
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import OURS, STOCK, WORDS, Side, all_sides
+from bench.show.figures import Figure, Result, Step
 
 METHOD = (
     "One process a side with MGPU_RT_STATS, which counts and times every call of the program and "

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import native
+from bench.setup import native
 
 # The paths and names in the file are whole, so that each line can be understood by itself.
 _CALLGRIND = [
     *("--tool=callgrind", "--collect-systime=yes"),
     *("--compress-strings=no", "--compress-pos=no"),
 ]
-# Only what happens between entry and return of bench/calls.c's `measured`.
+# Only what happens between entry and return of bench/native/calls.c's `measured`.
 _MEASURED = ["--zero-before=measured", "--dump-after=measured"]
 _COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
 
@@ -95,7 +95,7 @@ def count(
 
 
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
-    """Profiles a lowered program (bench/lowered.c) whose loop makes so many iterations.
+    """Profiles a lowered program (bench/native/lowered.c) whose loop makes so many iterations.
 
     What its third call takes: the difference of runs of three calls and of two.
     """

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import lower, native
-from bench.device import Device
-from bench.figures import Figure, Result, Step, median
+from bench.setup import native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, median
 from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 
 METHOD = (
     "Launch and synchronise on one stream, the first launch not counted. Processes with one thread "

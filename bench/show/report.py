@@ -17,9 +17,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.device import Device
-from bench.figures import Figure, Result
-from bench.table import number
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result
+from bench.show.table import number
 from mgpu_rt import __version__
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
 
 ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, HOISTED)
 

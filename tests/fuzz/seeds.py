@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mgpu_rt.cli.options import options
 from mgpu_rt.lowering import lower
-from tests.images import bundle, code_object
+from tests.support.images import bundle, code_object
 
 PTX = b"""//
 .version 8.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt.lowering import lower
-from tests.child import ROOT
+from tests.support.child import ROOT
 
 EXAMPLE = ROOT / "examples" / "cmake"
 LAUNCHES = 100

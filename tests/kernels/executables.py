@@ -12,7 +12,7 @@ import numpy as np
 from mgpu_rt.lowering import lower
 from tests.kernels.images import TEXTS
 from tests.kernels.program import Launch, Module
-from tests.programs import STOCK
+from tests.support.programs import STOCK
 
 _KINDS = {
     "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",

@@ -68,7 +68,8 @@ class Surroundings:
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
         """The same command, run by the release's loader."""
-        words = ["tests.rocm.child" if word == "tests.child" else str(word) for word in words]
+        ours = {"tests.support.child": "tests.rocm.child"}
+        words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
         if runs and "--" in words:  # it becomes what follows
             at = words.index("--") + 1

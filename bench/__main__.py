@@ -13,25 +13,22 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench import (
+from bench.measure import (
     breakdown,
-    build,
     calls,
-    device,
     emulator,
     growth,
     latency,
-    lower,
-    native,
     programs,
     replay,
-    report,
     startup,
-    table,
     threads,
 )
-from bench.device import Device
-from bench.figures import Result, Step
+from bench.setup import build, device, native
+from bench.setup.device import Device
+from bench.show import report, table
+from bench.show.figures import Result, Step
+from mgpu_rt.lowering import lower
 
 #: What is measured on which devices. On an emulated device threads compete with the device itself.
 WHERE = {
@@ -196,7 +193,7 @@ def main(
 def plot(results: tuple[Path, ...]) -> None:
     """Draw the plots of RESULTS (JSON) as PNG and SVG beside them."""
     try:
-        from bench import plot as plotting
+        from bench.show import plot as plotting
     except ImportError as problem:
         raise click.ClickException(f"{problem}: pip install '.[bench]'") from None
     for path in results:

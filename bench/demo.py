@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 
 LAUNCHES = 1000
 # What one launch of mgpu_rt takes is lost in the noise of HIP's start if only 1000 are timed.

@@ -8,8 +8,8 @@
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
 
-The manager (mgpu_rt.manager) runs beside each program that lives long enough, so importing this
-imports nothing.
+The manager (mgpu_rt.policy.manager) runs beside each program that lives long enough, so importing
+this imports nothing.
 """
 
 TYPE_CHECKING = False  # typing's own costs 3 ms

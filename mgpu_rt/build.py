@@ -3,8 +3,8 @@
     python mgpu_rt/build.py OUT.c
 
 `_host.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h. The library
-itself holds nothing of Python's: it runs mgpu_rt/manager.py, which imports this. csrc/host.mk
-compiles it.
+itself holds nothing of Python's: it runs mgpu_rt/policy/manager.py, which imports this.
+csrc/host.mk compiles it.
 """
 
 from __future__ import annotations

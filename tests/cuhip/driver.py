@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-from tests.child import BUILD, CUSTUB, ROOT
+from tests.support.child import BUILD, CUSTUB, ROOT
 
 LIBRARY = BUILD / "cuhip" / "libamdhip64.so.5"
 TABLE = ROOT / "csrc" / "cuhip" / "api.def"

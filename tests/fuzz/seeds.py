@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from bench import lower
-from mgpu_rt.options import options
-from tests.images import bundle, code_object
+from mgpu_rt.cli.options import options
+from mgpu_rt.lowering import lower
+from tests.support.images import bundle, code_object
 
 PTX = b"""//
 .version 8.0

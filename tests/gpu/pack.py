@@ -15,7 +15,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.gpu import CHIP, KERNELS, tensormap
 
 ROOT = Path(__file__).resolve().parent.parent.parent

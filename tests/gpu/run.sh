@@ -20,7 +20,7 @@ MGPU_RT_TEST_PYTHON="$PWD/.venv/bin/python"
 export MGPU_RT_TEST_PYTHON
 tests=".venv/bin/python -m pytest -q -p no:cacheprovider -m gpu"
 
-files=$(grep -l -e BACKENDS_WITH_GPU -e mark.gpu tests/test_*.py)
+files=$(grep -rl --include='test_*.py' -e BACKENDS_WITH_GPU -e mark.gpu tests)
 
 status=0
 $tests "$@" $files || status=$?

@@ -12,8 +12,8 @@ import random
 import subprocess
 import sys
 
-from tests.child import environment, library
-from tests.hosting import KERNEL, ends, host, image, running_managers
+from tests.support.child import environment, library
+from tests.support.hosting import KERNEL, ends, host, image, running_managers
 
 MODES = ("plain", "thread", "threads", "local-plain", "dlclose", "end-exit")
 DELAYS = ("0", "0", "1", "3", "10", "1000")

@@ -13,8 +13,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import lower
-from tests.child import ROOT
+from mgpu_rt.lowering import lower
+from tests.support.child import ROOT
 
 EXAMPLE = ROOT / "examples" / "cmake"
 LAUNCHES = 100

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import ROOT
-from tests.compiled import stream_program
 from tests.install import machine
 from tests.install.machine import Installed, attempt, check, run
+from tests.support.child import ROOT
+from tests.support.compiled import stream_program
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 3_000_000  # bytes

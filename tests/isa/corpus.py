@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.kernels import images as kernel_images
 from tests.kernels.test_kernels import MODULES
 

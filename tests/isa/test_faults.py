@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from mgpu_rt import options
+from mgpu_rt.cli import options
 
 from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 

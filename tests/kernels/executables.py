@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.kernels.images import TEXTS
 from tests.kernels.program import Launch, Module
-from tests.programs import STOCK
+from tests.support.programs import STOCK
 
 _KINDS = {
     "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """The executable, linked against stock's library; raises what bench.lower raises."""
+    """The executable, linked against stock's library; raises what its lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     TEXTS.mkdir(parents=True, exist_ok=True)
     text = host_program(module, name, launch)

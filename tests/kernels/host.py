@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.kernels.program import Launch
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -1,10 +1,10 @@
-"""Code objects of modules, kept under build/objects by bench.lower."""
+"""Code objects of modules, kept under build/objects by mgpu_rt.lowering."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.kernels.program import Module
 
 TEXTS = lower.ROOT / "build" / "kernels"
@@ -20,7 +20,7 @@ def text(module: Module) -> Path:
 
 
 def image(module: Module, chip: str) -> Path:
-    """The code object as a file. Raises what bench.lower raises."""
+    """The code object as a file. Raises what mgpu_rt.lowering raises."""
     source = text(module)
     options = {"opt_level": module.opt_level, "first": module.first}
     result = TEXTS / f"{module.name}-{chip}.hsaco"

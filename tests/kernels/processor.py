@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import lower
+from mgpu_rt.lowering import lower
 from tests.kernels.generator import FLOATS, INTEGERS, ITEMS, OWN, UNIFORMS, RandomProgram
 from tests.kernels.inputs import FLOATS as FLOAT_TYPES
 from tests.kernels.inputs import INTEGERS as INTEGER_TYPES

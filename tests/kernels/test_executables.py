@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command import command
 from tests.kernels import algorithms, atomics, groups, matrix, numerics, private
 from tests.kernels.compare import mismatch
 from tests.kernels.executables import build, printed
 from tests.kernels.program import Module
+from tests.support.command import command
 
 PROGRAMS: list[tuple[Module, str, int]] = [
     (algorithms.MODULE, "matmul_f32", 22),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import lower
+from mgpu_rt.lowering import lower
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "random_driver" / "images"

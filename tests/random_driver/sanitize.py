@@ -9,7 +9,7 @@ is one.
 
 What is told to the sanitizers, and why:
 
-* `detect_leaks=0`: what is kept until the process ends is kept on purpose (tests/test_leaks.py
+* `detect_leaks=0`: what is kept until the process ends is kept on purpose (test_leaks.py
   counts what must not grow), and AMD's HIP and Python leave more.
 * `ignore_noninstrumented_modules=1`: AMD's HIP and Python synchronise in ways that the thread
   sanitizer does not see, as they were built without it.

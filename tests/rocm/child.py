@@ -1,4 +1,4 @@
-"""tests.child on another release of HIP.
+"""tests.support.child on another release of HIP.
 
 What DTIF's loader says is not the program's output. Tests that were written for the stub of HIP run
 too, where HIP's calls are all that they ask the stub for: the library counts those itself.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from tests import child
 from tests.rocm.surroundings import without_chatter
+from tests.support import child
 
 #: The exit status of a test that asks for what only the stub has.
 STUB_ONLY = 77

@@ -1,9 +1,9 @@
 """A plugin of pytest's that runs the tests of the emulated device on another release of HIP.
 
-    python -m pytest -p tests.rocm.plugin --rocm 7.2.4 -k softgpu tests/test_bad_input.py
+    python -m pytest -p tests.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/test_bad_input.py
 
-The tests themselves know nothing of it: where they ask mgpu_rt.softgpu for an environment they get
-the release's, and what they start with it is started by the release's loader.
+The tests themselves know nothing of it: where they ask mgpu_rt.cli.softgpu for an environment they
+get the release's, and what they start with it is started by the release's loader.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from types import FunctionType
 
 import pytest
 
-from bench import lower
-from mgpu_rt import softgpu
-from tests import child
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 from tests.rocm import releases, surroundings
 from tests.rocm.child import STUB_ONLY
 from tests.rocm.differences import difference
+from tests.support import child
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

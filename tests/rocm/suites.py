@@ -20,32 +20,34 @@ SUITES = (
     Suite(
         "programs",
         "bench/programs, lowered by MLIR and linked or preloaded",
-        (*_ON_DEVICE, "tests/test_programs.py"),
+        (*_ON_DEVICE, "tests/programs/test_programs.py"),
         newest_abi=True,
     ),
     Suite(
         "programs",
         "",
-        ("-k", "softgpu and not 15-", "tests/test_programs.py"),
+        ("-k", "softgpu and not 15-", "tests/programs/test_programs.py"),
         newest_abi=True,
         chip="gfx942",
     ),
-    Suite("traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/test_traps.py")),
+    Suite("traps", "the 18 traps of the ABI", ("--rocm-for-stub", "tests/runtime/test_traps.py")),
     Suite(
         "bad input",
         "handles, images and sizes that are wrong",
-        (*_ON_DEVICE, "tests/test_bad_input.py"),
+        (*_ON_DEVICE, "tests/runtime/test_bad_input.py"),
     ),
     Suite(
         "memory",
         "blocks, copies, shared memory",
-        (*_ON_DEVICE, "tests/test_memory.py", "tests/test_copies.py"),
+        (*_ON_DEVICE, "tests/runtime/test_memory.py", "tests/runtime/test_copies.py"),
     ),
-    Suite("random", "random sequences of calls", (*_ON_DEVICE, "tests/test_memory_random.py")),
+    Suite(
+        "random", "random sequences of calls", (*_ON_DEVICE, "tests/runtime/test_memory_random.py")
+    ),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
     Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),
     Suite("kernels", "", ("-k", "gfx942", "tests/kernels"), chip="gfx942"),
     Suite("release", "what is new since 5.2.3", ("tests/rocm/test_release.py",)),
     Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
-    Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/test_jit.py",)),
+    Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/programs/test_jit.py",)),
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 from tests.rocm import packages
 from tests.rocm.releases import Release
 
@@ -68,7 +68,8 @@ class Surroundings:
 
     def command(self, words: Sequence[str], search: str = "") -> list[str]:
         """The same command, run by the release's loader."""
-        words = ["tests.rocm.child" if word == "tests.child" else str(word) for word in words]
+        ours = {"tests.support.child": "tests.rocm.child"}
+        words = [ours.get(str(word), str(word)) for word in words]
         runs = "mgpu_rt" in words or Path(words[0]).name == "mgpu-rt"
         if runs and "--" in words:  # it becomes what follows
             at = words.index("--") + 1

@@ -36,8 +36,8 @@ def test_amds_own_tests_went_as_expected() -> None:
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:
     outcomes = {
-        "tests/test_programs.py::test_results[forum-19-softgpu-linked]": ("passed", ""),
-        "tests/test_programs.py::test_results[forum-22-softgpu-linked]": ("failed", "E"),
+        "tests/programs/test_programs.py::test_results[forum-19-softgpu-linked]": ("passed", ""),
+        "tests/programs/test_programs.py::test_results[forum-22-softgpu-linked]": ("failed", "E"),
         "tests/softgpu/test_device.py::test_memory[copies]": ("skipped", "Skipped: no time"),
         "tests/softgpu/test_device.py::test_target[gfx908]": ("passed", ""),
     }

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.conftest import KERNELS, PROGRAMS
 

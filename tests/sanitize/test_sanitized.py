@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import BUILD, environment
-from tests.compiled import RUNTIME
-from tests.images import code_object
+from tests.support.child import BUILD, environment
+from tests.support.compiled import RUNTIME
+from tests.support.images import code_object
 
 pytestmark = pytest.mark.sanitize
 

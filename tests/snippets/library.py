@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from cffi import FFI
 
-from tests.child import ROOT
-from tests.images import code_object
+from tests.support.child import ROOT
+from tests.support.images import code_object
 
 SOURCES = ROOT / "tests" / "hipstub"
 DEVICE_TO_HOST, HOST_TO_DEVICE, DEFAULT = 2, 1, 4  # hipMemcpyKind

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.images import bundle, code_object
 from tests.snippets.library import Hip
+from tests.support.images import bundle, code_object
 
 WARP_SIZE, THREADS_PER_BLOCK = 87, 56  # hipDeviceAttribute_t
 

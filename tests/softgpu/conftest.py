@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import lower
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"

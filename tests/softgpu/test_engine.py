@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import softgpu
+from mgpu_rt.cli import softgpu
 
 from .conftest import TIMEOUT
 

@@ -1,4 +1,4 @@
-"""What mgpu_rt.softgpu gives a child process, and how it says what is missing."""
+"""What mgpu_rt.cli.softgpu gives a child process, and how it says what is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import rocm, softgpu
+from mgpu_rt import rocm
+from mgpu_rt.cli import softgpu
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import lower
-from tests.child import POLICIES, Mgpu, environment, in_child, library
-from tests.programs import Outcome, execute
+from mgpu_rt.lowering import lower
+from tests.support.child import POLICIES, Mgpu, environment, in_child, library
+from tests.support.programs import Outcome, execute
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 PRINTF = PROGRAMS / "printf.mlir"

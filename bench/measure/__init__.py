@@ -1,0 +1,1 @@
+"""The benchmarks: each measures one thing and returns its figures."""

@@ -1,0 +1,108 @@
+"""What the mgpu* calls of one launch cost beyond the launch and the synchronise themselves.
+
+Against a HIP whose functions return at once, so that the runtime's own time is all there is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+from pathlib import Path
+
+from bench.measure import instructions
+from bench.setup import build, native
+from bench.show.figures import Figure, Result, Step, differences, median
+
+DEVICE = "no device: a stub of HIP whose functions return at once"
+METHOD = (
+    "Nanoseconds an iteration beyond the hand-hoisted loop (launch and synchronise on a kept "
+    "stream), median over rounds of short runs of each side in turn, on one processor. The "
+    "plain runtime and the cache switched off look cheap here because the stub's loads and "
+    "creations cost nothing."
+)
+
+#: Calls a launch, the LLVM releases that make so many, and the target in ns.
+LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 150), (5, "LLVM 21 to 24 (5 calls)", 40))
+#: What else is measured: a process where others may call HIP (a stub answers at once), what
+#: instrumentation costs, and runtimes that keep nothing.
+OTHERS = (
+    ("asks", "mgpu_rt, asking HIP what it cannot know"),
+    ("bare", "instrumentation compiled out"),
+    ("stats", "MGPU_RT_STATS on"),
+    ("off", "MGPU_RT_CACHE=off"),
+    ("stock", "plain runtime"),
+)
+ITERATIONS = 2000  # 0.01 to 0.2 ms: short enough to lie between two interruptions
+
+
+def run(repetitions: int, step: Step) -> Result:
+    """Measures all sides; ``repetitions`` is the number of rounds."""
+    native.need(native.RUNTIME, native.STUB)
+    step("the forum's loop against a stub of HIP")
+    times = _times(repetitions)
+    base = times["hoisted/2"]
+    figures = [median("hand-hoisted: launch and synchronise", base, "ns")]
+    for calls, words, target in LOOPS:
+        beyond = differences(times[f"mgpu_rt/{calls}"], base)
+        figures.append(median(f"mgpu_rt, {words}, beyond hoisted", beyond, "ns", at_most=target))
+    for side, words in OTHERS:
+        for calls, release, _ in LOOPS:
+            if f"{side}/{calls}" in times:
+                beyond = differences(times[f"{side}/{calls}"], base)
+                figures.append(median(f"{words}, {release}, beyond hoisted", beyond, "ns"))
+    return Result("calls", DEVICE, METHOD, figures + _instructions(step))
+
+
+def _times(rounds: int) -> dict[str, list[float]]:
+    program = native.program("calls")
+    sides = [
+        f"mgpu_rt,{_copy('alone')},MGPU_RT_EXCLUSIVE=on",
+        f"asks,{native.RUNTIME}",
+        f"bare,{build.bare_runtime()}",
+        f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",
+        f"off,{_copy('off')},MGPU_RT_CACHE=off",
+    ]
+    if native.STOCK.exists():
+        sides.append(f"stock,{native.STOCK}")
+    processor = _quietest()
+    return native.run_json(
+        [program, "time", native.STUB, rounds, ITERATIONS, processor, *sides],
+        native.stub_environment(),
+    )
+
+
+def _copy(name: str) -> Path:
+    """The loader knows a library by its file: a second one takes a copy."""
+    copy = native.OUT / f"libmlir_rocm_runtime-{name}.so"
+    shutil.copyfile(native.RUNTIME, copy)
+    return copy
+
+
+def _quietest() -> int:
+    """The processor on which a short run of the hoisted loop is disturbed least."""
+    program = native.program("calls")
+
+    def disturbance(processor: int) -> float:
+        times = native.run_json(
+            [program, "time", native.STUB, 50, ITERATIONS, processor], native.stub_environment()
+        )
+        return statistics.fmean(times["hoisted/2"])
+
+    return min(sorted(os.sched_getaffinity(0)), key=disturbance)
+
+
+def _instructions(step: Step) -> list[Figure]:
+    if not instructions.available():
+        step("valgrind is missing: instructions are not counted")
+        return []
+    step("the same under callgrind")
+    base = instructions.count(2).per_iteration()
+    return [
+        Figure(
+            f"mgpu_rt, {release}, instructions beyond hoisted",
+            round(instructions.count(calls).per_iteration() - base, 1),
+            "",
+        )
+        for calls, release, _ in LOOPS
+    ]

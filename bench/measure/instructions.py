@@ -1,0 +1,113 @@
+"""Counts instructions and calls in the loop with callgrind: the same on a busy machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.setup import native
+
+# The paths and names in the file are whole, so that each line can be understood by itself.
+_CALLGRIND = [
+    *("--tool=callgrind", "--collect-systime=yes"),
+    *("--compress-strings=no", "--compress-pos=no"),
+]
+# Only what happens between entry and return of bench/native/calls.c's `measured`.
+_MEASURED = ["--zero-before=measured", "--dump-after=measured"]
+_COST = re.compile(r"^(?:0x)?[0-9a-f]+((?: \d+)+)$")
+
+
+@dataclass
+class Profile:
+    """Counts over all iterations of one loop."""
+
+    iterations: int
+    system_calls: int = 0
+    #: Instructions by (file of the library or program, function), without what a function called.
+    instructions: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def functions(self) -> set[str]:
+        """All functions that ran."""
+        return {function for (_, function), count in self.instructions.items() if count}
+
+    def per_iteration(self, library: str = "") -> float:
+        """Instructions an iteration, of all or of the libraries whose file name begins so."""
+        total = sum(n for (name, _), n in self.instructions.items() if name.startswith(library))
+        return total / self.iterations
+
+
+def parse(text: str, iterations: int) -> Profile:
+    """Reads a callgrind file (format: valgrind's manual, "Callgrind Format Specification")."""
+    profile = Profile(iterations)
+    library = function = ""
+    events: list[str] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("events: "):
+            events = line.split()[1:]
+        elif line.startswith("ob="):
+            library = Path(line[3:]).name
+        elif line.startswith("fn="):
+            function = line[3:]
+        elif line.startswith("calls="):
+            next(lines)  # the cost of the called function, which is counted there
+        elif match := _COST.match(line):
+            # Trailing zeros are left out.
+            costs = dict(zip(events, map(int, match[1].split()), strict=False))
+            profile.instructions[library, function] += costs.get("Ir", 0)
+            profile.system_calls += costs.get("sysCount", 0)
+    return profile
+
+
+def available() -> bool:
+    """Whether valgrind is there (apt-get install valgrind)."""
+    return shutil.which("valgrind") is not None
+
+
+def count(
+    calls: int,
+    runtime: Path = native.RUNTIME,
+    *,
+    iterations: int = 1000,
+    copy: bool = False,
+    variables: Mapping[str, str] | None = None,
+) -> Profile:
+    """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
+
+    What is done once lies before it: Python is left out, since it makes no difference to a hit.
+    With ``copy`` the image and the name are no constants of the program.
+    """
+    native.need(runtime, native.STUB)
+    env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "callgrind.out")
+        options = [*_CALLGRIND, *_MEASURED, f"--callgrind-out-file={out}"]
+        command = ["valgrind", *options, native.program("calls")]
+        arguments = ["count", native.STUB, iterations, calls, f"runtime,{runtime}"]
+        native.run([*command, *arguments, *(["copy"] if copy else [])], env)
+        return parse(Path(f"{out}.1").read_text(), iterations)
+
+
+def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
+    """Profiles a lowered program (bench/native/lowered.c) whose loop makes so many iterations.
+
+    What its third call takes: the difference of runs of three calls and of two.
+    """
+
+    def whole(calls: int) -> Profile:
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch, "callgrind.out")
+            command = ["valgrind", *_CALLGRIND, f"--callgrind-out-file={out}"]
+            native.run([*command, executable, 0, calls], env)
+            return parse(out.read_text(), iterations)
+
+    longer, shorter = whole(3), whole(2)
+    longer.instructions.subtract(shorter.instructions)
+    longer.system_calls -= shorter.system_calls
+    return longer

@@ -1,0 +1,288 @@
+"""The lowered programs, side by side: time of an iteration, and how the sides compare.
+
+Each side has a process of its own that stays alive; a round runs in each of them in turn, so what
+disturbs the machine meets all sides alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import (
+    ALONE,
+    HOISTED,
+    LAZY,
+    LLVM,
+    OURS,
+    SERIAL,
+    STOCK,
+    WORDS,
+    Side,
+    all_sides,
+)
+from bench.show.figures import Figure, Result, Step, median, ratios
+
+METHOD = (
+    "Microseconds an iteration, the device's work included: medians over rounds of about 20 ms, "
+    "one in each side's process in random order, with new processes after five; ratios are of the "
+    "rounds of one turn. The first round of each process does not count, nor does a quarter of a "
+    "round before each one. On a GPU the main thread of each process is pinned to one processor, "
+    "the same for all."
+)
+ROUND_NS = 20e6
+#: As a part of a round, before each one: what the side before has left behind is not this one's.
+LEAD = 0.25
+#: After so many, new processes: where things lie in memory makes some processes faster for life.
+ROUNDS_A_PROCESS = 5
+RELEASES = (19, 22)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of bench/programs; those without a loop of their own are called again and again."""
+
+    name: str
+    launches: int  # an iteration
+    most: int = 10_000  # calls a round
+
+
+PROGRAMS = (
+    Program("forum", 1),
+    Program("many", 50),
+    Program("churn", 1),
+    Program("vecadd", 1),
+    Program("events", 3, most=20),  # its streams and blocks are never given back
+    Program("overlap", 2),
+    Program("spin", 2),
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio of two sides that a GPU should show."""
+
+    program: str
+    side: str
+    base: str
+    at_most: float | None = None
+    at_least: float | None = None
+    releases: Sequence[int] = RELEASES
+
+
+#: Of issue "Speed on one H100". LLVM's own library stands for stock where it is given.
+TARGETS = (
+    Target("forum", ALONE, HOISTED, at_most=1.03),
+    Target("many", ALONE, HOISTED, at_most=1.03),
+    Target("churn", ALONE, HOISTED, at_most=0.85),
+    Target("churn", STOCK, ALONE, at_least=5.5, releases=(19,)),
+    Target("churn", STOCK, OURS, at_least=4.0, releases=(19,)),
+    Target("churn", LLVM, OURS, at_least=4.0, releases=(19,)),
+    Target("forum", STOCK, OURS, at_least=4.0, releases=(19,)),
+    Target("forum", STOCK, OURS, at_least=1.8, releases=(22,)),
+    Target("forum", LAZY, HOISTED, at_most=0.45),
+    Target("spin", OURS, STOCK, at_most=1.03),
+)
+#: Shown on every device, with a target or without.
+SHOWN = ((OURS, HOISTED), (ALONE, HOISTED), (STOCK, OURS), (LLVM, OURS), (LAZY, HOISTED))
+#: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
+EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
+
+
+class Runner:
+    """A side's process."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._command = command
+        # Not a pipe: nobody reads it while the process runs.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+        )
+
+    def round(self, calls: int) -> int:
+        """Nanoseconds of so many calls of the program."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(f"{calls}\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            self.kill()
+            raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
+        return int(answer)
+
+    def close(self) -> None:
+        """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
+        words = (
+            self._words()
+        )  # not of its exit: LLVM's own unloads modules after the driver is gone
+        self.kill(wait=60)
+        if "failed with" in words:
+            raise native.Failed(f"{' '.join(self._command)}: {words}")
+
+    def kill(self, wait: float = 0) -> None:
+        """Ends the process, the hard way if it does not by itself."""
+        try:
+            self._process.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def _words(self) -> str:
+        """The beginning of what it said on stderr."""
+        self._said.seek(0)
+        return self._said.read(2000).strip()
+
+
+def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
+    """Measures all programs; ``repetitions`` rounds of each side in turn."""
+    native.need(native.RUNTIME)
+    sides = all_sides(device, llvm_runtime)
+    figures: list[Figure] = []
+    data: list[dict[str, Any]] = []
+    for program in PROGRAMS:
+        if program.name == "spin" and device.name == "stub":
+            continue  # nothing runs on it
+        for llvm in RELEASES:
+            samples = _measure(program, llvm, device, sides, repetitions, step)
+            figures += _figures(program, llvm, device, samples)
+            data += [_datum(program, llvm, side, taken) for side, taken in samples.items()]
+    return Result("programs", device.words, METHOD, figures, on=device.name, data=data)
+
+
+def _datum(program: Program, llvm: int, side: str, samples: list[float]) -> dict[str, Any]:
+    figure = median("", samples, "")
+    return {
+        "program": program.name,
+        "launches": program.launches,
+        "llvm": llvm,
+        "side": side,
+        "us": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+    }
+
+
+def _measure(
+    program: Program,
+    llvm: int,
+    device: Device,
+    sides: Sequence[Side],
+    repetitions: int,
+    step: Step,
+) -> dict[str, list[float]]:
+    """Microseconds an iteration by side, round by round."""
+    samples: dict[str, list[float]] = {}
+    rounds = min(repetitions, ROUNDS_A_PROCESS)
+    order = random.Random(f"{program.name} {llvm}")
+    for done in range(0, repetitions, rounds):
+        step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
+        first = done // rounds % len(sides)  # no side's process is always the first or the last
+        with _started(program, llvm, device, [*sides[first:], *sides[:first]]) as runners:
+            turns = min(rounds, repetitions - done)
+            for name, taken in _turns(runners, turns, program, order).items():
+                samples.setdefault(name, []).extend(
+                    ns / 1e3 / _iterations(program, device) for ns in taken
+                )
+    return samples
+
+
+def _iterations(program: Program, device: Device) -> int:
+    """Of one call of a program's main."""
+    return device.iterations.get(program.name, 1)
+
+
+@contextlib.contextmanager
+def _started(
+    program: Program, llvm: int, device: Device, sides: Sequence[Side]
+) -> Iterator[dict[str, Runner]]:
+    """A process for each side."""
+    runners: dict[str, Runner] = {}
+    try:
+        for side in sides:
+            command = side.command(program.name, llvm, device)
+            if command is not None:
+                runners[side.name] = Runner(command, side.environment)
+        if program.name == "spin":
+            hoisted = next(side for side in sides if side.name == HOISTED)
+            command = hoisted.command(SERIAL, llvm, device)
+            assert command is not None
+            runners[SERIAL] = Runner(command, hoisted.environment)
+        yield runners
+        for runner in runners.values():
+            runner.close()
+    finally:
+        for runner in runners.values():
+            runner.kill()
+
+
+def _turns(
+    runners: Mapping[str, Runner], turns: int, program: Program, order: random.Random
+) -> dict[str, list[float]]:
+    """Nanoseconds of a call by side, turn by turn.
+
+    In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
+    next one.
+    """
+    calls = {name: _calls(runner, program.most) for name, runner in runners.items()}
+    taken: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(turns):
+        for name in order.sample(list(runners), len(runners)):
+            runners[name].round(max(1, round(LEAD * calls[name])))
+            taken[name].append(runners[name].round(calls[name]) / calls[name])
+    return taken
+
+
+def _calls(runner: Runner, most: int) -> int:
+    """How many make a round."""
+    runner.round(1)
+    return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))
+
+
+def _figures(
+    program: Program, llvm: int, device: Device, samples: Mapping[str, list[float]]
+) -> list[Figure]:
+    title = f"{program.name}, LLVM {llvm}"
+    figures = [median(f"{title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()]
+    targets = TARGETS if device.real else EMULATED_TARGETS if device.name == "softgpu" else ()
+    chosen = [t for t in targets if t.program == program.name and llvm in t.releases]
+    pairs = {(t.side, t.base): t for t in chosen}
+    for side, base in {**dict.fromkeys(SHOWN), **dict.fromkeys(pairs)}:
+        if side in samples and base in samples:
+            target = pairs.get((side, base))
+            figures.append(
+                median(
+                    f"{title}, {WORDS[side]} / {WORDS[base]}",
+                    ratios(samples[side], samples[base]),
+                    "",
+                    at_most=target.at_most if target else None,
+                    at_least=target.at_least if target else None,
+                )
+            )
+    if SERIAL in samples:
+        figures += [
+            median(
+                f"{title}, one stream / two streams, {WORDS[side]}",
+                ratios(samples[SERIAL], samples[side]),
+                "",
+            )
+            for side in (STOCK, LLVM, OURS)
+            if side in samples
+        ]
+    return figures

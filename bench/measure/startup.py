@@ -1,0 +1,130 @@
+"""What the library costs a process once: to be loaded, at its first launch, in memory."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.setup import native
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result, Step, differences, median
+
+METHOD = (
+    "Fresh processes. Loading: pairs of runs of a program that does nothing, with and without the "
+    "library preloaded; the time of dlopen. First launch: everything from opening the runtime to "
+    "the end of the first synchronise; beyond HIP's own: beyond the same steps by hand (stub), or "
+    "beyond the time that the runtime spent inside HIP's functions (a driver's own time varies by "
+    "more than the whole of ours). Python starts while HIP does: what is waited for after HIP is "
+    "ours."
+)
+TARGET_LOAD = 0.3  # ms
+MS = 1e6  # ns
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to the first launch."""
+
+    words: str
+    kind: str  # of bench/native/startup.c
+    variables: Mapping[str, str]
+    target: float | None = None  # ms beyond HIP's own time
+
+
+BY_HAND = Way("HIP by hand", "hip", {})
+WAYS = (
+    Way("with Python", "runtime", {}, 15.0),
+    Way("MGPU_RT_PYTHON=off", "runtime", {"MGPU_RT_PYTHON": "off"}, 1.0),
+)
+
+
+def run(device: Device, repetitions: int, step: Step) -> Result:
+    """``repetitions`` fresh processes of each kind."""
+    native.need(native.RUNTIME)
+    figures = _loading(device, repetitions, step) if device.name == "stub" else []
+    taken: dict[str, list[dict[str, Any]]] = {way.words: [] for way in (BY_HAND, *WAYS)}
+    for number in range(repetitions):
+        step(f"first launch, {number + 1} of {repetitions}")
+        for way in (BY_HAND, *WAYS):
+            taken[way.words].append(_first(device, way))
+    figures += [f for way in (BY_HAND, *WAYS) for f in _whole(way, taken[way.words])]
+    figures += [_beyond(device, way, taken) for way in WAYS]
+    return Result("startup", device.words, METHOD, figures, on=device.name)
+
+
+def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
+    step("loading the library into a program that never calls it")
+    program = native.program("startup")
+    env = device.environment
+    lives = native.run_json([program, "spawn", 10 * repetitions, "/bin/true", native.RUNTIME], env)
+    opens = [
+        native.run_json([program, "open", native.RUNTIME, 0], env)["steps"]["open"]
+        for _ in range(repetitions)
+    ]
+    preloaded = differences(lives["with"], lives["without"])
+    return [
+        median(
+            "life of a program that never calls it, beyond without",
+            [ns / MS for ns in preloaded],
+            "ms",
+            at_most=TARGET_LOAD,
+        ),
+        median("dlopen", [ns / MS for ns in opens], "ms", at_most=TARGET_LOAD),
+    ]
+
+
+def _first(device: Device, way: Way) -> dict[str, Any]:
+    """A process's first launch: ms of it and since its start, MiB, and ms outside HIP."""
+    library = device.hip if way is BY_HAND else native.RUNTIME
+    environment = {**device.environment, **way.variables}
+    command = [native.program("startup", device.chip), way.kind, library]
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "statistics.json")
+        # On the stub statistics would be the larger part of what is measured.
+        if device.name != "stub":
+            environment["MGPU_RT_STATS"] = str(path)
+        said = native.run_json([*command, time.monotonic_ns()], environment)
+        statistics = json.loads(path.read_text()) if path.exists() else None
+    return {
+        "launch": sum(said["steps"].values()) / MS,
+        "since start": said["since_start"] / MS,
+        "memory": said["resident_kib"] / 1024,
+        "own": _own_time(statistics) / MS if statistics else None,
+    }
+
+
+def _own_time(statistics: dict[str, Any]) -> int:
+    """Nanoseconds of the program's calls that were not spent inside HIP.
+
+    The start of HIP comes before the first call is timed.
+    """
+    # What is destroyed at exit is HIP's time too, but none of the program's calls.
+    after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
+    inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
+    return sum(v["ns"] for v in statistics["abi"].values()) - inside
+
+
+def _whole(way: Way, taken: list[dict[str, Any]]) -> list[Figure]:
+    def figure(words: str, key: str, unit: str) -> Figure:
+        return median(f"{words}, {way.words}", [one[key] for one in taken], unit)
+
+    return [
+        figure("first launch", "launch", "ms"),
+        figure("process start to end of first launch", "since start", "ms"),
+        figure("resident memory after it", "memory", "MiB"),
+    ]
+
+
+def _beyond(device: Device, way: Way, taken: Mapping[str, list[dict[str, Any]]]) -> Figure:
+    if device.name == "stub":
+        by_hand = [one["launch"] for one in taken[BY_HAND.words]]
+        samples = differences([one["launch"] for one in taken[way.words]], by_hand)
+    else:
+        samples = [one["own"] for one in taken[way.words]]
+    name = f"first launch, {way.words}, beyond HIP's own"
+    return median(name, samples, "ms", at_most=way.target)

@@ -1,0 +1,1 @@
+"""What a benchmark needs before it measures: devices, compiled programs, the sides compared."""

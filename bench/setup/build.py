@@ -1,0 +1,129 @@
+"""Executables of lowered programs, and the images of their kernels as files.
+
+What was made here can be carried to a machine that has no MLIR (``python -m bench prepare``): the
+executables find the library beside them, and where the tools are missing what lies there is used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bench.setup import native
+from mgpu_rt.lowering import lower
+
+
+def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
+    """A program of bench/programs in the frame of lowered.c, linked with the library."""
+    result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
+    source = lower.PROGRAMS / f"{program}.mlir"
+    try:
+        compiled = lower.lower(source, llvm=llvm, chip=chip, iterations=iterations)
+    except lower.ToolchainMissing:
+        if result.exists():
+            return result
+        raise
+    frame = [native.SOURCES / name for name in ("lowered.c", "rounds.h", "native.h")]
+    newest = max(path.stat().st_mtime for path in [compiled, *frame])
+    if not result.exists() or result.stat().st_mtime < newest:
+        _link(compiled, frame[0], result)
+    return result
+
+
+def _link(compiled: Path, frame: Path, result: Path) -> None:
+    result.parent.mkdir(parents=True, exist_ok=True)
+    renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
+    try:
+        native.run([_objcopy(), "--redefine-sym", "main=lowered_main", compiled, renamed])
+        # Relative, so that the whole directory can be carried elsewhere.
+        search = os.path.relpath(native.RUNTIME.parent, result.parent)
+        arguments = [*native.FLAGS, frame, renamed, native.RUNTIME, "-ldl"]
+        native.compile_c([*arguments, f"-Wl,-rpath,$ORIGIN/{search}"], result)
+    finally:
+        renamed.unlink(missing_ok=True)
+
+
+def _objcopy() -> str:
+    found = shutil.which("objcopy")
+    if found is None:
+        raise lower.ToolchainMissing("objcopy", "binutils")
+    return found
+
+
+def images(program: str, chip: str) -> list[Path]:
+    """The images of a program's modules, in their order."""
+    directory = native.OUT / chip / "images" / program
+    source = lower.PROGRAMS / f"{program}.mlir"
+    try:
+        made = lower.code_objects(source, chip)
+    except lower.ToolchainMissing:
+        if directory.exists():
+            return sorted(directory.iterdir())
+        raise
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, image in enumerate(made.values()):
+        path = directory / f"{number}.image"
+        if not path.exists() or path.read_bytes() != image:
+            path.write_bytes(image)
+        paths.append(path)
+    return paths
+
+
+#: The test by which statistics, the first call and the time after exit leave the fast path.
+_TEST = "LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0)"
+
+
+def bare_runtime() -> Path:
+    """The library without its instrumentation, to measure what that costs when it is off."""
+    result = native.OUT / "bare" / native.RUNTIME.name
+    runtime = native.ROOT / "csrc" / "runtime"
+    inputs = [*runtime.iterdir(), native.SOURCES / "bare.c", Path(__file__)]
+    newest = max(path.stat().st_mtime for path in inputs)
+    if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
+        return result
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, "csrc", "runtime")
+        shutil.copytree(native.ROOT / "csrc" / "include", copy.with_name("include"))
+        shutil.copyfile(native.ROOT / "csrc" / "abi.def", copy.with_name("abi.def"))
+        shutil.copytree(runtime, copy)
+        entry = copy / "entry.c"
+        text = entry.read_text(encoding="utf-8")
+        if text.count(_TEST) != 2:
+            raise native.Failed(f"{runtime / 'entry.c'} no longer tests as {__file__} expects")
+        entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
+        result.parent.mkdir(parents=True, exist_ok=True)
+        _compile_bare(copy, result)
+    return result
+
+
+def _compile_bare(sources: Path, result: Path) -> None:
+    native.compile_c(
+        [
+            *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),
+            '-DMGPU_RT_VERSION=""',
+            *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
+            *sorted(sources.glob("*.c")),
+            native.SOURCES / "bare.c",
+            *("-Wl,-soname,libmlir_rocm_runtime-bare.so", "-Wl,-z,nodelete,-z,now"),
+            *("-lpthread", "-ldl"),
+        ],
+        result,
+    )
+
+
+def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
+    """Everything that a run on a chip needs, without debugging information."""
+    made = [native.program(name, chip) for name in native.PROGRAMS]
+    for program in programs:
+        # Of the forum's program one more, which launches once.
+        for count in {iterations.get(program), *([1] if program == "forum" else [])}:
+            made += [executable(program, llvm, chip, count) for llvm in (19, 22)]
+        images(program, chip)
+    made.append(bare_runtime())
+    for path in made:
+        native.run([_objcopy(), "--strip-debug", path])
+    return made

@@ -1,0 +1,126 @@
+"""What a benchmark can run on: a stub of HIP, AMD's HIP without a GPU, a real GPU."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.setup import native
+from mgpu_rt.cli import softgpu
+
+NAMES = ("stub", "softgpu", "cuda", "hip")
+CUDA_CHIP = "sm_90"
+AMD_CHIP = "gfx90a"
+
+
+class Unavailable(RuntimeError):
+    """The device is not here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device, and how a process comes to run on it."""
+
+    name: str
+    words: str  # for reports
+    chip: str  # to lower for
+    environment: Mapping[str, str]
+    driver: str = ""
+    #: Iterations of a program's loop by the program's name; an emulated device takes few.
+    iterations: Mapping[str, int] = field(default_factory=dict)
+    repetitions: int = 20
+
+    @property
+    def hip(self) -> Path:
+        """The library that serves as HIP."""
+        return Path(self.environment["MGPU_RT_HIP"])
+
+    @property
+    def real(self) -> bool:
+        """Whether times say something of hardware."""
+        return self.name in ("cuda", "hip")
+
+
+_EMULATED_ITERATIONS = {"forum": 20, "many": 1, "churn": 20, "overlap": 20, "spin": 1}
+ITERATIONS = {"forum": 1000, "many": 20, "churn": 500, "overlap": 500, "spin": 5}
+
+
+def _stub() -> Device:
+    native.need(native.STUB)
+    words = "no device: a stub of HIP whose functions return at once"
+    return Device("stub", words, AMD_CHIP, native.stub_environment(), iterations=ITERATIONS)
+
+
+def _softgpu() -> Device:
+    try:
+        environment = softgpu.environment(native.plain_environment())
+    except softgpu.SoftGpuUnavailable as reason:
+        raise Unavailable(str(reason)) from None
+    words = "AMD's HIP 5.2.3 on an emulated gfx90a"
+    return Device(
+        "softgpu", words, AMD_CHIP, environment, "HIP 5.2.3", _EMULATED_ITERATIONS, repetitions=5
+    )
+
+
+def _cuda() -> Device:
+    query = _query("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    if not query:
+        raise Unavailable("nvidia-smi names no NVIDIA GPU here")
+    name, driver = query.split(", ")
+    try:
+        cuda = importlib.import_module("mgpu_rt.cli.cuda")
+        environment = cuda.environment(native.plain_environment())
+    except (ImportError, RuntimeError) as reason:
+        raise Unavailable(str(reason)) from None
+    library = cuda.driver()
+    if "/" in library:  # where no loader's configuration names it
+        environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
+    words = f"{name}, driver {driver}, through cuhip"
+    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS)
+
+
+def _hip() -> Device:
+    agents = _query("rocm_agent_enumerator", lines=True).split()
+    chips = [agent for agent in agents if agent != "gfx000"]
+    if not chips:
+        raise Unavailable("rocm_agent_enumerator names no AMD GPU here")
+    library = os.environ.get("MGPU_RT_HIP", "/opt/rocm/lib/libamdhip64.so")
+    if not Path(library).exists():
+        raise Unavailable(f"{library} is missing: MGPU_RT_HIP says where HIP is")
+    environment = {**native.plain_environment(), "MGPU_RT_HIP": library}
+    driver = _query("hipconfig", "--version")
+    return Device("hip", f"{chips[0]}, HIP {driver}", chips[0], environment, driver, ITERATIONS)
+
+
+def _query(*command: str, lines: bool = False) -> str:
+    """What a tool says, its first line or all; empty without the tool or if it fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        return ""
+    return done.stdout if lines else done.stdout.partition("\n")[0].strip()
+
+
+_MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
+
+
+def find(name: str) -> Device:
+    """The device of a name. Raises Unavailable, or native.Failed if something was not built."""
+    return _MAKERS[name]()
+
+
+def find_all() -> tuple[list[Device], list[str]]:
+    """All devices of this machine, and why the others are not among them."""
+    devices, reasons = [], []
+    for name in NAMES:
+        try:
+            devices.append(find(name))
+        except (Unavailable, native.Failed) as reason:
+            reasons.append(f"{name}: {reason}")
+    return devices, reasons

@@ -1,0 +1,126 @@
+"""The C programs that measure, and where the libraries are that they measure.
+
+Each is compiled with the forum's code object in its own read-only data, as a lowered program has
+it, and prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mgpu_rt.lowering import lower
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "bench" / "native"
+OUT = ROOT / "build" / "bench"
+RUNTIME = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
+STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
+STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
+
+FORUM = lower.PROGRAMS / "forum.mlir"
+KERNEL = "test_func"
+
+PROGRAMS = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
+HEADERS = ("forum.h", "native.h", "rounds.h")
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
+
+
+class Failed(RuntimeError):
+    """Something that a benchmark needs is missing or broke; the message says what."""
+
+
+def need(*libraries: Path) -> None:
+    """Raises Failed for a library that was not built."""
+    for library in libraries:
+        if not library.exists():
+            raise Failed(f"{library} is missing: run `make bench`, which builds it")
+
+
+def program(name: str, chip: str = lower.DEFAULT_CHIP) -> Path:
+    """Compiles ``bench/native/<name>.c``, unless it is older than the result; returns that.
+
+    It holds the forum's code object for ``chip``. Without a compiler a file that was carried here
+    serves as it is.
+    """
+    image = _image(chip)
+    result = OUT / chip / name
+    if result.exists() and shutil.which("cc") is None:
+        return result
+    sources = [*(SOURCES / file for file in (f"{name}.c", *HEADERS)), Path(__file__)]
+    newest = max(path.stat().st_mtime for path in [*sources, image])
+    if result.exists() and result.stat().st_mtime > newest:
+        return result
+    macros = [f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
+    compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
+    return result
+
+
+def compile_c(arguments: Sequence[object], result: Path) -> None:
+    """Runs the C compiler; the result appears whole, also if another process runs the old one."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise Failed("cc is missing: apt-get install gcc libc6-dev")
+    scratch = result.with_name(f"{result.name}.{os.getpid()}")
+    run([compiler, *arguments, "-o", scratch])
+    scratch.replace(result)
+
+
+def _image(chip: str) -> Path:
+    """The forum's code object as a file."""
+    path = OUT / chip / "forum.image"
+    try:
+        image = lower.code_object(FORUM, chip)
+    except lower.ToolchainMissing:
+        if path.exists():
+            return path
+        raise
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != image:
+        path.write_bytes(image)
+    return path
+
+
+def plain_environment() -> dict[str, str]:
+    """This process's environment without the options that would change what is measured."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MGPU_RT_", "HIPSTUB_", "LD_"))
+    }
+
+
+def stub_environment(**variables: str) -> dict[str, str]:
+    """For a program that is to run on the stub."""
+    on_stub = {"LD_LIBRARY_PATH": str(STUB.parent), "MGPU_RT_HIP": str(STUB)}
+    return plain_environment() | on_stub | variables
+
+
+def run(
+    command: Sequence[object],
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300,
+) -> str:
+    """Runs a program for at most ``timeout`` seconds; returns what it printed. Raises Failed."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"no end after {timeout} s: {' '.join(words)}") from None
+    if done.returncode != 0:
+        raise Failed(f"exit {done.returncode}: {' '.join(words)}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def run_json(
+    command: Sequence[object],
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300,
+) -> Any:
+    """As run(); returns the JSON that the program printed."""
+    return json.loads(run(command, env, timeout))

@@ -1,0 +1,79 @@
+"""The sides that are compared: the same program, served in different ways."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.setup import build, native
+from bench.setup.device import Device
+
+STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
+ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
+SERIAL = "spin-serial"  # the hoisted program spin on one stream
+
+WORDS = {
+    STOCK: "stock's behaviour",
+    LLVM: "LLVM's own library",
+    PLAIN: "plain runtime",
+    OURS: "mgpu_rt",
+    ALONE: "mgpu_rt alone",
+    LAZY: "mgpu_rt alone, lazy",
+    HOISTED: "hoisted by hand",
+    SERIAL: "on one stream, by hand",
+}
+
+#: What bench/native/hoisted.c knows by hand.
+BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A way of being served. The hoisted side has no runtime: it is another program."""
+
+    name: str
+    environment: Mapping[str, str]
+
+    @property
+    def words(self) -> str:
+        return WORDS[self.name]
+
+    def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
+        """The process that runs a program's rounds; None if this side has no such program."""
+        iterations = device.iterations.get(program.removesuffix("-serial"))
+        if self.name != HOISTED:
+            return [str(build.executable(program, llvm, device.chip, iterations))]
+        if program not in BY_HAND:
+            return None
+        images = build.images(program.removesuffix("-serial"), device.chip)
+        arguments = [device.hip, program, iterations or 1, *images, "--"]
+        return [str(word) for word in [native.program("hoisted", device.chip), *arguments]]
+
+
+def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
+    """The sides that this device has, stock's first."""
+    base = {**device.environment, "BENCH_WAIT": f"{device.hip},hipDeviceSynchronize"}
+    if device.real:
+        base["BENCH_CPU"] = str(max(os.sched_getaffinity(0)))
+    sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
+    if llvm_runtime is not None and device.real:
+        sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
+    if not device.real and native.STOCK.exists():
+        sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))
+    alone = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
+    sides += [Side(OURS, base), Side(ALONE, alone), Side(LAZY, {**alone, "MGPU_RT_SYNC": "lazy"})]
+    return [*sides, Side(HOISTED, base)]
+
+
+def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:
+    environment = _preload(base, library, device.hip.parent)
+    if device.name == "cuda":  # it calls the driver itself, in a context of its own making
+        environment["BENCH_WAIT"] = "libcuda.so.1,cuCtxSynchronize"
+    return environment
+
+
+def _preload(base: Mapping[str, str], library: Path, hip: Path) -> dict[str, str]:
+    search = [*filter(None, [base.get("LD_LIBRARY_PATH")]), str(hip)]
+    return {**base, "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": os.pathsep.join(search)}

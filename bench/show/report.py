@@ -1,0 +1,154 @@
+"""Shows results as tables, and writes them as JSON with what they were measured on."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.setup.device import Device
+from bench.show.figures import Figure, Result
+from bench.show.table import number
+from mgpu_rt import __version__
+
+
+def _row(figure: Figure) -> list[str]:
+    spread = ""
+    if figure.low is not None and figure.high is not None:
+        spread = f"{number(figure.low)} … {number(figure.high)}"
+    verdict = {True: "[green]met[/]", False: "[bold red]MISSED[/]", None: ""}[figure.met]
+    return [figure.name, number(figure.value), figure.unit, spread, figure.target, verdict]
+
+
+def show(result: Result, console: Console) -> None:
+    """Prints one benchmark's table."""
+    if result.name == "breakdown":
+        _show_calls(result, console)
+    table = Table(title=f"{result.name}: {result.device}", caption=result.method)
+    table.title_justify = table.caption_justify = "left"
+    table.add_column("figure")
+    table.add_column("median", justify="right")
+    table.add_column("unit")
+    table.add_column("middle 80 %", justify="right")
+    table.add_column("target", justify="right")
+    table.add_column("")
+    for figure in result.figures:
+        table.add_row(*_row(figure))
+    console.print(table)
+
+
+def _show_calls(result: Result, console: Console) -> None:
+    """The forum's table: each function's calls and what one took, side by side."""
+    groups = sorted({(row["program"], row["llvm"]) for row in result.data})
+    for program, llvm in groups:
+        rows = [row for row in result.data if (row["program"], row["llvm"]) == (program, llvm)]
+        sides = list(dict.fromkeys(row["side"] for row in rows))
+        table = Table(title=f"{program}, LLVM {llvm}: {result.device}", title_justify="left")
+        table.add_column("function")
+        for side in sides:
+            table.add_column(f"{side}: calls", justify="right")
+            table.add_column("µs a call", justify="right")
+        taken = {(row["function"], row["side"]): row for row in rows}
+        for function in dict.fromkeys(row["function"] for row in rows):
+            cells = [taken.get((function, side)) for side in sides]
+            table.add_row(
+                function,
+                *(text for cell in cells for text in _call_cells(cell)),
+            )
+        console.print(table)
+
+
+def _call_cells(row: dict[str, Any] | None) -> tuple[str, str]:
+    return (f"{row['calls']:,}", number(row["us"])) if row else ("", "")
+
+
+def show_summary(results: Sequence[Result], console: Console) -> None:
+    """Prints how many targets were met, and each that was missed."""
+    judged = [(r, f) for r in results for f in r.figures if f.met is not None]
+    missed = [(r, f) for r, f in judged if not f.met]
+    console.print(f"{len(judged) - len(missed)} of {len(judged)} targets met")
+    for result, figure in missed:
+        console.print(
+            f"[bold red]missed[/] {result.key}: {figure.name}: "
+            f"{number(figure.value)} {figure.unit}, target {figure.target}"
+        )
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _first_line(*command: str) -> str:
+    """What a tool says of its version; empty without the tool."""
+    if shutil.which(command[0]) is None:
+        return ""
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    known = {name: value for name, value in asdict(figure).items() if value is not None}
+    return known if figure.met is None else known | {"met": figure.met}
+
+
+def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, Any]:
+    """Everything that is needed to judge the figures later."""
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "processor": _processor(),
+        "processors": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],  # other programs' share, averaged over a minute
+        "system": platform.platform(),
+        "versions": {
+            "mgpu_rt": __version__,
+            "python": platform.python_version(),
+            "compiler": _first_line("cc", "--version"),
+            "valgrind": _first_line("valgrind", "--version"),
+        },
+        "devices": {on.name: {"words": on.words, "driver": on.driver} for on in devices},
+        "benchmarks": {
+            result.key: {
+                "name": result.name,
+                "on": result.on,
+                "device": result.device,
+                "method": result.method,
+                "figures": [_figure(figure) for figure in result.figures],
+                "data": result.data,
+            }
+            for result in results
+        },
+    }
+
+
+def write(results: Sequence[Result], devices: Sequence[Device], directory: Path) -> Path:
+    """Writes ``<time>-<devices>.json`` into the directory and returns its path."""
+    content = as_json(results, devices)
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp = content["date"][:19].replace(":", "")
+    path = directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
+    path.write_text(_lines(content) + "\n", encoding="utf-8")
+    return path
+
+
+def _lines(content: dict[str, Any]) -> str:
+    """As JSON with one line for each figure and each row of data."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return re.sub(r"^ {8}\{\n(.*?)\n {8}\}", _joined, text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _joined(match: re.Match[str]) -> str:
+    return "        {" + re.sub(r"\s*\n\s*", " ", match[1]).strip() + "}"

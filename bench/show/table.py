@@ -1,0 +1,180 @@
+"""The README's tables, from the results: what is shown there is what was measured."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+
+ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, HOISTED)
+
+
+#: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
+FAST_PATH = (
+    ("calls-stub", "mgpu_rt, LLVM 13 to 20 (7 calls), beyond hoisted", "7 calls, LLVM 13 to 20"),
+    ("calls-stub", "mgpu_rt, LLVM 21 to 24 (5 calls), beyond hoisted", "5 calls, LLVM 21 to 24"),
+    (
+        "calls-stub",
+        "instrumentation compiled out, LLVM 13 to 20 (7 calls), beyond hoisted",
+        "7 calls, instrumentation compiled out",
+    ),
+    (
+        "calls-stub",
+        "MGPU_RT_STATS on, LLVM 13 to 20 (7 calls), beyond hoisted",
+        "7 calls, MGPU_RT_STATS on",
+    ),
+    ("startup-stub", "dlopen", "loading the library"),
+    (
+        "startup-stub",
+        "first launch, with Python, beyond HIP's own",
+        "first launch, Python's start included",
+    ),
+    (
+        "startup-stub",
+        "first launch, MGPU_RT_PYTHON=off, beyond HIP's own",
+        "first launch, MGPU_RT_PYTHON=off",
+    ),
+)
+
+
+def number(value: float) -> str:
+    """Three digits that matter, and whole numbers whole."""
+    if not math.isfinite(value) or value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
+
+
+def fast_path(results: dict[str, Any], _device: str) -> str:
+    """What the library adds to a stub, which runs nothing."""
+    benchmarks = results["benchmarks"]
+    lines = [
+        f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
+        "",
+        "| what the library adds | |",
+        "|---|---|",
+    ]
+    for key, name, words in FAST_PATH:
+        figures = {figure["name"]: figure for figure in benchmarks[key]["figures"]}
+        lines.append(f"| {words} | {number(figures[name]['value'])} {figures[name]['unit']} |")
+    return "\n".join(lines)
+
+
+def programs(results: dict[str, Any], device: str) -> str:
+    """Microseconds an iteration of each program on one device, by side."""
+    benchmark = results["benchmarks"][f"programs-{device}"]
+    rows = benchmark["data"]
+    taken = {(row["program"], row["llvm"], row["side"]): row["us"] for row in rows}
+    sides = [side for side in ORDER if any(row["side"] == side for row in rows)]
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs an iteration:",
+        "",
+        "| program | " + " | ".join(WORDS[side] for side in sides) + " |",
+        "|---" * (len(sides) + 1) + "|",
+    ]
+    for program, llvm in dict.fromkeys((row["program"], row["llvm"]) for row in rows):
+        cells = [taken.get((program, llvm, side)) for side in sides]
+        words = " | ".join(number(cell) if cell is not None else "–" for cell in cells)
+        lines.append(f"| {program}, LLVM {llvm} | {words} |")
+    return "\n".join(lines)
+
+
+def targets(results: dict[str, Any], device: str) -> str:
+    """Every figure that was held against a target on a device."""
+    lines = ["| figure | median | target | |", "|---|---|---|---|"]
+    for benchmark in results["benchmarks"].values():
+        if benchmark["on"] != device or benchmark["name"] == "breakdown":
+            continue
+        for figure in benchmark["figures"]:
+            if "met" in figure:
+                value = f"{number(figure['value'])} {figure['unit']}".strip()
+                verdict = "met" if figure["met"] else "**missed**"
+                lines.append(f"| {figure['name']} | {value} | {_bound(figure)} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _bound(figure: dict[str, Any]) -> str:
+    for key, sign in (("at_most", "≤"), ("at_least", "≥"), ("exactly", "=")):
+        if key in figure:
+            return f"{sign} {figure[key]:g}"
+    return ""
+
+
+def latency(results: dict[str, Any], device: str) -> str:
+    """Medians and 90th percentiles of both latencies, by side."""
+    rows = results["benchmarks"][f"latency-{device}"]["data"]
+    taken = {(row["side"], row["what"]): row for row in rows}
+    lines = [
+        "| µs, median (90 % within) | synchronise to kernel | from its end to return |",
+        "|---|---|---|",
+    ]
+    for side in dict.fromkeys(row["side"] for row in rows):
+        cells = (taken[side, what] for what in ("start", "end"))
+        words = " | ".join(f"{_at(row, 50)} ({_at(row, 90)})" for row in cells)
+        lines.append(f"| {side} | {words} |")
+    return "\n".join(lines)
+
+
+def replay(results: dict[str, Any], device: str) -> str:
+    """Traces of allocations in three ways."""
+    benchmark = results["benchmarks"][f"replay-{device}"]
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs for each trace:",
+        "",
+        "| allocations of | hipMalloc, hipFree | hipMallocAsync, hipFreeAsync | mgpu_rt |",
+        "|---|---|---|---|",
+    ]
+    values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
+    for name in values:
+        program, _, way = name.partition(", ")
+        if way == "mgpu_rt":
+            ways = ("hipMalloc and hipFree", "hipMallocAsync", "mgpu_rt")
+            cells = (number(values[f"{program}, {way}"]) for way in ways)
+            lines.append(f"| {program} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def emulator(results: dict[str, Any], device: str) -> str:
+    """The speed of csrc/softgpu."""
+    lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
+    for figure in results["benchmarks"][f"emulator-{device}"]["figures"]:
+        target = f"{figure['at_most']:g}" if "at_most" in figure else ""
+        lines.append(f"| {figure['name']} | {figure['value']:,.4g} {figure['unit']} | {target} |")
+    return "\n".join(lines)
+
+
+def _at(row: dict[str, Any], percent: int) -> str:
+    return number(row["us"][row["percentiles"].index(percent)])
+
+
+#: The tables by the names that the README's comments give them.
+TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
+    "fast-path": fast_path,
+    "programs": programs,
+    "targets": targets,
+    "latency": latency,
+    "replay": replay,
+    "emulator": emulator,
+}
+
+#: The files that show tables.
+SHOWN_IN = ("README.md", "csrc/softgpu/README.md")
+
+#: In the README: <!-- table KIND FILE DEVICE --> the table <!-- end -->
+_SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+def refreshed(readme: str, root: Path) -> str:
+    """The README's text with every table as the results that it names have it."""
+
+    def table(match: re.Match[str]) -> str:
+        kind, file, device = match.group(1, 2, 3)
+        results = json.loads((root / file).read_text(encoding="utf-8"))
+        text = TABLES[kind](results, device)
+        return f"<!-- table {kind} {file} {device} -->\n{text}\n<!-- end -->"
+
+    return _SHOWN.sub(table, readme)

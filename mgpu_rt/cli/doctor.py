@@ -1,0 +1,302 @@
+"""`mgpu-rt doctor`: what would happen in a run, found out by making one.
+
+A small C program (csrc/probe.c) runs just as `mgpu-rt run` would run any other, and the library
+says what it found and decided (MGPU_RT_VERBOSE). What it then asks HIP itself is asked in a child
+too: a broken driver may hang or crash, and this process is to tell about it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import mgpu_rt
+from mgpu_rt import layout, rocm
+from mgpu_rt.cli import conflicts, cuda, preload
+from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Report
+from mgpu_rt.library import why_not_loaded
+
+TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
+
+#: The way out where files of an installation do not fit together.
+HOW_TO_BUILD = (
+    "install it anew: python -m pip install --force-reinstall mgpu_rt"
+    if layout.INSTALLED
+    else "build it anew: make"
+)
+
+
+# ---- the library ----
+
+
+def _library(report: Report) -> bool:
+    """The library and what it can be called by; False if there is none."""
+    try:
+        library = preload.runtime()
+    except preload.Problem as problem:
+        report.add("library", FAILURE, str(problem))
+        return False
+    from ctypes import CDLL, c_char_p
+
+    try:
+        opened = CDLL(library)
+    except OSError as error:
+        report.add("library", FAILURE, f"{library} cannot be loaded", why_not_loaded(error))
+        return False
+    opened.mgpu_rt_version.restype = c_char_p
+    version = opened.mgpu_rt_version().decode()
+    if version == mgpu_rt.__version__:
+        report.add("library", OK, f"{library}, version {version}")
+    else:
+        report.add(
+            "library",
+            FAILURE,
+            f"{library} has version {version}, this command {mgpu_rt.__version__}",
+            HOW_TO_BUILD,
+        )
+    links = Path(library).parent.glob("*.so.*")
+    releases = sorted({int(link.name.rpartition(".so.")[2].split(".")[0]) for link in links})
+    report.add(
+        "programs",
+        OK if releases else WARNING,
+        f"linked with libmlir_rocm_runtime.so of LLVM {', '.join(map(str, releases)) or 'none'}",
+        "" if releases else HOW_TO_BUILD,
+    )
+    return True
+
+
+# ---- the driver ----
+
+
+def _driver(report: Report, base: Mapping[str, str]) -> None:
+    """The drivers for AMD's and NVIDIA's GPUs, and what stands in for one."""
+    kfd = preload.KFD
+    state = FAILURE if report.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
+    if not kfd.exists():
+        report.add(
+            "AMD GPU",
+            state,
+            f"none: there is no {kfd}",
+            "load the kernel's driver (modprobe amdgpu; in a container: --device=/dev/kfd "
+            "--device=/dev/dri), or use --device softgpu"
+            if state == FAILURE
+            else "",
+        )
+    elif os.access(kfd, os.R_OK | os.W_OK):
+        report.add("AMD GPU", OK, f"{kfd} may be opened")
+    else:
+        report.add(
+            "AMD GPU",
+            state,
+            f"{kfd} may not be opened by this user",
+            f"become a member of its group: sudo usermod -aG {kfd.group()} $USER, and log in again",
+        )
+    try:
+        report.add("software GPU", OK, str(preload.softgpu.driver()))
+    except preload.softgpu.SoftGpuUnavailable as error:
+        report.add("software GPU", FAILURE if report.device == "softgpu" else NOTE, str(error))
+    try:
+        cuda.hip()
+        report.add("NVIDIA GPU", OK, cuda.driver(base))
+    except cuda.CudaUnavailable as error:
+        report.add("NVIDIA GPU", FAILURE if report.device == "cuda" else NOTE, str(error))
+
+
+# ---- a run ----
+
+
+def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what would write files or tables."""
+    unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
+    return {name: value for name, value in environment.items() if name not in unwanted}
+
+
+def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
+    """Runs the probe and adds what the library said."""
+    probe = rocm.probe()
+    try:
+        result = subprocess.run(
+            [probe, "--manager"],
+            env={
+                "MGPU_RT_PYTHON_DELAY": "0",
+                **_quiet(environment),
+                "MGPU_RT_VERBOSE": "1",
+                "MGPU_RT_RUN_PYTHON": sys.executable,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        report.add(
+            "HIP",
+            FAILURE,
+            f"a program's first call did not return in {TIMEOUT:.0f} s",
+            "the driver hangs: see dmesg, and rocminfo",
+        )
+        return
+    except OSError as error:
+        report.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
+        return
+    found = re.search(r"^mgpu_rt: HIP: (.+), \d+ device\(s\)", result.stderr, re.MULTILINE)
+    report.hip = found[1] if found and found[1] != "none" else ""
+    _hip(report, result, environment, base)
+    if report.hip:
+        _python(report, result.stderr, environment)
+
+
+def _ending(result: subprocess.CompletedProcess[str]) -> str:
+    """How the probe ended, if that is worth a word."""
+    return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
+
+
+def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
+    """Why a program takes this HIP library of all that there are, which it names."""
+    found = rocm.find(base)
+    others = [f"{other.path} ({other.place})" for other in found if not _same(other.path, hip)]
+    beside = f"; there is also {', '.join(others)}" if others else ""
+    if device == "cuda":
+        return "which is mgpu_rt's own, over NVIDIA's driver"
+    if base.get("MGPU_RT_HIP"):
+        return f"as MGPU_RT_HIP says{beside}"
+    place = next((other.place for other in found if _same(other.path, hip)), "")
+    if place in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+        return f"as {place} says{beside}"
+    fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
+    newest = f"the newest {fit}, " if others else ""
+    return f"{newest}found by {place}{beside}"
+
+
+def _same(left: str, right: str) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)
+
+
+def _hip(
+    report: Report,
+    result: subprocess.CompletedProcess[str],
+    environment: Mapping[str, str],
+    base: Mapping[str, str],
+) -> None:
+    said = result.stderr.splitlines()
+    if not report.hip:
+        said = [line for line in said if "no HIP library" in line] or said[-1:]
+        said = said or ["a program's first call did not return"]
+        text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        report.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
+        return
+    real = os.path.basename(os.path.realpath(report.hip))
+    release = "" if report.hip.endswith(real) else f" ({real})"
+    report.add("HIP", OK, f"{report.hip}{release}, {_why(report.hip, report.device, base)}")
+    report.devices = _devices(report.hip, environment)
+    if report.devices:
+        names = ", ".join(f"{number}: {name}" for number, name in enumerate(report.devices))
+        report.add("devices", OK, names)
+    else:
+        report.add(
+            "devices",
+            FAILURE,
+            "HIP has found none",
+            "see nvidia-smi and CUDA_VISIBLE_DEVICES"
+            if report.device == "cuda"
+            else "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
+            "--device softgpu",
+        )
+    if result.returncode == 0:
+        report.add("a program", OK, "has created, synchronised and destroyed a stream")
+        return
+    failed = [line for line in said if "failed with" in line] or said[-1:] or ["it said nothing"]
+    text = f"could not create a stream: {failed[0]}{_ending(result)}"
+    report.add("a program", FAILURE, text)
+
+
+def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
+    """Who decides what stays: Python, or the library by itself."""
+    if environment.get("MGPU_RT_CACHE") == "off":
+        report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
+        return
+    if environment.get("MGPU_RT_PYTHON") == "off":
+        report.add("Python", NOTE, "off: the library manages its caches by itself")
+        return
+    manager = re.search(r"manager: Python (\S+), process", said)
+    named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
+    if not manager or not named:
+        lines = [line for line in said.splitlines() if "no Python" in line]
+        text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
+        report.add("Python", WARNING, text, f"set {advice}" if advice else "")
+        return
+    report.python = manager[1]
+    report.add(
+        "Python",
+        OK,
+        f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
+    )
+
+
+#: Run in a child: the names of the devices of the HIP library that is its argument, as JSON. By
+#: hipDeviceGetName, since the layout of hipGetDeviceProperties depends on the release.
+_LIST_DEVICES = """
+import ctypes, json, sys
+hip = ctypes.CDLL(sys.argv[1])
+count = ctypes.c_int(0)
+hip.hipGetDeviceCount(ctypes.byref(count))
+names = []
+for number in range(count.value):
+    name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
+    if hasattr(hip, "hipDeviceGetName") and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
+        hip.hipDeviceGetName(name, 256, device)
+    names.append(name.value.decode(errors="replace") or "without a name")
+json.dump(names, sys.stdout)
+sys.stdout.flush()
+"""
+
+
+def _devices(hip: str, environment: Mapping[str, str]) -> list[str]:
+    child = _quiet(environment)
+    child.pop("LD_PRELOAD", None)
+    try:
+        result = subprocess.run(
+            [sys.executable, "-I", "-c", _LIST_DEVICES, hip],
+            env=child,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        return json.loads(result.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return []
+
+
+def examine(device: str, base: Mapping[str, str] = os.environ) -> Report:
+    """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
+    report = Report(device)
+    try:
+        if device == "auto":
+            report.device, why = preload.automatic(base)
+            report.add("device", OK, f"{report.device} (auto): {why}")
+        else:
+            report.add("device", OK, device)
+    except preload.Problem as problem:
+        report.add("device", FAILURE, str(problem))
+    if not _library(report):
+        return report
+    _driver(report, base)
+    if report.device == "auto":
+        return report
+    try:
+        environment = preload.environment(report.device, base)
+    except preload.Problem as problem:
+        if report.possible:
+            report.add("environment", FAILURE, str(problem))
+        return report
+    _run(report, environment, base)
+    for text, advice in conflicts.find(environment, report.hip):
+        report.add("conflict", WARNING, text, advice)
+    return report

@@ -1,0 +1,194 @@
+"""The command mgpu-rt."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import NoReturn
+
+try:
+    import click
+except ImportError:
+    sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
+
+import mgpu_rt
+
+
+def _fail(problem: Exception, status: int = 2) -> NoReturn:
+    click.echo(f"mgpu-rt: {problem}", err=True)
+    raise SystemExit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
+def main() -> None:
+    """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
+
+
+# What follows PROGRAM is the program's, whatever it looks like.
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
+    "auto: the first of hip, cuda, softgpu that is there, and a line that says which.",
+)
+@click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
+@click.option(
+    "--stats-json",
+    type=click.Path(dir_okay=False),
+    metavar="PATH",
+    help="Write them there as JSON instead (%p in it becomes the process id).",
+)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False),
+    metavar="PATH",
+    help="Write when each call was there, as a Chrome trace (%p as above), for ui.perfetto.dev.",
+)
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(
+    device: str,
+    stats: bool,
+    stats_json: str | None,
+    trace: str | None,
+    program: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run PROGRAM with mgpu_rt preloaded.
+
+    The program takes the place of this command: its exit status is the result, and signals reach
+    it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
+    says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
+    """
+    from mgpu_rt.cli import preload
+
+    try:
+        if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
+            device, why = preload.automatic(os.environ)
+            click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
+        environment = preload.environment(device)
+        if stats:
+            environment["MGPU_RT_STATS"] = "1"
+        if stats_json:
+            environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
+        if trace:
+            environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+        reason = preload.obstacle(preload.find(program))
+        if reason:
+            click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+        preload.execute(program, list(arguments), environment)
+    except preload.Problem as problem:
+        _fail(problem, problem.status)
+
+
+@main.command()
+@click.option("--libs", is_flag=True, help="Print the linker's flags, with the path for programs.")
+@click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
+@click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
+def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
+    """Show how to build with the library, or every option: its value in force, its meaning."""
+    asked = (libs, cflags, cmakedir)
+    wanted = [words for words, wish in zip(_building(), asked, strict=True) if wish]
+    if as_json:
+        _show_json()
+    elif wanted:
+        click.echo(" ".join(wanted))
+    else:
+        _show_options()
+
+
+def _building() -> tuple[str, str, str]:
+    """What --libs, --cflags and --cmakedir print, fit for a shell."""
+    from mgpu_rt import layout
+
+    lib = shlex.quote(str(layout.PREFIX / "lib"))
+    rpath = shlex.quote(f"-Wl,-rpath,{layout.PREFIX / 'lib'}")
+    return (
+        f"-L{lib} {rpath} -lmlir_rocm_runtime",
+        f"-I{shlex.quote(str(layout.PREFIX / 'include'))}",
+        str(layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
+    )
+
+
+def _show_json() -> None:
+    import json
+
+    from mgpu_rt import layout
+    from mgpu_rt.cli import options
+
+    libs, cflags, cmakedir = _building()
+    everything = {
+        "version": mgpu_rt.__version__,
+        "library": str(layout.PREFIX / "lib" / layout.LIBRARY),
+        "libs": shlex.split(libs),
+        "cflags": shlex.split(cflags),
+        "cmakedir": cmakedir,
+        "options": {option.variable: option.value() for option in options.options()},
+    }
+    click.echo(json.dumps(everything, indent=2))
+
+
+def _show_options() -> None:
+    from mgpu_rt.cli import options
+    from mgpu_rt.text import columns
+
+    table = options.options()
+    rows = [("variable", "value", "from", "meaning")]
+    for option in table:
+        origin = "environment" if option.is_set() else "default"
+        rows.append((option.variable, option.value() or "-", origin, option.meaning))
+    head, *blocks = columns(rows)
+    click.echo(head)
+    for option, block in zip(table, blocks, strict=True):
+        click.secho(block, bold=option.is_set())
+    for name in options.unknown():
+        click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
+
+
+@main.command()
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="As for `mgpu-rt run`.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(device: str, as_json: bool) -> None:
+    """Find out what would happen in a run, by making one.
+
+    Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
+    """
+    from mgpu_rt.cli.doctor import examine
+
+    report = examine(device)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        report.show()
+    sys.exit(0 if report.possible else 1)
+
+
+@main.command()
+def abi() -> None:
+    """Show the functions that programs call, with the LLVM versions that know them."""
+    from mgpu_rt.abi import markdown
+
+    click.echo(markdown(), nl=False)
+
+
+@main.command()
+def path() -> None:
+    """Print the library's directory, for cc's -L and -Wl,-rpath."""
+    try:
+        click.echo(os.path.dirname(mgpu_rt.library_path()))
+    except FileNotFoundError as error:
+        _fail(error)

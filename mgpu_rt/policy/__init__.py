@@ -1,0 +1,36 @@
+"""What runs beside a program: the manager of its caches and the policy that it asks.
+
+The names of `mgpu_rt.policy.protocol`, which a policy of your own needs, are here too.
+"""
+
+from mgpu_rt.policy.protocol import (
+    Cached,
+    Caches,
+    Decision,
+    Event,
+    Evict,
+    Kind,
+    Limit,
+    Limits,
+    Memory,
+    Pin,
+    Policy,
+    Shipped,
+    What,
+)
+
+__all__ = [
+    "Cached",
+    "Caches",
+    "Decision",
+    "Event",
+    "Evict",
+    "Kind",
+    "Limit",
+    "Limits",
+    "Memory",
+    "Pin",
+    "Policy",
+    "Shipped",
+    "What",
+]

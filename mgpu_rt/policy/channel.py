@@ -1,0 +1,119 @@
+"""The library in the program, as the manager reaches it (csrc/manager/manager.h)."""
+
+from __future__ import annotations
+
+from mgpu_rt import __version__
+from mgpu_rt._host import ffi, lib
+from mgpu_rt.policy.protocol import (
+    Cached,
+    Decision,
+    Event,
+    Evict,
+    Kind,
+    Limit,
+    Limits,
+    Memory,
+    Pin,
+    What,
+)
+
+#: enum channel_request of csrc/runtime/channel.h
+LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
+
+ROOM = 4096  # events read at once: as many as the ring holds
+LIST_ROOM = 16384  # of one list; what is beyond is left out
+DEVICES = 64
+
+
+class Refused(Exception):
+    """Why this process cannot be the manager; the library knows."""
+
+
+class Channel:
+    """The questions of `mgpu_rt.policy.Caches`, the events, and the decisions."""
+
+    def __init__(self) -> None:
+        refused = lib.mgpu_attach(__version__.encode())
+        if refused:
+            raise Refused(ffi.string(refused).decode(errors="replace"))
+        self._room = ffi.new("struct mgpu_event[]", ROOM)
+        self._unsaid = ffi.new("uint64_t *")
+        self._complete = False
+
+    def events(self, seconds: float) -> tuple[list[Event], bool]:
+        """What has happened, after waiting for it up to so long; False if not all is told."""
+        self._unsaid[0] = 0
+        count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._unsaid)
+        known = range(len(What))
+        events = [
+            Event(What(e.kind), e.handle, e.bytes, e.device, e.time)
+            for e in self._room[0:count]
+            if e.kind in known
+        ]
+        complete = self._complete and self._unsaid[0] == 0
+        self._complete = True
+        return events, complete
+
+    def carry_out(self, decision: Decision) -> int:
+        """Returns hipError_t."""
+        match decision:
+            case Evict(kind, handle):
+                return self._ask(EVICT, kind=Kind(kind), handle=handle)
+            case Pin(handle, pinned):
+                return self._ask(PIN, handle=handle, value=int(pinned))
+            case Limit(kind, value, device):
+                return self._ask(LIMIT, kind=Kind(kind), device=device, value=value)
+        raise TypeError(f"{decision!r} is no decision: Evict, Pin and Limit are")
+
+    def modules(self) -> list[Cached]:
+        return self._list(Kind.MODULE)
+
+    def streams(self) -> list[Cached]:
+        return self._list(Kind.STREAM)
+
+    def blocks(self) -> list[Cached]:
+        return self._list(Kind.BLOCK)
+
+    def limits(self) -> Limits:
+        self._ask(LIMITS)
+        memory = {device: lib.mgpu_limit_of_memory(device) for device in range(DEVICES)}
+        return Limits(
+            lib.mgpu_limit_of_modules(),
+            lib.mgpu_limit_of_streams(),
+            {device: limit for device, limit in memory.items() if limit},
+        )
+
+    def memory(self, device: int) -> Memory | None:
+        if self._ask(MEMORY, device=device) != 0:
+            return None
+        return Memory(lib.mgpu_memory_available(), lib.mgpu_memory_total())
+
+    def say(self, text: str) -> None:
+        self._ask(SAY, text=text)
+
+    def warn(self, text: str) -> None:
+        """A line on the program's stderr."""
+        self._ask(WARN, text=text)
+
+    def give_up(self) -> None:
+        """From now on the library goes on by itself, and says nothing of it."""
+        lib.mgpu_give_up(b"")
+
+    def _list(self, kind: Kind) -> list[Cached]:
+        count = min(self._ask(LIST, kind=kind), LIST_ROOM)
+        return [
+            Cached(e.handle, e.bytes, e.uses, e.device, bool(e.held))
+            for e in lib.mgpu_list()[0:count]
+        ]
+
+    @staticmethod
+    def _ask(
+        request: int,
+        kind: int = 0,
+        device: int = 0,
+        handle: int = 0,
+        value: int = 0,
+        text: str = "",
+    ) -> int:
+        words = text.encode(errors="replace").replace(b"\0", b"?") if text else ffi.NULL
+        return lib.mgpu_ask(request, kind, device, handle, value, words)

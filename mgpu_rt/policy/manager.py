@@ -1,0 +1,156 @@
+"""The manager: a process that the library starts beside a program, to manage its caches.
+
+It is told what the caches do, asks a policy, and has the library carry out what that decides. It is
+run by its path, whatever package of this name the interpreter may have, and ends with the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import site
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from mgpu_rt.policy import Policy
+    from mgpu_rt.policy.channel import Channel
+
+WAIT = 1.0  # seconds between two turns if nothing happens
+GAP = 0.02  # and at least: what happens at once is looked at at once
+
+
+#: Where the library reads why there will be no manager (struct channel of csrc/runtime/channel.h).
+CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
+
+
+def leave_reason(reason: str) -> None:
+    """For the library; without cffi, which may be what is missing."""
+    with contextlib.suppress(OSError):
+        if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
+            return  # started by hand
+        os.pwrite(CHANNEL_FD, reason.encode(errors="replace")[:CHANNEL_REASON_SIZE], CHANNEL_REASON)
+
+
+def import_package() -> None:
+    """Makes `mgpu_rt` the package that this file belongs to; sys.path stays as it is."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    spec = importlib.util.spec_from_file_location(
+        "mgpu_rt", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
+    )
+    assert spec and spec.loader
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["mgpu_rt"] = package
+    spec.loader.exec_module(package)
+
+
+def find_cffi() -> None:
+    """-I leaves the user's own packages out, which may be where cffi is."""
+    if importlib.util.find_spec("_cffi_backend") is None:
+        site.addsitedir(site.getusersitepackages())
+
+
+class Lines:
+    """A text file whose lines go to the program's stderr: this process has none."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._say(line)
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+def load_policy(name: str) -> Callable[..., Policy]:
+    """The class that MGPU_RT_POLICY names; found on the program's PYTHONPATH, too."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ValueError("it is not of the form package.module:Class")
+    paths = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
+    sys.path.extend(os.path.abspath(path) for path in paths if path)
+    found: Any = importlib.import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def place(traceback: TracebackType | None) -> str:
+    """The innermost line of an exception."""
+    while traceback and traceback.tb_next:
+        traceback = traceback.tb_next
+    if not traceback:
+        return ""
+    return f" ({traceback.tb_frame.f_code.co_filename}, line {traceback.tb_lineno})"
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}{place(error.__traceback__)}"
+
+
+def manage(channel: Channel, policy: Policy) -> None:
+    """For ever: the process ends when the program does."""
+    while True:
+        events, complete = channel.events(WAIT)
+        for decision in policy.decide(events, complete) or ():
+            channel.carry_out(decision)
+        time.sleep(GAP)
+
+
+def serve(channel: Channel, name: str) -> None:
+    """Runs the policy that was asked for, and if it fails the one that ships."""
+    from mgpu_rt.policy import Shipped
+
+    if name:
+        try:
+            manage(channel, load_policy(name)(channel))
+        except BaseException as error:
+            channel.warn(
+                f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {describe(error)}"
+            )
+    manage(channel, Shipped(channel))
+
+
+def attach() -> Channel | None:
+    """The library's channel; None if this process cannot be the manager. The library knows why."""
+    try:
+        find_cffi()
+        import_package()
+        from mgpu_rt.policy.channel import Channel, Refused
+    except BaseException as error:
+        leave_reason(f"{type(error).__name__}: {error}")
+        return None
+    try:
+        return Channel()
+    except Refused as refused:
+        print(refused, file=sys.stderr)  # for who starts this by hand
+        return None
+
+
+def main() -> None:
+    channel = attach()
+    if channel is None:
+        raise SystemExit(2)
+    try:
+        os.chdir("/")  # the program's directory may be unmounted
+        sys.stdout = cast(TextIO, Lines(channel.say))
+        sys.stderr = cast(TextIO, Lines(channel.warn))
+        channel.say(f"manager: Python {sys.version.split()[0]}, process {os.getpid()}")
+        serve(channel, os.environ.get("MGPU_RT_POLICY", ""))
+    except BaseException as error:
+        channel.warn(f"the policy failed, the library goes on by itself: {describe(error)}")
+        channel.give_up()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Which device memory stays with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_rt.policy.books import Books, Entry
+from mgpu_rt.policy.protocol import Caches, Decision, Evict, Kind
+
+
+class BlockCache(Books):
+    """The blocks held from HIP.
+
+    The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. Where the device is short
+    of memory all the same, other processes use it: then blocks that were not used for a while
+    go back, the least recently used first, until it is short no more.
+    """
+
+    PATIENCE = 10.0  # seconds
+    #: Of a device's memory, that should be free.
+    SPARE = 0.05
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.BLOCK, caches.blocks)
+        self._caches = caches
+
+    def reserved(self, device: int) -> int:
+        """Bytes held from HIP on a device."""
+        return sum(block.bytes for block in self if block.device == device)
+
+    def decide(self) -> Iterator[Decision]:
+        if not self.look():
+            return
+        old = self.clock() - self.PATIENCE
+        unused = [block for block in self.idle() if block.last_use < old]
+        for device in sorted({block.device for block in unused}):
+            yield from self._relieve(device, [b for b in unused if b.device == device])
+
+    def _relieve(self, device: int, unused: list[Entry]) -> Iterator[Evict]:
+        memory = self._caches.memory(device)
+        missing = int(self.SPARE * memory.total) - memory.available if memory else 0
+        for block in unused:
+            if missing <= 0:
+                return
+            missing -= block.bytes
+            yield Evict(Kind.BLOCK, block.handle)

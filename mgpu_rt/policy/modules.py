@@ -1,0 +1,60 @@
+"""Which modules stay loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_rt.policy.books import Books, Entry
+from mgpu_rt.policy.protocol import Caches, Decision, Evict, Kind, Pin
+
+
+class ModuleCache(Books):
+    """The loaded modules.
+
+    The library unloads idle ones beyond its limit, the least recently used first. A flood of
+    modules that are used once would so drive out those that come back: these are pinned, up to half
+    of the limit, while they are used again and again.
+    """
+
+    #: Uses, halved with each look, from which on a module counts as coming back, and below which it
+    #: no longer does.
+    HOT, COLD = 2.0, 0.1
+    #: Of the limit, that may be pinned.
+    SHARE = 0.5
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.MODULE, caches.modules)
+        self._caches = caches
+
+    def decide(self) -> Iterator[Decision]:
+        if not self.look():
+            return
+        limit = self._caches.limits().module_bytes
+        yield from self._pin(int(limit * self.SHARE))
+        yield from self._evict(limit)
+
+    def _pin(self, room: int) -> Iterator[Pin]:
+        """The hottest ones, as far as there is room."""
+        for module in sorted(self, key=lambda m: (-m.heat, m.handle)):
+            hot = module.heat >= (self.COLD if module.pinned else self.HOT)
+            keep = hot and module.bytes <= room
+            if keep:
+                room -= module.bytes
+            if keep != module.pinned:
+                module.pinned = keep
+                yield Pin(module.handle, keep)
+
+    def _evict(self, limit: int) -> Iterator[Evict]:
+        """What the library could not unload when it was time to, as kernels ran."""
+        idle = self.idle()
+        surplus = sum(module.bytes for module in idle) - limit
+        for module in idle:
+            if surplus <= 0:
+                return
+            if not module.pinned:
+                surplus -= module.bytes
+                yield Evict(Kind.MODULE, module.handle)
+
+    def pinned(self) -> list[Entry]:
+        """The modules that the limit passes over."""
+        return [module for module in self if module.pinned]

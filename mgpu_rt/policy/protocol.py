@@ -1,0 +1,163 @@
+"""What a policy is told, what it may decide, and the policy that ships.
+
+A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. It runs in the manager, a
+process beside the program (docs/python.md), so it may take its time: the program's calls are served
+by the C library meanwhile, least recently used first within its limits.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class Kind(enum.IntEnum):
+    """What the library caches."""
+
+    MODULE = 0
+    STREAM = 1
+    BLOCK = 2
+
+
+class What(enum.IntEnum):
+    """What can happen: something was got from HIP, or given back to it.
+
+    Hits are not told: `Cached.uses` counts them.
+    """
+
+    MODULE_LOADED = 0
+    MODULE_UNLOADED = 1
+    STREAM_CREATED = 2
+    STREAM_DESTROYED = 3
+    BLOCK_ALLOCATED = 4
+    BLOCK_FREED = 5
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self // 2)
+
+    @property
+    def arrives(self) -> bool:
+        """True if it was got, False if it was given back."""
+        return self % 2 == 0
+
+
+class Event(NamedTuple):
+    """Something happened at `time` (ns, CLOCK_MONOTONIC). `bytes` is 0 for streams."""
+
+    what: What
+    handle: int
+    bytes: int
+    device: int
+    time: int
+
+
+class Cached(NamedTuple):
+    """One thing that the library holds from HIP; `held` says that the program has it now.
+
+    `bytes` and `uses` are 0 for streams: nobody counts them.
+    """
+
+    handle: int
+    bytes: int
+    uses: int
+    device: int
+    held: bool
+
+
+class Limits(NamedTuple):
+    """What the library keeps although the program does not hold it.
+
+    `memory` is by device, of all that is held there; devices that were not used are left out.
+    """
+
+    module_bytes: int
+    streams: int
+    memory: dict[int, int]
+
+
+class Memory(NamedTuple):
+    """A device's memory as its driver sees it, for all processes."""
+
+    available: int
+    total: int
+
+
+class Caches(Protocol):
+    """The library in the program. Each call is a question to it: 20 µs, more for long lists."""
+
+    def modules(self) -> list[Cached]: ...
+    def streams(self) -> list[Cached]: ...
+    def blocks(self) -> list[Cached]: ...
+    def limits(self) -> Limits: ...
+
+    def memory(self, device: int) -> Memory | None:
+        """None if the driver does not say. Ask only for a device that an event has named."""
+
+    def say(self, text: str) -> None:
+        """A line on the program's stderr, if MGPU_RT_VERBOSE is set."""
+
+
+class Evict(NamedTuple):
+    """Give this back to HIP. It stays if the program holds it or work may need it."""
+
+    kind: Kind
+    handle: int
+
+
+class Pin(NamedTuple):
+    """Keep this module, or no longer: limits pass it over. Evict still takes it."""
+
+    handle: int
+    pinned: bool = True
+
+
+class Limit(NamedTuple):
+    """Keep so many bytes of modules, so many streams, so many bytes of a device's memory."""
+
+    kind: Kind
+    value: int
+    device: int = 0
+
+
+Decision = Evict | Pin | Limit
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """What MGPU_RT_POLICY may name. It is made once, as `Class(caches)`.
+
+    An exception is reported once, and the policy that ships goes on.
+    """
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        """Called when something has happened, and once a second.
+
+        `events` are in their order. `complete` is False the first time and whenever more has
+        happened than could be told: then only the lists of `Caches` say what there is. What becomes
+        of a decision comes back as an event.
+        """
+
+
+class Shipped:
+    """The policy that ships: three caches, each with its books.
+
+    The library keeps its limits by itself, in the order of last use. This one adds what takes
+    a longer look: modules that are used again and again survive a flood of modules that are used
+    once, and what was long unused goes back where a device is short of memory.
+    """
+
+    def __init__(self, caches: Caches) -> None:
+        from mgpu_rt.policy.memory import BlockCache
+        from mgpu_rt.policy.modules import ModuleCache
+        from mgpu_rt.policy.streams import StreamPool
+
+        self.modules = ModuleCache(caches)
+        self.streams = StreamPool(caches)
+        self.memory = BlockCache(caches)
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        for cache in (self.modules, self.streams, self.memory):
+            cache.note(events, complete)
+            yield from cache.decide()

@@ -1,0 +1,23 @@
+"""Which streams exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_rt.policy.books import Books
+from mgpu_rt.policy.protocol import Caches, Decision, Kind
+
+
+class StreamPool(Books):
+    """The streams that exist, for people and for policies that extend this one.
+
+    It decides nothing: the library keeps to MGPU_RT_STREAM_LIMIT by itself, and does not count the
+    uses of a stream, so that one in use cannot be told from one that is no longer needed.
+    """
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(Kind.STREAM, caches.streams)
+
+    def decide(self) -> Iterator[Decision]:
+        self.look()
+        return iter(())

@@ -1,0 +1,198 @@
+"""The harness of the benchmarks: that it runs, says what it means, and draws what it measured.
+
+No figure is judged here: those are of a machine, and `make bench` shows them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench import __main__ as command
+from bench.measure import growth, programs
+from bench.setup import build, device, native, sides
+from bench.show import report
+from bench.show.figures import Figure, Result, median, ratios
+from mgpu_rt.lowering import lower
+
+CHIP = lower.DEFAULT_CHIP
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def stub() -> device.Device:
+    few = {name: 2 for name in device.ITERATIONS}
+    return dataclasses.replace(device.find("stub"), iterations=few)
+
+
+# ---- the programs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("llvm", programs.RELEASES)
+@pytest.mark.parametrize("program", [p.name for p in programs.PROGRAMS])
+def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: int) -> None:
+    for side in sides.all_sides(stub, None):
+        line = side.command(program, llvm, stub)
+        if line is None:
+            assert (side.name, program) == (sides.HOISTED, "events")
+            continue
+        runner = programs.Runner(line, side.environment)
+        assert runner.round(1) > 0
+        assert runner.round(2) > 0
+        runner.close()
+
+
+def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) -> None:
+    """By hand as through the library: as many launches, the same number of synchronises."""
+    for program in sides.BY_HAND:
+        if program in (sides.SERIAL, "spin"):
+            continue
+        by_side = {}
+        for side in sides.all_sides(stub, None):
+            if side.name not in (sides.OURS, sides.HOISTED):
+                continue
+            log = tmp_path / f"{program}-{side.name}"
+            env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
+            line = side.command(program, 22, stub)
+            assert line is not None
+            native.run([*line, time.monotonic_ns(), 3], env)
+            by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
+        assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
+
+
+def test_a_program_that_ends_is_told(stub: device.Device) -> None:
+    side = sides.all_sides(stub, None)[0]
+    line = side.command("forum", 22, stub)
+    assert line is not None
+    runner = programs.Runner(line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
+    with pytest.raises(native.Failed, match="/nowhere"):
+        runner.round(1)
+    runner.close()
+
+
+def test_growth_counts_up(stub: device.Device) -> None:
+    result = growth.run(stub, 3, None, quiet)
+    for side in {row["side"] for row in result.data}:
+        times = [row["ms"] for row in result.data if row["side"] == side]
+        assert len(times) == len(growth.COUNTS)
+
+
+def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
+    side = f"bare,{build.bare_runtime()}"
+    line = [native.program("calls"), "record", native.STUB, 10, 7, side]
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_EXCLUSIVE="on")
+    counts = native.run_json(line, env)["counts"]
+    assert counts == {"hipModuleLaunchKernel": 10, "hipStreamSynchronize": 10}
+
+
+# ---- without MLIR's tools ------------------------------------------------------------------------
+
+
+def test_what_was_prepared_is_used_without_the_tools(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
+) -> None:
+    """As on a machine to which build/ was carried, with its objects or without."""
+    monkeypatch.setattr(native, "OUT", tmp_path / "bench")
+    iterations = {"forum": 2}
+    made = {path.name for path in build.prepare(CHIP, ["forum"], iterations)}
+    assert {"forum-19-2", "forum-22-1", "hoisted", "libmlir_rocm_runtime.so"} <= made
+
+    def missing(name: str, llvm: int) -> Path:
+        raise lower.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
+
+    monkeypatch.setattr(lower, "tool", missing)
+    monkeypatch.setattr(lower, "OBJECTS", tmp_path / "objects")
+    assert build.executable("forum", 19, CHIP, 2).exists()
+    assert [path.name for path in build.images("forum", CHIP)] == ["0.image"]
+    assert native.program("calls").exists()
+    with pytest.raises(lower.ToolchainMissing):
+        build.executable("forum", 19, CHIP, 3)
+
+
+def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
+    """By a relative path: what was carried lies elsewhere."""
+    executable = build.executable("forum", 22, CHIP, 2)
+    root = native.ROOT / "build"
+    for path in (executable, native.RUNTIME, native.STUB):
+        copy = tmp_path / path.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    moved = tmp_path / executable.relative_to(root)
+    needed = native.run(["ldd", moved], native.plain_environment())
+    assert str(tmp_path / "lib" / native.RUNTIME.name) in str(
+        [Path(word).resolve() for word in needed.split() if word.startswith("/")]
+    )
+
+
+# ---- figures -------------------------------------------------------------------------------------
+
+
+def test_targets() -> None:
+    assert Figure("", 1.02, "", at_most=1.03).met
+    assert not Figure("", 5.4, "", at_least=5.5).met
+    assert Figure("", 7, "", exactly=7).met
+    assert Figure("", 7, "").met is None
+
+
+def test_ratios_are_of_the_same_turn() -> None:
+    """A turn in which the machine was slow is slow for both."""
+    assert median("", ratios([2, 20, 2], [1, 10, 1]), "").value == 2
+
+
+def test_every_target_is_of_a_program_and_a_side() -> None:
+    for target in (*programs.TARGETS, *programs.EMULATED_TARGETS):
+        assert target.program in [program.name for program in programs.PROGRAMS]
+        assert {target.side, target.base} <= set(sides.WORDS)
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_command_writes_and_draws(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ["--device", "stub", "--only", "breakdown", "--only", "threads", "--threads", "2"]
+    done = CliRunner().invoke(command.main, [*arguments, "--repetitions", "3", "--out", tmp_path])
+    assert done.exit_code == 0, done.output
+    assert "hipModuleLoadData" in done.output
+    (written,) = tmp_path.glob("*-stub.json")
+    results = json.loads(written.read_text())
+    assert set(results["benchmarks"]) == {"breakdown-stub", "threads-stub"}
+    assert results["devices"]["stub"]["words"].startswith("no device")
+    drawn = CliRunner().invoke(command.main, ["plot", str(written)])
+    assert drawn.exit_code == 0, drawn.output
+    names = {path.name.removeprefix(written.stem) for path in tmp_path.iterdir()}
+    assert {"-threads-stub.png", "-threads-stub.svg"} <= names
+
+
+@pytest.mark.parametrize("path", sorted((native.ROOT / "bench" / "results").glob("*.json")))
+def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> None:
+    plot = pytest.importorskip("bench.show.plot")
+    drawn = list(plot.draw(json.loads(path.read_text()), tmp_path / path.name))
+    assert {p.name for p in drawn} == {
+        p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix in (".png", ".svg")
+    }
+
+
+def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device.shutil, "which", lambda _: None)
+    done = CliRunner().invoke(command.main, ["--device", "cuda"])
+    assert done.exit_code == 1
+    assert "nvidia-smi names no NVIDIA GPU here" in done.output
+
+
+def test_json_is_one_line_a_figure(tmp_path: Path) -> None:
+    result = Result("x", "d", "m", [Figure("a", 1.5, "ns", at_most=2)], data=[{"k": [1, 2]}])
+    path = report.write([result], [], tmp_path)
+    lines = path.read_text().splitlines()
+    assert '        {"name": "a", "value": 1.5, "unit": "ns", "at_most": 2, "met": true}' in lines
+    benchmark = json.loads(path.read_text())["benchmarks"]["x-stub"]
+    assert benchmark["data"] == [{"k": [1, 2]}]

@@ -1,0 +1,40 @@
+"""The README shows the figures of bench/results, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from bench.setup import native
+from bench.show import table
+
+RESULTS = native.ROOT / "bench" / "results"
+README = (native.ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", table.SHOWN_IN)
+def test_tables_are_what_was_measured(name: str) -> None:
+    text = (native.ROOT / name).read_text(encoding="utf-8")
+    assert table.refreshed(text, native.ROOT) == text, "run: python -m bench readme"
+
+
+def test_there_are_tables_and_a_plot_of_both_machines() -> None:
+    for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
+        assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", README)
+    assert re.search(r"!\[[^]]+\]\(bench/results/[^)]+\.(png|svg)\)", README)
+
+
+def test_plots_shown_are_there() -> None:
+    for name in re.findall(r"\((bench/results/[^)]+)\)", README):
+        assert (native.ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_results_say_what_they_are_of(path) -> None:
+    results = json.loads(path.read_text(encoding="utf-8"))
+    assert path.name.startswith(results["date"][:10])
+    for benchmark in results["benchmarks"].values():
+        assert benchmark["on"] in path.stem
+        assert results["devices"][benchmark["on"]]["words"] == benchmark["device"]

@@ -1,0 +1,247 @@
+"""The commands of mgpu-rt that tell something, and the package in a Python program."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt import abi
+from mgpu_rt.cli import doctor as doctor_module
+from mgpu_rt.cli import options, preload
+from tests.support.child import CUSTUB, ROOT, STUB, environment
+from tests.support.command import command, invoke
+from tests.support.compiled import LIB, RUNTIME, compile_c
+
+# ---- config, path, abi ----
+
+
+def test_config_shows_every_option() -> None:
+    output = invoke("config").stdout
+    for option in options.options():
+        (row,) = (line for line in output.splitlines() if line.startswith(f"{option.variable} "))
+        assert "default" in row
+        assert option.meaning in row
+
+
+def test_config_shows_what_the_environment_says() -> None:
+    result = invoke("config", MGPU_RT_MODULE_LIMIT="7", MGPU_RT_CACHE="", MGPU_RT_CASH="off")
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines()}
+    assert rows["MGPU_RT_MODULE_LIMIT"][1:3] == ["7", "environment"]
+    assert rows["MGPU_RT_CACHE"][1:3] == ["on", "default"]
+    assert "MGPU_RT_CASH is set, but there is no such option" in result.stderr
+
+
+def test_an_option_that_is_not_understood_is_an_error() -> None:
+    with pytest.raises(ValueError, match="1 lines, but 0 understood"):
+        options.parse('OPTION(new, "MGPU_RT_NEW")\n')
+
+
+def test_path_and_abi() -> None:
+    assert invoke("path").stdout == f"{LIB}\n"
+    assert invoke("abi").stdout == abi.markdown()
+
+
+def test_python_m() -> None:
+    words = [sys.executable, "-m", "mgpu_rt", "--version"]
+    result = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    assert result.stdout == f"mgpu-rt, version {mgpu_rt.__version__}\n"
+
+
+# ---- doctor ----
+
+
+def doctor(*arguments: str, **env: str) -> tuple[int, dict]:
+    """The exit status and the report."""
+    result = command("doctor", "--json", *arguments, **env)
+    assert result.stderr == ""
+    return result.returncode, json.loads(result.stdout)
+
+
+def states(report: dict) -> dict[str, str]:
+    return {check["name"]: check["state"] for check in report["checks"]}
+
+
+def line(report: dict, name: str) -> str:
+    """The text and the advice of a check."""
+    (check,) = (check for check in report["checks"] if check["name"] == name)
+    return f"{check['text']}: {check['advice']}"
+
+
+def test_doctor_over_the_stub() -> None:
+    status, report = doctor(HIPSTUB_DEVICES="2", MGPU_RT_STATS="/nowhere/stats")
+    assert status == 0
+    assert report["possible"]
+    assert report["device"] == "hip"
+    assert report["hip"] == str(STUB)
+    assert len(report["devices"]) == 2
+    assert report["python"] == sys.version.split()[0]
+    assert f"from a process of its own: {sys.executable} (mgpu-rt run)" in line(report, "Python")
+    assert "LLVM 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24" in line(report, "programs")
+    assert "failure" not in states(report).values()
+
+
+def test_doctor_for_people() -> None:
+    result = command("doctor", COLUMNS="200", PYTHONIOENCODING="utf-8")
+    assert result.returncode == 0
+    assert f"✓  HIP           {STUB}, as MGPU_RT_HIP says" in result.stdout
+    assert "A run is possible: mgpu-rt run --device hip -- PROGRAM" in result.stdout
+    result = command("doctor", MGPU_RT_HIP="/nowhere/hip", COLUMNS="300", PYTHONIOENCODING="ascii")
+    assert result.returncode == 1
+    assert "no HIP " in result.stdout
+    assert "A run is not possible" in result.stdout
+
+
+def test_doctor_says_long_paths_in_full() -> None:
+    result = command("doctor", MGPU_RT_HIP=f"/nowhere/{'x' * 200}/hip", COLUMNS="60")
+    assert "…" not in result.stdout
+    assert f"/nowhere/{'x' * 200}/hip" in "".join(result.stdout.split())
+
+
+def test_doctor_without_hip() -> None:
+    status, report = doctor(MGPU_RT_HIP="/nowhere/libamdhip64.so")
+    assert status == 1
+    assert "Tried: /nowhere/libamdhip64.so: set MGPU_RT_HIP to its path" in line(report, "HIP")
+    assert not report["possible"]
+
+
+def test_doctor_without_a_device() -> None:
+    status, report = doctor(HIPSTUB_DEVICES="0")
+    assert status == 1
+    assert "HIP has found none" in line(report, "devices")
+
+
+def test_doctor_with_a_hip_that_fails() -> None:
+    status, report = doctor(HIPSTUB_FAULT="hipStreamCreate:*:2")
+    assert status == 1
+    assert "'hipErrorOutOfMemory'" in line(report, "a program")
+
+
+def test_doctor_with_a_hip_that_crashes(tmp_path: Path) -> None:
+    """The command lives on and tells."""
+    hip = compile_c(
+        tmp_path / "libamdhip64.so",
+        "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }",
+        *("-shared", "-fPIC"),
+    )
+    status, report = doctor(MGPU_RT_HIP=str(hip))
+    assert status == 1
+    assert line(report, "HIP").startswith("a program's first call did not return (it was ended by")
+
+
+def test_doctor_with_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_module, "TIMEOUT", 0.5)
+    report = doctor_module.examine("auto", environment(HIPSTUB_DELAY="hipInit:20000000"))
+    assert not report.possible
+    assert "did not return in" in report.checks[-1].text
+
+
+@pytest.mark.parametrize(
+    ("env", "state", "words"),
+    [
+        ({"MGPU_RT_PYTHON": "off"}, "note", "the library manages its caches by itself"),
+        ({"MGPU_RT_CACHE": "off"}, "note", "not needed: MGPU_RT_CACHE=off"),
+        ({"MGPU_RT_PYTHON": "/nowhere/python"}, "warning", "set MGPU_RT_PYTHON to"),
+    ],
+)
+def test_doctor_without_python(env: dict[str, str], state: str, words: str) -> None:
+    """A run is possible."""
+    status, report = doctor(**env)
+    assert status == 0
+    assert states(report)["Python"] == state
+    assert words in line(report, "Python")
+
+
+def test_doctor_sees_conflicts(tmp_path: Path) -> None:
+    for name in (RUNTIME, "libamdhip64.so.6"):
+        compile_c(tmp_path / name, "int other;", "-shared", "-fPIC")
+    _, report = doctor(LD_PRELOAD=str(tmp_path / RUNTIME), LD_LIBRARY_PATH=str(tmp_path))
+    texts = [check["text"] for check in report["checks"] if check["name"] == "conflict"]
+    assert [text.split(str(tmp_path))[0] for text in texts] == [
+        "LD_PRELOAD also names ",
+        "LD_LIBRARY_PATH also leads to ",
+        "there is another HIP, ",
+    ]
+
+
+def test_doctor_on_softgpu() -> None:
+    status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
+    assert status == 0, report
+    assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
+
+
+def test_doctor_on_cuda() -> None:
+    status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA=str(CUSTUB))
+    assert status == 0, report
+    assert report["devices"] == ["stub", "stub"]
+    assert line(report, "NVIDIA GPU").startswith(str(CUSTUB))
+
+
+def test_doctor_on_cuda_without_a_driver() -> None:
+    status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA="/nowhere")
+    assert status == 1
+    assert "MGPU_RT_CUDA=/nowhere" in line(report, "NVIDIA GPU")
+    assert "nvidia-smi" in line(report, "devices")
+
+
+def test_doctor_without_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kfd = tmp_path / "kfd"
+    monkeypatch.setattr(preload, "KFD", kfd)
+    env = environment(MGPU_RT_HIP="", HIPSTUB_MODE="fast", ROCM_PATH=str(tmp_path))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libamdhip64.so.7").symlink_to(STUB)
+    monkeypatch.delenv("MGPU_RT_HIP", raising=False)
+    missing = doctor_module.examine("hip", env).as_dict()
+    assert "modprobe amdgpu" in line(missing, "AMD GPU")
+    kfd.touch()
+    assert states(doctor_module.examine("hip", env).as_dict())["AMD GPU"] == "ok"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    closed = doctor_module.examine("hip", env).as_dict()
+    assert states(closed)["AMD GPU"] == "failure"
+    assert f"usermod -aG {kfd.group()}" in line(closed, "AMD GPU")
+
+
+# ---- the package ----
+
+
+def test_import_is_light() -> None:
+    """The first launch of a program waits for it."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules)\n"
+        "import mgpu_rt; print(*set(sys.modules) - before)"
+    )
+    words = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["mgpu_rt"]
+
+
+def test_load_in_python() -> None:
+    code = """
+import mgpu_rt
+runtime = mgpu_rt.load()
+assert runtime is mgpu_rt.load()
+assert runtime.version() == mgpu_rt.__version__
+stream = runtime.mgpuStreamCreate()
+runtime.mgpuStreamDestroy(stream)
+assert runtime.mgpuStreamCreate() == stream
+runtime.mgpuStreamDestroy(stream)
+stats = runtime.stats()
+assert stats["abi"]["mgpuStreamCreate"]["calls"] == 2, stats
+assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "evictions": 0}, stats
+mine = runtime.mgpuStreamCreate()
+runtime.use_stream(int(runtime.ffi.cast("intptr_t", mine)))
+assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine
+runtime.use_stream(0)
+runtime.mgpuStreamDestroy(mine)
+assert runtime.empty_cache() == 1
+assert "mgpuModuleLoad" in dir(runtime)
+assert not hasattr(runtime, "hipInit")
+"""
+    env = environment(MGPU_RT_STATS="/dev/null")
+    result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

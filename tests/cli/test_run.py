@@ -1,0 +1,317 @@
+"""`mgpu-rt run`: what it does to a program, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt import layout
+from mgpu_rt.cli import cuda, doctor, preload
+from tests.support.child import BUILD, CUSTUB, STUB, environment
+from tests.support.command import COMMAND, command, invoke, python
+from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that uses a stream and ends with status 3. The library it is linked with, LLVM
+    19's, is not on this machine."""
+    return stream_program(tmp_path_factory.mktemp("program"), f"{RUNTIME}.19.1")
+
+
+# ---- run ----
+
+
+def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
+    result = command("run", "--", program)
+    assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
+
+
+def test_arguments_arrive_as_they_are() -> None:
+    arguments = ["a b", "--stats", "-x", "", "--", "--device", "$HOME", "ö\n"]
+    result = command(*python("sys.argv[1:]"), *arguments)
+    assert json.loads(result.stdout) == arguments
+
+
+def test_options_after_the_program_are_its_own() -> None:
+    result = command("run", sys.executable, "--version")
+    assert result.stdout.startswith("Python 3")
+
+
+def test_the_program_takes_the_commands_place() -> None:
+    """Its process id is the command's, so a signal reaches it."""
+    process = subprocess.Popen([COMMAND, "run", "--", "sleep", "60"], env=environment())
+    try:
+        name = Path(f"/proc/{process.pid}/comm")
+        for _ in range(200):
+            if name.read_text() == "sleep\n":
+                break
+            time.sleep(0.05)
+        assert name.read_text() == "sleep\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_signals_are_as_in_a_direct_run() -> None:
+    """Python ignores SIGPIPE, and a program would go on doing so."""
+    words = ("grep", "^SigIgn", "/proc/self/status")
+    direct = subprocess.run(words, capture_output=True, text=True)
+    assert command("run", "--", *words).stdout == direct.stdout
+
+
+def test_what_is_preloaded_stays_preloaded() -> None:
+    others = "libm.so.6 libdl.so.2"
+    result = command(*python("os.environ['LD_PRELOAD']"), LD_PRELOAD=others)
+    assert json.loads(result.stdout) == f"{LIB / RUNTIME}:libm.so.6:libdl.so.2"
+
+
+def test_a_run_inside_a_run_preloads_once() -> None:
+    result = command("run", COMMAND, *python("os.environ['LD_PRELOAD']"))
+    assert json.loads(result.stdout) == str(LIB / RUNTIME)
+
+
+def test_library_path_is_searched_last() -> None:
+    result = command(*python("os.environ['LD_LIBRARY_PATH']"), LD_LIBRARY_PATH="/a:/b")
+    assert json.loads(result.stdout) == f"/a:/b:{LIB}"
+
+
+def test_children_of_a_script_are_served(program: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\n"{program}"\n')
+    script.chmod(0o755)
+    log = tmp_path / "log"
+    assert command("run", script, HIPSTUB_LOG=str(log)).returncode == 3
+    assert json.loads(log.read_text())["counts"]["hipStreamCreate"] == 1
+
+
+def test_stats_prints_a_table(program: Path) -> None:
+    result = command("run", "--stats", "--", program)
+    assert result.returncode == 3
+    rows = {line.split()[-1]: line.split() for line in result.stderr.splitlines()}
+    for function in ("mgpuStreamCreate", "mgpuStreamDestroy", "hipStreamCreate"):
+        assert rows[function][3] == "1"
+    assert "% time     seconds  usecs/call     calls      function" in result.stderr
+
+
+def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
+    """Also if the program changes its directory."""
+    words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
+    subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=60)
+    (path,) = tmp_path.glob("stats-*.json")
+    assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
+
+
+def test_softgpu_is_put_into_the_environment() -> None:
+    words = list(python("os.environ['LD_LIBRARY_PATH'].split(':')"))
+    words[1:1] = ["--device", "softgpu"]
+    result = command(*words)
+    assert json.loads(result.stdout) == [str(BUILD / "softgpu"), str(LIB)]
+
+
+def test_run_on_softgpu(program: Path) -> None:
+    """AMD's own HIP, with no GPU."""
+    result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
+    assert result.returncode == 3
+    assert "libamdhip64.so.5, 1 device(s)" in result.stderr
+
+
+# ---- run: what stands in the way ----
+
+
+def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("no program")
+    headless = tmp_path / "headless"
+    headless.write_text("exit 0\n")
+    orphan = tmp_path / "orphan"
+    orphan.write_text("#!/nowhere/interpreter\n")
+    for path in (headless, orphan):
+        path.chmod(0o755)
+    for name, status, words in [
+        ("no-such-program-there", 127, "it is not in PATH"),
+        ("./no-such-program-there", 127, "there is no such file"),
+        (tmp_path, 126, "is a directory"),
+        (text, 126, "is not executable: chmod +x"),
+        (headless, 126, "a script with a #! line"),
+        (orphan, 126, "interpreter or loader that it names is missing"),
+    ]:
+        result = command("run", "--", name)
+        assert result.returncode == status, name
+        assert result.stderr.startswith("mgpu-rt: ")
+        assert words in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_static_program_runs_with_a_warning(tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 5; }", "-static")
+    result = command("run", static)
+    assert result.returncode == 5
+    assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
+
+
+def test_static_pie_has_no_loader_either(tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static-pie", "-fPIE")
+    assert "statically linked" in (preload.obstacle(str(static)) or "")
+
+
+def test_obstacles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
+    assert preload.obstacle(str(path)) is None
+    assert preload.obstacle(__file__) is None
+    path.chmod(0o755 | stat.S_ISUID)
+    assert preload.obstacle(str(path)) is None  # of this user: nothing is gained
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    assert "setuid" in (preload.obstacle(str(path)) or "")
+    small = tmp_path / "small"
+    small.write_bytes(b"\x7fELF\x01" + bytes(60))
+    assert "32-bit" in (preload.obstacle(str(small)) or "")
+
+
+def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:
+    for size in (5, 20, 63, 100):
+        path = tmp_path / "short"
+        path.write_bytes(Path(sys.executable).read_bytes()[:size])
+        path.chmod(0o755)
+        result = command("run", path)
+        assert result.returncode in (126, -signal.SIGSEGV, -signal.SIGKILL), result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_cuda_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(preload.cuda, "BUILD", tmp_path)
+    result = invoke("run", "--device", "cuda", "true")
+    assert result.exit_code == 2
+    assert (
+        f"no NVIDIA GPUs: {tmp_path}/cuhip/libamdhip64.so is missing: run `make`" in result.stderr
+    )
+    cuhip = tmp_path / "cuhip" / "libamdhip64.so"
+    cuhip.parent.mkdir()
+    cuhip.touch()
+    assert preload.environment("cuda", {"MGPU_RT_HIP": "/other"})["MGPU_RT_HIP"] == str(cuhip)
+
+
+@pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
+def test_run_on_cuda(name: str, tmp_path: Path) -> None:
+    """A program that was linked with LLVM's CUDA runtime, which is not on this machine."""
+    program = stream_program(tmp_path, name)
+    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
+
+
+def test_cuda_without_a_driver(tmp_path: Path) -> None:
+    program = stream_program(tmp_path, "libmlir_cuda_runtime.so")
+    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA="/nowhere/libcuda.so.1")
+    assert result.stdout == "done\n"
+    assert "cuhip: MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: " in result.stderr
+    assert "failed with 'hipErrorInsufficientDriver'" in result.stderr
+
+
+def test_driver_of_nvidia(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cuda.driver({"MGPU_RT_CUDA": str(CUSTUB)}) == str(CUSTUB)
+    with pytest.raises(cuda.CudaUnavailable, match="MGPU_RT_CUDA=/nowhere"):
+        cuda.driver({"MGPU_RT_CUDA": "/nowhere"})
+    monkeypatch.setattr(cuda, "DRIVERS", (str(tmp_path / "libcuda.so.1"),))
+    with pytest.raises(cuda.CudaUnavailable, match="install the driver"):
+        cuda.driver({})
+    (tmp_path / "libcuda.so.1").symlink_to(CUSTUB)
+    assert cuda.driver({}) == str(tmp_path / "libcuda.so.1")
+
+
+def test_softgpu_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(preload.softgpu, "BUILD", tmp_path)
+    result = invoke("run", "--device", "softgpu", "true")
+    assert result.exit_code == 2
+    assert "no software GPU" in result.stderr
+    assert "`make`" in result.stderr
+
+
+def test_library_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(layout, "PREFIX", tmp_path / "build")
+    monkeypatch.setattr(layout, "CHECKOUT", tmp_path)
+    for words in (["run", "--device", "hip", "true"], ["path"]):
+        result = invoke(*words)
+        assert result.exit_code == 2
+        assert f"was not built: run `make` in {tmp_path}" in result.stderr
+    assert invoke("doctor", "--device", "hip").exit_code == 1
+
+
+def test_a_path_that_the_loader_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preload, "library_path", lambda: f"/with:colon/{RUNTIME}")
+    result = invoke("run", "--device", "hip", "true")
+    assert result.exit_code == 2
+    assert "the loader cannot be told" in result.stderr
+
+
+def test_a_path_with_a_space(
+    monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
+) -> None:
+    """LD_PRELOAD would end the name there."""
+    folder = tmp_path / "größer als" / "lib"
+    folder.mkdir(parents=True)
+    for name in (RUNTIME, f"{RUNTIME}.19.1"):
+        (folder / name).symlink_to(LIB / RUNTIME)
+    monkeypatch.setattr(preload, "library_path", lambda: str(folder / RUNTIME))
+    env = preload.environment("hip", environment(LD_PRELOAD="libm.so.6", LD_LIBRARY_PATH="/a"))
+    assert env["LD_PRELOAD"] == f"{RUNTIME}:libm.so.6"
+    assert env["LD_LIBRARY_PATH"] == f"{folder}:/a"
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (3, "")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without a GPU; tmp_path/kfd and tmp_path/nvidiactl are those that it may get."""
+    monkeypatch.setattr(preload, "KFD", tmp_path / "kfd")
+    monkeypatch.setattr(cuda, "GPUS", (tmp_path / "nvidiactl",))
+    return tmp_path
+
+
+def test_auto(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there: AMD's GPU with its HIP, NVIDIA's with its driver, the software GPU."""
+    (machine / "lib").mkdir()
+    (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
+    rocm = {"ROCM_PATH": str(machine)}
+    assert preload.choose("auto", {}) == "softgpu"
+    assert preload.choose("auto", {"MGPU_RT_HIP": str(STUB)}) == "hip"
+    assert preload.choose("cuda", {"MGPU_RT_HIP": str(STUB)}) == "cuda"
+    monkeypatch.setattr(cuda, "DRIVERS", (str(machine / "libcuda.so.1"),))
+    (machine / "nvidiactl").touch()
+    assert preload.choose("auto", {}) == "softgpu"
+    (machine / "libcuda.so.1").symlink_to(CUSTUB)
+    assert preload.automatic({}) == ("cuda", "there is an NVIDIA GPU and no AMD GPU")
+    (machine / "kfd").touch()
+    device, why = preload.automatic(rocm)
+    assert device == "hip"
+    assert f"HIP in {machine}/lib/libamdhip64.so.77" in why
+    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    assert preload.choose("auto", {}) == "cuda"
+
+
+def test_auto_without_any_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preload.softgpu, "BUILD", machine)
+    result = invoke("run", "true", MGPU_RT_HIP=None)
+    assert result.exit_code == 2
+    assert "there is no GPU that a program could run on: no AMD GPU" in result.stderr
+    assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
+    (machine / "kfd").touch()
+    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    with pytest.raises(preload.Problem, match="an AMD GPU, which needs a HIP library"):
+        preload.choose("auto", {})
+
+
+def test_auto_says_what_it_took(program: Path) -> None:
+    result = command("run", program, MGPU_RT_HIP="")
+    assert result.returncode == 3
+    assert result.stderr.startswith("mgpu-rt: --device ")
+    assert command("run", "--device", "softgpu", program, MGPU_RT_HIP="").stderr == ""

@@ -1,0 +1,334 @@
+"""The lowering of the programs: what is kept, what is made, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from mgpu_rt.lowering import lower
+from tests.support.programs import RELEASES
+
+FORUM = lower.PROGRAMS / "forum.mlir"
+KERNEL = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @nothing() kernel { gpu.return }
+  }
+  func.func @main() {
+    %one = arith.constant 1 : index
+    %iterations = arith.constant 12 : index
+    gpu.launch_func @kernels::@nothing
+        blocks in (%one, %one, %one) threads in (%iterations, %one, %one)
+    return
+  }
+}
+"""
+
+# ---- what is kept --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that no one else lowers, and a place of its own for what is kept."""
+    monkeypatch.setattr(lower, "OBJECTS", tmp_path / "objects")
+    path = tmp_path / "small.mlir"
+    path.write_text(KERNEL)
+    return path
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the tools that were run."""
+    tools: list[str] = []
+    run = lower._run
+
+    def noting(command, *rest):
+        tools.append(Path(command[0]).name)
+        return run(command, *rest)
+
+    monkeypatch.setattr(lower, "_run", noting)
+    return tools
+
+
+def test_second_request_runs_no_tool(program: Path, made: list[str]) -> None:
+    first = lower.lower(program, llvm=22)
+    assert made == ["mlir-opt", "mlir-opt", "mlir-translate", "llc"]
+    assert lower.lower(program, llvm=22) == first
+    assert len(made) == 4
+
+
+def test_comments_count_as_text(program: Path) -> None:
+    """The key is the text itself: nothing has to be understood to be safe."""
+    first = lower.lower_to_llvm_dialect(program, 22)
+    program.write_text("// new\n" + KERNEL)
+    assert lower.lower_to_llvm_dialect(program, 22) != first
+
+
+@pytest.mark.parametrize(
+    "change", [{"iterations": 13}, {"chip": "gfx906"}, {"opt_level": 0}, {"llvm": 19}]
+)
+def test_every_option_is_part_of_the_key(program: Path, change: dict) -> None:
+    options = {"llvm": 22}
+    first = lower.lower_to_llvm_dialect(program, **options)
+    other = lower.lower_to_llvm_dialect(program, **(options | change))
+    assert other != first
+    if "llvm" in change:  # it shows when the dialect is translated: what calls a launch takes
+        first, other = (lower.lower(program, **o) for o in (options, options | change))
+    assert other.read_bytes() != first.read_bytes()
+
+
+def test_recipe_and_tools_are_part_of_the_key(
+    program: Path, made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    paths = {lower.lower_to_llvm_dialect(program, 22)}
+    monkeypatch.setattr(lower, "RECIPE", lower.RECIPE + 1)
+    paths.add(lower.lower_to_llvm_dialect(program, 22))
+    newer = tmp_path / "mlir-opt"
+    newer.symlink_to(lower.tool("mlir-opt", 22))
+    real = lower.tool
+    monkeypatch.setattr(
+        lower, "tool", lambda name, llvm: newer if name == "mlir-opt" else real(name, llvm)
+    )
+    paths.add(lower.lower_to_llvm_dialect(program, 22))
+    assert len(paths) == 3
+    assert len(made) == 6
+
+
+def test_out_is_a_copy(program: Path, tmp_path: Path) -> None:
+    kept = lower.lower(program, llvm=22)
+    out = lower.lower(program, llvm=22, out=tmp_path / "new" / "small.o")
+    assert out.read_bytes() == kept.read_bytes()
+    assert not out.samefile(kept)
+
+
+def test_a_failure_keeps_nothing(program: Path) -> None:
+    program.write_text(KERNEL.replace("gpu.return", "gpu.nonsense"))
+    with pytest.raises(lower.LoweringFailed, match=r"exit 1 from: .*mlir-opt.*\n.*gpu\.nonsense"):
+        lower.lower(program, llvm=22)
+    assert list(lower.OBJECTS.iterdir()) == []
+
+
+# ---- the number of iterations --------------------------------------------------------------------
+
+
+def test_iterations_are_replaced() -> None:
+    text = FORUM.read_text()
+    assert lower.with_iterations(text, None) == text
+    replaced = lower.with_iterations(text, 7)
+    assert replaced == text.replace(
+        "%iterations = arith.constant 1000", "%iterations = arith.constant 7"
+    )
+    assert replaced != text
+
+
+@pytest.mark.parametrize("times", (0, 2))
+def test_iterations_must_be_there_once(times: int) -> None:
+    with pytest.raises(ValueError, match=f"defines %iterations {times} times"):
+        lower.with_iterations("%iterations = arith.constant 5 : index\n" * times, 7)
+
+
+def test_every_loop_of_the_programs_can_be_set() -> None:
+    with_loop = [path for path in lower.PROGRAMS.glob("*.mlir") if "scf.for" in path.read_text()]
+    with_loop.remove(lower.PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
+    for path in with_loop:
+        assert lower.with_iterations(path.read_text(), 7) != path.read_text()
+    assert len(with_loop) == 9
+
+
+# ---- tools ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("mlir-opt", "mlir-99-tools"),
+        ("mlir-runner", "mlir-99-tools"),
+        ("ld.lld", "lld-99"),
+        ("llc", "llvm-99"),
+    ],
+)
+def test_missing_tool_is_named_with_its_package(name: str, package: str) -> None:
+    with pytest.raises(lower.ToolchainMissing) as missing:
+        lower.tool(name, 99)
+    assert (missing.value.tool, missing.value.package) == (f"{name}-99", package)
+    assert str(missing.value) == f"{name}-99 is missing: apt-get install {package}"
+
+
+def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "mlir-opt-99"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert lower.tool("mlir-opt", 99) == own
+
+
+def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(lower.ToolchainMissing, match="cc is missing: apt-get install gcc"):
+        lower.link([], libraries=[], out=tmp_path / "program")
+
+
+def test_command_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nothing(name: str, llvm: int) -> Path:
+        raise lower.ToolchainMissing(f"{name}-{llvm}", "some-package")
+
+    monkeypatch.setattr(lower, "tool", nothing)
+    monkeypatch.setattr(lower, "OBJECTS", tmp_path)
+    out = tmp_path / "forum.o"
+    assert lower.main([str(FORUM), "-o", str(out)]) == 1
+    assert capsys.readouterr().err.endswith("-22 is missing: apt-get install some-package\n")
+    assert not out.exists()
+
+
+def test_command(tmp_path: Path) -> None:
+    out = tmp_path / "forum.o"
+    assert lower.main([str(FORUM), "-o", str(out), "--llvm", "19"]) == 0
+    assert out.read_bytes() == lower.lower(FORUM, llvm=19).read_bytes()
+
+
+def test_unknown_release() -> None:
+    with pytest.raises(ValueError, match="no recipe for LLVM 16"):
+        lower.lower(FORUM, llvm=16)
+
+
+def test_runner_by_its_name_of_then() -> None:
+    assert lower.runner(22).name == "mlir-runner"
+    assert lower.runner(19).name == "mlir-cpu-runner"
+
+
+# ---- what is made --------------------------------------------------------------------------------
+
+
+def test_code_objects_by_the_names_of_their_modules() -> None:
+    assert list(lower.code_objects(lower.PROGRAMS / "samename.mlir")) == ["first", "second"]
+    many = lower.PROGRAMS / "many.mlir"
+    images = lower.code_objects(many)
+    assert list(images) == [f"part{i}" for i in range(5)]
+    assert lower.code_object(many, module="part3") == images["part3"]
+    with pytest.raises(ValueError, match=r"many\.mlir holds the modules \['part0', .*: name one"):
+        lower.code_object(many)
+    with pytest.raises(KeyError):
+        lower.code_object(many, module="part9")
+
+
+def image_in(compiled: bytes) -> bytes:
+    """The device image inside a host object: the second ELF file in it."""
+    return compiled[compiled.index(b"\x7fELF", 4) :]
+
+
+def check_image(image: bytes, chip: str) -> None:
+    """A whole code object of version 4, the newest that HIP 5.2.3 loads."""
+    elf = ELFFile(io.BytesIO(image))
+    assert elf["e_machine"] == "EM_AMDGPU"
+    assert image[7:9] == bytes([64, 2])  # OS ABI: HSA; ABI version: 2, which is code object v4
+    assert elf["e_flags"] & 0xFF == {"gfx90a": 0x3F, "gfx906": 0x2F}[chip]
+    assert elf.get_section_by_name(".dynsym").get_symbol_by_name("test_func.kd")
+
+
+@pytest.mark.parametrize("llvm", RELEASES)
+def test_images_are_of_the_version_that_hip_5_loads(llvm: int) -> None:
+    chip = lower.FORUM_CHIP if llvm == 15 else lower.DEFAULT_CHIP
+    check_image(image_in(lower.lower(FORUM, llvm=llvm).read_bytes()), chip)
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx906"])
+def test_code_object_is_for_its_chip(chip: str) -> None:
+    check_image(lower.code_object(FORUM, chip), chip)
+
+
+@pytest.mark.parametrize("llvm", RELEASES)
+def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
+    """22 loads modules in a constructor and unloads them in a destructor; older ones do not."""
+    with lower.lower(FORUM, llvm=llvm).open("rb") as file:
+        elf = ELFFile(file)
+        assert (elf["e_machine"], elf["e_type"]) == ("EM_X86_64", "ET_REL")
+        sections = [section.name for section in elf.iter_sections()]
+    assert any(name.startswith((".init_array", ".ctors")) for name in sections) == (llvm == 22)
+    assert any(name.startswith((".fini_array", ".dtors")) for name in sections) == (llvm == 22)
+
+
+def test_print_library_brings_nothing_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lower, "OBJECTS", tmp_path)
+    library = lower.print_library()
+    assert library.name == "libmgpu_print.so"
+    assert lower.print_library() == library
+    with library.open("rb") as file:
+        tags = list(ELFFile(file).get_section_by_name(".dynamic").iter_tags())
+    assert [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"] == ["libc.so.6"]
+    assert [tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"] == [library.name]
+
+
+def test_forums_command_needs_a_namespace(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld; where neither is there, the way is named."""
+    if Path("/opt/rocm/llvm/bin/ld.lld").exists():
+        pytest.skip("this machine has ROCm's own linker")
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(lower.ToolchainMissing, match=r"unshare is missing: .* util-linux"):
+        lower.lower(program, llvm=15)
+
+
+# ---- for NVIDIA's GPUs ---------------------------------------------------------------------------
+
+
+def test_ptx_for_nvidia() -> None:
+    ptx = lower.code_object(FORUM, "sm_90", image="isa")
+    assert b".target sm_90" in ptx
+    assert b".visible .entry test_func()" in ptx
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_ptx_ends_with_a_0(llvm: int) -> None:
+    """In both, so that nothing that follows in the program is read as PTX."""
+    host = lower.lower(FORUM, llvm=llvm, chip="sm_90", image="isa").read_bytes()
+    ptx = lower.code_object(FORUM, "sm_90", image="isa").rstrip(b"\0")
+    assert host[host.index(ptx) + len(ptx)] == 0
+    assert b"mgpuModuleLoadJIT" in host
+
+
+def test_form_of_the_image_follows_the_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, str] = {}
+    monkeypatch.setattr(shutil, "which", found.get)
+    assert lower._image("sm_90", None) == "isa"
+    assert lower._image("gfx90a", None) == "bin"
+    found["ptxas"] = "/usr/bin/ptxas"
+    assert lower._image("sm_90", None) == "bin"
+    del found["ptxas"]
+    with pytest.raises(lower.ToolchainMissing, match="ptxas is missing"):
+        lower._opt_tools(22, "sm_90", "bin")
+
+
+@pytest.mark.parametrize(("llvm", "chip", "image"), [(22, "gfx90a", "isa"), (22, "sm_90", "exe")])
+def test_forms_that_there_are_not(llvm: int, chip: str, image: str) -> None:
+    with pytest.raises(ValueError, match="no recipe for an image"):
+        lower.lower(FORUM, llvm=llvm, chip=chip, image=image)
+
+
+def test_15_is_for_amd() -> None:
+    with pytest.raises(ValueError, match="AMD"):
+        lower.lower(FORUM, llvm=15, chip="sm_90")
+
+
+def test_carried_objects_serve_without_tools(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a machine with MLIR made; but nothing that was not made."""
+    made = lower.lower(program, llvm=22)
+
+    def missing(name: str, llvm: int) -> Path:
+        raise lower.ToolchainMissing(name, f"llvm-{llvm}")
+
+    monkeypatch.setattr(lower, "tool", missing)
+    assert lower.lower(program, llvm=22) == made
+    with pytest.raises(lower.ToolchainMissing):
+        lower.lower(program, llvm=22, iterations=13)

@@ -1,0 +1,157 @@
+"""Takes out one rule of hosting at a time, and sees that a test notices."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.hosting import running_managers
+from tests.support.variants import Change, build, run_tests
+
+RUNTIME = "csrc/runtime/"
+HOSTING, MANAGER, POLICY = "test_hosting", "test_manager", "test_policy"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is changed, and the test that must then fail."""
+
+    change: Change
+    module: str
+    test: str
+
+
+def rule(file: str, old: str, new: str, module: str, test: str) -> Rule:
+    return Rule(Change(file, old, new), module, test)
+
+
+RULES = [
+    rule(  # the first process's end would be signalled
+        RUNTIME + "spawn.c",
+        "clone(prepare, stacks->first + STACK, CLONE_VM | CLONE_VFORK, &work)",
+        "clone(prepare, stacks->first + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, &work)",
+        HOSTING,
+        "test_the_program_notices_nothing",
+    ),
+    rule(  # one process less: it would be the program's child
+        RUNTIME + "spawn.c",
+        "spawn->pid = clone(become, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn);",
+        "spawn->pid = getpid(), become(spawn);",
+        HOSTING,
+        "test_the_program_notices_nothing",
+    ),
+    rule(
+        RUNTIME + "spawn.c",
+        "    if (adopts_orphans()) {",
+        "    if (0) {",
+        HOSTING,
+        "test_a_program_that_adopts_orphans",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        "    sigfillset(&all);",
+        "    sigemptyset(&all);",
+        HOSTING,
+        "test_signals_are_the_programs",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        "while (!is_stopping() && !alone())",
+        "while (!is_stopping())",
+        HOSTING,
+        "test_main_may_end_first",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        "pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);",
+        "",
+        HOSTING,
+        "test_manager_ends_with_the_program[kill]",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        "        if (!lives(from)) {",
+        "        if (false) {",
+        MANAGER,
+        "test_a_manager_that_dies[kill]",
+    ),
+    rule(
+        RUNTIME + "runtime.c",
+        "        manager_stop();\n",
+        "",
+        MANAGER,
+        "test_the_end_of_hip",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        "    observe_listen(NULL);\n    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);",
+        "    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);",
+        MANAGER,
+        "test_what_a_child_does_is_its_own",
+    ),
+    rule(
+        RUNTIME + "observe.c",
+        "__atomic_fetch_add(&channel->unsaid[what], 1, __ATOMIC_SEQ_CST);",
+        "",
+        MANAGER,
+        "test_more_events_than_fit",
+    ),
+    rule(
+        RUNTIME + "services.c",
+        "        cache_limits.streams = value;",
+        "        (void)value;",
+        MANAGER,
+        "test_a_policy_that_sets_limits",
+    ),
+    rule(
+        RUNTIME + "manager.c",
+        '        {"LC_ALL", "C.UTF-8"},',
+        '        {"LD_PRELOAD", getenv("LD_PRELOAD")},',
+        HOSTING,
+        "test_the_manager_is_not_preloaded",
+    ),
+    rule(
+        RUNTIME + "interpreter.c",
+        "out->foreign = now >= VENV;",
+        "out->foreign = false;",
+        HOSTING,
+        "test_order_of_interpreters",
+    ),
+    rule(
+        RUNTIME + "interpreter.c",
+        "const int end = options.python[0] ? OPTION + 1 : STEPS;",
+        "const int end = STEPS;",
+        HOSTING,
+        "test_python_that_is_none",
+    ),
+    rule(
+        "mgpu_rt/policy/manager.py",
+        "    manage(channel, Shipped(channel))",
+        "    raise SystemExit(1)",
+        MANAGER,
+        "test_a_policy_that_fails",
+    ),
+    rule(
+        "mgpu_rt/policy/manager.py",
+        "        site.addsitedir(site.getusersitepackages())",
+        "        pass",
+        HOSTING,
+        "test_cffi_among_the_users_own_packages",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RULES)), ids=lambda i: f"{i}-{RULES[i].test}")
+def test_rule_is_missed(number: int) -> None:
+    missing = RULES[number]
+    library = build(f"rule-{number}", missing.change)
+    try:
+        done = run_tests(library, f"tests/policy/{missing.module}.py::{missing.test}")
+    finally:
+        for process in running_managers(library.parent.parent.parent):
+            os.kill(process, signal.SIGKILL)
+    assert done.returncode == 1, done.stdout
+    assert "1 failed" in done.stdout

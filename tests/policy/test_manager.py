@@ -1,0 +1,370 @@
+"""The manager and its policies: what they are told, what is carried out, how they can fail."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.policy.test_hosting_python import PRELUDE
+from tests.support.child import ROOT, library
+from tests.support.hosting import (
+    KERNEL,
+    MANAGER,
+    TIMEOUT,
+    ends,
+    image,
+    is_running,
+    manager_of,
+    promptly,
+    run_host,
+)
+
+HOSTS = ROOT / "tests" / "hosts"
+
+
+class Program:
+    """A program that does what it is told, line by line: Python, with the prelude of the hosts."""
+
+    def __init__(self, directory: Path, policy: str, **env: str) -> None:
+        self.log = directory / "policy.log"
+        self._said = directory / "stderr"
+        (directory / "policies.py").write_text((HOSTS / "policies.py").read_text())
+        changes = {"PYTHONPATH": str(directory), **env}
+        if policy:
+            changes["MGPU_RT_POLICY"] = policy if ":" in policy else f"policies:{policy}"
+        loop = "for line in sys.stdin:\n    exec(line)\n    print('done')\n    sys.stdout.flush()\n"
+        import sys
+
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + loop, str(library()), str(image()), KERNEL],
+            env=promptly(**changes),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said.open("w"),
+            text=True,
+        )
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def do(self, line: str) -> None:
+        """Runs a line of Python in it, and waits until that is done."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n", self.said()
+
+    def end(self) -> int:
+        """Lets it end; its exit status."""
+        self.process.communicate(timeout=TIMEOUT)
+        return self.process.returncode
+
+    def said(self) -> str:
+        return self._said.read_text()
+
+    def notes(self) -> list[dict]:
+        """What the policy has written."""
+        if not self.log.exists():
+            return []
+        lines = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        for _ in range(TIMEOUT * 50):
+            if condition():
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{self.notes()[-3:]} {self.said()}")
+
+    def manager(self) -> int:
+        self.wait_for(lambda: "process" in self.said())
+        return manager_of(self.said())[1]
+
+
+# ---- told and carried out -----------------------------------------------------------------------
+
+
+def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
+    """It is told of each thing that is got from HIP; what it pins no limit takes."""
+    with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        first = program.notes()[0]
+        assert first["complete"] is False  # then the lists say what there is
+        assert (first["modules"], first["streams"]) == (1, 1)
+        assert first["limits"] == 20 << 10
+        assert first["memory"][1] > 0
+        program.do("held = [lib.mgpuModuleLoad(new_image(), 0) for _ in range(3)]")
+        program.do("block = lib.mgpuMemAlloc(ctypes.c_uint64(1000), None, False)")
+
+        def events() -> list[list]:
+            return [event for note in program.notes() for event in note["events"]]
+
+        program.wait_for(lambda: any(event[0] == "BLOCK_ALLOCATED" for event in events()))
+        loaded = [event for event in events() if event[0] == "MODULE_LOADED"]
+        assert len(loaded) == 3
+        assert all(event[2] == image().stat().st_size for event in loaded)
+        block = next(event for event in events() if event[0] == "BLOCK_ALLOCATED")
+        assert block[2] == 1024
+        turns = len(program.notes())
+        program.wait_for(lambda: len(program.notes()) > turns + 1)  # each turn pins
+        program.do("[lib.mgpuModuleUnload(module) for module in held]")
+        program.do("[miss() for _ in range(100)]")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']['modules']['misses'] "
+            "or exit(1)"
+        )
+        program.do("again = [lib.mgpuModuleLoad(new_image(), 0)]")
+        assert program.end() == 0
+
+
+def test_a_policy_that_evicts_everything(tmp_path: Path) -> None:
+    """What the program holds stays, what is not there hurts nobody, and the rest is gone."""
+    with Program(tmp_path, "EvictAll") as program:
+        program.do("stream = lib.mgpuStreamCreate()")
+        program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
+        for _ in range(20):
+            program.do("launch(); time.sleep(0.05)")
+        program.do("assert lib.mgpuModuleGetFunction(module, kernel)")
+        program.do("lib.mgpuStreamSynchronize(stream); lib.mgpuStreamDestroy(stream)")
+        program.do("lib.mgpuModuleUnload(module)")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_a_policy_that_sets_limits(tmp_path: Path) -> None:
+    with Program(tmp_path, "Limits") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        assert program.notes()[0] == {
+            "module_bytes": 1 << 20,
+            "streams": 1,
+            "memory": {"0": 1 << 20},
+        }
+        program.do("streams = [lib.mgpuStreamCreate() for _ in range(6)]")
+        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
+        program.do("launch()")
+        assert program.end() == 0
+
+
+def test_more_events_than_fit(tmp_path: Path) -> None:
+    """Then nothing is waited for: the policy is told that it was not told all."""
+    with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        program.wait_for(program.notes)
+        os.kill(process, signal.SIGSTOP)
+        program.do("[miss() for _ in range(3000)]")
+        os.kill(process, signal.SIGCONT)
+        turns = len(program.notes())
+        program.wait_for(lambda: len(program.notes()) > turns)
+        assert not all(note["complete"] for note in program.notes()[turns:])
+        program.do("launch()")
+        assert program.end() == 0
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "python.md").read_text()
+    (tmp_path / "example.py").write_text(text.split("```python\n")[1].split("```")[0])
+    with Program(tmp_path, "example:KeepFirst") as program:
+        program.do("launch(); wait_until_served()")
+        program.do("streams = [lib.mgpuStreamCreate() for _ in range(4)]")
+        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
+        )
+        program.do("while stats()['streams']['evictions'] < 3: time.sleep(0.02); launch()")
+        program.do("launch()")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
+def test_no_event_is_lost_unsaid(tmp_path: Path) -> None:
+    """Of threads that miss together: each is told once, unless it is said that some are not."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        turns = len(program.notes())
+        program.do(
+            "threads = [threading.Thread(target=lambda: [miss() for _ in range(100)])"
+            " for _ in range(4)]; [t.start() for t in threads]; [t.join() for t in threads]"
+        )
+        program.do("last = lib.mgpuMemAlloc(ctypes.c_uint64(256), None, False)")
+
+        def told(what: str) -> list[int]:
+            notes = program.notes()[turns:]
+            return [event[1] for note in notes for event in note["events"] if event[0] == what]
+
+        program.wait_for(lambda: told("BLOCK_ALLOCATED"))
+        assert all(note["complete"] for note in program.notes()[turns:])
+        assert len(told("MODULE_LOADED")) == len(set(told("MODULE_LOADED"))) == 400
+        assert program.end() == 0
+
+
+def test_questions_from_many_threads(tmp_path: Path) -> None:
+    with Program(tmp_path, "Threads") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        assert program.end() == 0
+
+
+def test_what_a_policy_prints(tmp_path: Path) -> None:
+    """Goes to the program's stderr, a line at a time."""
+    with Program(tmp_path, "Chatty") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "mgpu_rt: said\n" in program.said())
+        assert "mgpu_rt: to the program's stderr\n" in program.said()
+        assert program.end() == 0
+
+
+def test_the_end_of_hip(tmp_path: Path) -> None:
+    """No call of HIP's is made for the manager once the exit handlers ran."""
+    (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
+    env = promptly(
+        PYTHONPATH=str(tmp_path),
+        MGPU_RT_POLICY="policies:AsksForEver",
+        HIPSTUB_TEARDOWN="1",
+        WAIT_FOR=str(tmp_path / "policy.log"),
+    )
+    result = run_host("slow-end", env)
+    assert result.stdout == "ok\n", result.stderr
+    assert "teardown" not in result.stderr
+
+
+def test_what_a_child_does_is_its_own(tmp_path: Path) -> None:
+    """A child of fork has no manager: its parent's must not hear of it."""
+    with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(program.notes)
+        program.do("child = os.fork() or [[launch() for _ in range(40)], os._exit(0)]")
+        program.do("assert os.waitpid(child, 0)[1] == 0")
+        turns = len(program.notes())
+        program.wait_for(lambda: len(program.notes()) > turns + 1)
+        program.do("launch()")
+        assert program.end() == 0
+        told = [event for note in program.notes() for event in note["events"]]
+        assert len([event for event in told if event[0] == "MODULE_LOADED"]) <= 1
+
+
+# ---- failing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("RaisesAtOnce", "ValueError: no policy today"),
+        ("RaisesLater", "ZeroDivisionError: what is one by nothing?"),
+        ("Nonsense", "TypeError: 'evict everything' is no decision"),
+        ("Exits", "SystemExit: 3"),
+        ("nowhere:Policy", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("policies:Nobody", "AttributeError"),
+        (":", "it is not of the form package.module:Class"),
+    ],
+)
+def test_a_policy_that_fails(policy: str, reason: str, tmp_path: Path) -> None:
+    """Point 12: said once, and the one that ships goes on; no call of the program's fails."""
+    with Program(tmp_path, policy) as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "the policy that ships goes on" in program.said())
+        program.do("launch(); time.sleep(0.3); launch()")
+        program.do("assert state() == 'serving'")
+        assert program.end() == 0
+        said = program.said()
+        assert reason in said
+        assert said.count("failed") == 1
+
+
+@pytest.mark.parametrize("how", ["Dies", "kill"])
+def test_a_manager_that_dies(how: str, tmp_path: Path) -> None:
+    """Said once; the library goes on by itself."""
+    with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
+        program.do("launch()")
+        if how == "kill":
+            os.kill(program.manager(), signal.SIGKILL)
+        program.wait_for(lambda: "the manager in Python has ended" in program.said())
+        program.do("launch(); assert_ended = state(); launch()")
+        program.do("assert state() == 'ended', state()")
+        assert program.end() == 0
+        assert program.said().count("has ended") == 1
+
+
+@pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
+def test_a_policy_that_never_returns(policy: str, tmp_path: Path) -> None:
+    """The program neither waits for it, nor at its end; and it does not outlive the program."""
+    with Program(tmp_path, policy) as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        program.wait_for(program.notes)
+        program.do("[launch() for _ in range(50)]")
+        assert program.end() == 0
+        assert ends(process)
+
+
+def test_a_manager_that_is_stopped(tmp_path: Path) -> None:
+    """The program's exit does not wait for it."""
+    with Program(tmp_path, "") as program:
+        program.do("launch(); wait_until_served()")
+        process = program.manager()
+        os.kill(process, signal.SIGSTOP)
+        program.do("[launch() for _ in range(50)]")
+        assert program.end() == 0
+        os.kill(process, signal.SIGCONT)
+        assert ends(process)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_anything_at_any_moment(seed: int, tmp_path: Path) -> None:
+    """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
+    dice = random.Random(seed)
+    policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
+    env = {"MGPU_RT_PYTHON_DELAY": str(dice.choice([0, 0, 20, 200])), "MGPU_RT_MODULE_LIMIT": "50K"}
+    with Program(tmp_path, policy, HIPSTUB_MODE="fast", **env) as program:
+        for _ in range(30):
+            program.do(f"[launch() for _ in range({dice.randrange(1, 30)})]")
+            found = MANAGER.search(program.said())
+            if found and is_running(int(found[2])) and dice.random() < 0.3:
+                what = dice.choice([signal.SIGSTOP, signal.SIGCONT, signal.SIGCONT, signal.SIGKILL])
+                os.kill(int(found[2]), what)
+            if dice.random() < 0.1:
+                program.do("child = os.fork() or [[launch() for _ in range(20)], os._exit(0)]")
+                program.do("assert os.waitpid(child, 0)[1] == 0")
+            time.sleep(dice.choice([0, 0, 0.02, 0.1]))
+        assert program.end() == 0
+        said = program.said()
+        assert "failed with" not in said
+        if found := MANAGER.search(said):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(found[2]), signal.SIGCONT)
+            assert ends(int(found[2]))
+
+
+# ---- without a program --------------------------------------------------------------------------
+
+
+def test_started_by_hand() -> None:
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-I", str(ROOT / "mgpu_rt" / "policy" / "manager.py")],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert "only the library starts this" in done.stdout + done.stderr
+    assert done.returncode == 2

@@ -1,0 +1,338 @@
+"""Programs that real MLIR has lowered, end to end: what they print and what the driver is asked."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mgpu_rt.lowering import lower
+from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, TIMEOUT, environment, library
+from tests.support.programs import (
+    RELEASES,
+    STOCK,
+    Outcome,
+    Way,
+    build,
+    execute,
+    releases,
+    run,
+    run_environment,
+    ways,
+)
+
+LAUNCHES = 1000
+ROUNDS = 7
+
+#: What each program prints after ROUNDS rounds; vecadd and events have no rounds.
+PRINTED = {
+    "forum": "",
+    "spin": "",
+    "many": "",
+    "loopargs": "",
+    "events": "",
+    "churn": f"{ROUNDS}\n",
+    "layers": f"{3 * ROUNDS}\n",
+    "overlap": f"{2 * ROUNDS}\n{3 * ROUNDS}\n",
+    "samename": "12\n",
+    "vecadd": " ".join(["3.75"] * 1000) + "\n",
+    "globals": f"{ROUNDS}\n",
+}
+ONCE = ("vecadd", "events")
+PROGRAMS = [(name, llvm) for name in PRINTED for llvm in releases(name)]
+
+#: Ways of use, each with a policy.
+SIDES = [*((way, "python") for way in ways()), ("linked", "builtin"), ("preloaded", "builtin")]
+
+#: The emulated device takes ten times as long to start, so there each release has one way only.
+DEVICE_SIDES = {22: ("linked", "python"), 19: ("preloaded", "builtin"), 15: ("linked", "builtin")}
+
+RUNS = [(*program, "stub", *side) for program in PROGRAMS for side in SIDES]
+RUNS += [(name, llvm, "softgpu", *DEVICE_SIDES[llvm]) for name, llvm in PROGRAMS]
+
+#: On NVIDIA's GPU, with cubins and with PTX, as 22 and 19 lower.
+GPU_SIDES = (("cuda", "linked", "python"), ("cuda", "preloaded-22.1", "builtin"))
+GPU_SIDES += (("cuda-ptx", "preloaded", "python"), ("cuda-ptx", "named-22.1", "builtin"))
+GPU_PROGRAMS = [(name, llvm) for name, llvm in PROGRAMS if llvm != 15]
+RUNS += [
+    pytest.param(*program, *side, marks=pytest.mark.gpu)
+    for program in GPU_PROGRAMS
+    for side in GPU_SIDES
+]
+FORUM_RUNS = [
+    (llvm, "stub", way, policy) for llvm in RELEASES for way in ways() for policy in POLICIES
+]
+FORUM_RUNS += [(llvm, "softgpu", *side) for llvm in RELEASES for side in DEVICE_SIDES.values()]
+FORUM_RUNS += [
+    pytest.param(llvm, *side, marks=pytest.mark.gpu) for llvm in (22, 19) for side in GPU_SIDES
+]
+
+
+STOCK_RUNS = [(*program, "stub") for program in PROGRAMS]
+STOCK_RUNS += [pytest.param(*program, "cuda", marks=pytest.mark.gpu) for program in GPU_PROGRAMS]
+
+
+def printed(program: str, llvm: int) -> str:
+    """What a program prints. LLVM 20 and older load the module, and its globals, at each launch."""
+    return "1\n" if program == "globals" and llvm <= 20 else PRINTED[program]
+
+
+def rounds(program: str) -> int | None:
+    return None if program in ONCE else ROUNDS
+
+
+def good(outcome: Outcome) -> None:
+    """Nothing was said, nothing went wrong, HIP was not misused."""
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    if outcome.log is not None:
+        assert outcome.log["misuse"] == []
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("program", "llvm", "backend", "way", "policy"), RUNS)
+def test_results(program: str, llvm: int, backend: str, way: str, policy: str) -> None:
+    """On the emulated device real kernels run: the proof that no cache changes a result."""
+    outcome = run(
+        program, llvm, ways()[way], backend=backend, policy=policy, iterations=rounds(program)
+    )
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)
+    assert (outcome.log is not None) == (backend == "stub")
+
+
+@pytest.mark.parametrize(("program", "llvm", "backend"), STOCK_RUNS)
+def test_results_expected_are_those_of_stock(program: str, llvm: int, backend: str) -> None:
+    outcome = run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
+    if backend == "stub":
+        good(outcome)
+    else:  # trap 10: the driver is gone when the program's destructors run
+        too_late = "'hipModuleUnload(module)' failed with 'hipErrorDeinitialized'"
+        assert set(outcome.stderr.splitlines()) == ({too_late} if llvm > 20 else set())
+    assert outcome.stdout == printed(program, llvm)
+
+
+# ---- the forum's program -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("llvm", "backend", "way", "policy"), FORUM_RUNS)
+def test_forum_asks_the_driver_for_launches_only(
+    llvm: int, backend: str, way: str, policy: str
+) -> None:
+    outcome = run(
+        "forum", llvm, ways()[way], backend=backend, policy=policy, iterations=LAUNCHES, stats=True
+    )
+    good(outcome)
+    assert outcome.hip("hipModuleLaunchKernel") == LAUNCHES
+    assert outcome.hip("hipStreamSynchronize") == LAUNCHES
+    assert outcome.hip("hipModuleLoadData") <= 1
+    assert outcome.hip("hipModuleGetFunction") <= 1
+    assert outcome.hip("hipStreamCreate") <= 1
+    assert outcome.hip("hipStreamDestroy") <= 1
+    if outcome.log is not None:
+        names = [call["name"] for call in outcome.calls]
+        last_launch = len(names) - 1 - names[::-1].index("hipModuleLaunchKernel")
+        assert "hipStreamDestroy" not in names[:last_launch]
+        assert {name: names.count(name) for name in outcome.stats["hip"]} == {
+            name: outcome.hip(name) for name in outcome.stats["hip"]
+        }
+
+
+@pytest.mark.parametrize("llvm", RELEASES)
+def test_forum_calls_what_its_llvm_calls(llvm: int) -> None:
+    """7 calls a launch up to LLVM 20, 5 since, and a load and an unload by the constructors."""
+    outcome = run("forum", llvm, ways()["linked"], iterations=LAUNCHES, stats=True)
+    made = {name: counter["calls"] for name, counter in outcome.stats["abi"].items()}
+    loads = 1 if llvm > 20 else LAUNCHES
+    assert made.pop("mgpuModuleLoad") == made.pop("mgpuModuleUnload") == loads
+    assert made == dict.fromkeys(
+        (
+            "mgpuModuleGetFunction",
+            "mgpuLaunchKernel",
+            "mgpuStreamCreate",
+            "mgpuStreamDestroy",
+            "mgpuStreamSynchronize",
+        ),
+        LAUNCHES,
+    )
+
+
+# ---- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("llvm", "backend", "way", "policy"), [run for run in FORUM_RUNS if run[0] in releases("churn")]
+)
+def test_churn_asks_the_driver_for_memory_once(
+    llvm: int, backend: str, way: str, policy: str
+) -> None:
+    """Allocate, copy in, launch, copy out, free: no memory and one wait each time after the first.
+
+    Both copies go through pinned memory, which is asked for once; none to the device blocks.
+    """
+    outcome = run(
+        "churn",
+        llvm,
+        ways()[way],
+        backend=backend,
+        policy=policy,
+        iterations=LAUNCHES,
+        stats=True,
+        MGPU_RT_EXCLUSIVE="on",
+    )
+    good(outcome)
+    assert outcome.hip("hipModuleLaunchKernel") == LAUNCHES
+    assert outcome.hip("hipMemcpyAsync") == 2 * LAUNCHES
+    assert outcome.hip("hipMalloc") == outcome.hip("hipFree") == 1
+    assert outcome.hip("hipHostMalloc") == outcome.hip("hipHostFree") == 2
+    assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before it is destroyed
+    assert outcome.hip("hipPointerGetAttributes") <= 4  # each end of each copy, once
+    assert outcome.stats["cache"]["memory"] == {
+        "hits": LAUNCHES - 1,
+        "misses": 1,
+        "evictions": 1,
+    }
+
+
+# ---- MGPU_RT_CACHE=off ---------------------------------------------------------------------------
+
+
+def comparable(calls: list[dict]) -> list[tuple]:
+    """Calls with each handle and device address named by the call that made it, others left out."""
+    names: dict[int, str] = {}
+    result = []
+    for number, call in enumerate(calls):
+        arguments = {
+            name: names.get(value, "address" if isinstance(value, int) and value >> 32 else value)
+            for name, value in call["args"].items()
+        }
+        result.append((call["name"], call["thread"], call["result"], arguments))
+        if call.get("out"):
+            names[call["out"]] = f"of call {number}"
+    return result
+
+
+@pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
+def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
+    """To the end: what LLVM 21 and later unload after main is unloaded, too."""
+    stock = run(program, llvm, Way(STOCK), iterations=rounds(program))
+    ours = run(program, llvm, ways()["linked"], iterations=rounds(program), MGPU_RT_CACHE="off")
+    good(ours)
+    assert comparable(ours.calls) == comparable(stock.calls)
+
+
+# ---- the traps that need a whole program ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(("way", "policy"), [("linked", "python"), ("preloaded-22.1", "builtin")])
+@pytest.mark.parametrize("program", PRINTED)
+def test_10_unload_from_a_global_destructor(program: str, way: str, policy: str) -> None:
+    """Where HIP's own statics are gone when the program's destructors run."""
+    outcome = run(
+        program, 22, ways()[way], policy=policy, iterations=rounds(program), HIPSTUB_TEARDOWN="1"
+    )
+    good(outcome)
+    assert outcome.stdout == printed(program, 22)
+
+
+@pytest.mark.parametrize("program", PRINTED)
+def test_10_stock_dies_there(program: str) -> None:
+    """The test above proves something: without the guard a program ends like this."""
+    outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
+    assert outcome.signal == signal.SIGABRT
+    assert "HIP used after teardown: hipModuleUnload" in outcome.stderr
+
+
+_LOOK_AROUND = """
+import ctypes, json, sys
+everything = ctypes.CDLL(None)
+def mapped():
+    paths = {line.split()[-1] for line in open("/proc/self/maps") if "/" in line}
+    return sorted(p.rpartition("/")[2] for p in paths if "amdhip64" in p or "LLVM" in p)
+def visible():
+    return [n for n in ("hipMalloc", "LLVMContextCreate") if hasattr(everything, n)]
+lib = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+before = mapped(), visible()
+lib.mgpuStreamCreate()
+print(json.dumps([*before, mapped(), visible()]))
+"""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("backend", BACKENDS_WITH_GPU)
+def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
+    """Nothing of them is there before the first call, and nobody finds their symbols after it."""
+    way = Way(library())
+    done = subprocess.run(
+        [sys.executable, "-c", _LOOK_AROUND, str(library())],
+        env=run_environment(way, backend, 22, policy),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert done.returncode == 0, done.stderr
+    mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)
+    assert mapped_before == visible_before == visible_after == []
+    assert len([name for name in mapped_after if "amdhip64" in name]) == 1
+    # AMD's brings an LLVM, so there was something to keep apart.
+    assert any("LLVM" in name for name in mapped_after) == (backend == "softgpu")
+
+
+@pytest.mark.parametrize("llvm", RELEASES)
+def test_13_a_program_starts_without_hip(llvm: int) -> None:
+    executable = build("forum", llvm, 1, library())
+    listed = execute([str(executable)], {**environment(), "LD_TRACE_LOADED_OBJECTS": "1"}).stdout
+    assert str(library()) in listed
+    assert "amdhip64" not in listed
+    assert "LLVM" not in listed
+
+
+def with_8_mb_of_stack(llvm: int, iterations: int, way: Way) -> Outcome:
+    """A kernel with arguments in a loop: its lowering overflows the stack near 32,000 rounds."""
+    executable = build("loopargs", llvm, iterations, way.linked)
+    env = run_environment(way, "stub", llvm, "python", HIPSTUB_MODE="fast")
+    del env["HIPSTUB_KERNELS"]  # they choose the mode that records
+    return execute(["sh", "-c", 'ulimit -s 8192 && exec "$0"', str(executable)], env, stats=True)
+
+
+@pytest.mark.parametrize("way", ["linked", "preloaded"])
+@pytest.mark.parametrize("llvm", releases("loopargs"))
+def test_17_arguments_in_a_loop(llvm: int, way: str) -> None:
+    outcome = with_8_mb_of_stack(llvm, 20_000, ways()[way])
+    good(outcome)
+    assert outcome.hip("hipModuleLaunchKernel") == 20_000
+
+
+def test_17_the_stack_was_as_small_as_that() -> None:
+    assert with_8_mb_of_stack(22, 60_000, Way(STOCK)).signal == signal.SIGSEGV
+
+
+# ---- the JIT -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("program", ["forum", "samename", "globals", "churn"])
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_runner(llvm: int, program: str, policy: str) -> None:
+    """mlir-runner, and mlir-cpu-runner of 19, which bring an LLVM of their own."""
+    text = lower.lower_to_llvm_dialect(lower.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
+    shared = f"--shared-libs={library()},{lower.print_library()}"
+    command = [str(lower.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
+    env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_PYTHON_DELAY="0")
+    outcome = execute([*command, shared], env)
+    assert outcome.signal == 0
+    assert outcome.stdout == printed(program, llvm)
+    assert "failed with" not in outcome.stderr
+    assert outcome.log["misuse"] == []
+    launches = ROUNDS * (2 if program == "samename" else 1)
+    assert outcome.log["counts"]["hipModuleLaunchKernel"] == launches
+
+
+def test_sources_are_the_projects_own() -> None:
+    """Every program is tested, but for the one that ROCm's runtime cannot serve."""
+    assert {path.stem for path in lower.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
+    assert lower.PROGRAMS.is_relative_to(ROOT)

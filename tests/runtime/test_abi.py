@@ -1,0 +1,199 @@
+"""The library as a linker and a loader see it, and one binary for callers of every LLVM."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cffi import FFI
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+from mgpu_rt import abi
+from tests.support.child import ROOT, STUB, Mgpu, environment, in_child
+from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
+from tests.support.images import code_object
+
+INCLUDE = ROOT / "csrc" / "include"
+EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", abi.EXTENSIONS)
+SONAME_LINKS = [
+    *(f"{RUNTIME}.{major}" for major in range(12, 18)),
+    *(f"{RUNTIME}.{major}.1" for major in range(18, 24)),
+    f"{RUNTIME}.24.0",
+]
+
+
+@pytest.fixture(scope="module")
+def elf():
+    with open(LIB / RUNTIME, "rb") as file:
+        yield ELFFile(file)
+
+
+def _dynamic(elf: ELFFile, tag: str) -> list:
+    section = elf.get_section_by_name(".dynamic")
+    assert isinstance(section, DynamicSection)
+    return list(section.iter_tags(tag))
+
+
+# ---- the table ----
+
+
+def test_30_functions() -> None:
+    names = [function.name for function in abi.functions()]
+    assert len(names) == len(set(names)) == 30
+
+
+def test_a_line_that_is_not_understood_is_an_error() -> None:
+    with pytest.raises(ValueError, match="1 lines, but 0 understood"):
+        abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
+
+
+def test_markdown_has_a_row_for_each_function() -> None:
+    rows = abi.markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [function.name for function in abi.functions()]
+
+
+# ---- the library ----
+
+
+def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
+    exported = {
+        symbol.name
+        for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
+        if symbol["st_shndx"] != "SHN_UNDEF"
+    }
+    assert exported == {function.name for function in abi.functions()} | set(EXTENSIONS)
+
+
+def test_needs_only_libc(elf: ELFFile) -> None:
+    """Neither libpython nor libamdhip64: both are found when they are needed."""
+    needed = {tag.needed for tag in _dynamic(elf, "DT_NEEDED")}
+    assert "libc.so.6" in needed
+    assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}
+
+
+def test_soname_is_the_plain_name(elf: ELFFile) -> None:
+    assert [tag.soname for tag in _dynamic(elf, "DT_SONAME")] == [RUNTIME]
+
+
+def test_stays_loaded_and_binds_at_once(elf: ELFFile) -> None:
+    DF_1_NOW, DF_1_NODELETE = 0x1, 0x8
+    (flags,) = _dynamic(elf, "DT_FLAGS_1")
+    assert flags["d_val"] & DF_1_NODELETE
+    assert flags["d_val"] & DF_1_NOW
+    assert "PT_GNU_RELRO" in [segment["p_type"] for segment in elf.iter_segments()]
+
+
+def test_links_are_exactly_stocks_names() -> None:
+    assert sorted(path.name for path in LIB.glob(f"{RUNTIME}.*")) == sorted(SONAME_LINKS)
+
+
+@pytest.mark.parametrize("soname", [RUNTIME, *SONAME_LINKS])
+def test_serves_a_program_that_asks_for(soname: str, tmp_path: Path) -> None:
+    """One that was linked with the library of some LLVM."""
+    env = environment(
+        LD_LIBRARY_PATH=str(LIB), MGPU_RT_PYTHON="off", HIPSTUB_LOG=str(tmp_path / "log")
+    )
+    program = stream_program(tmp_path, soname)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
+    assert json.loads((tmp_path / "log").read_text())["counts"]["hipStreamCreate"] == 1
+
+
+# ---- the header ----
+
+
+@pytest.mark.parametrize(("compiler", "standard"), [("cc", "c11"), ("c++", "c++17")])
+def test_header_compiles(compiler: str, standard: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    language = "c" if compiler == "cc" else "c++"
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{INCLUDE}"]
+    result = subprocess.run(
+        [compiler, f"-std={standard}", *flags, "-x", language, "-"],
+        input='#include "mgpu_rt.h"\n#include "mgpu_rt.h"\n',
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_header_declares_what_cffi_does(tmp_path: Path) -> None:
+    """Declared twice, a function whose types differ is an error of the compiler."""
+    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / "mgpu_rt.h").read_text(), flags=re.DOTALL)
+    assert re.findall(r"\b(mgpu_rt_\w+)\(", text) == EXTENSIONS
+    source = (
+        '#include "mgpu_rt.h"\ntypedef struct ihipStream_t *hipStream_t;\n'
+        f"{abi.EXTENSIONS}\nint main(void) {{ return 0; }}\n"
+    )
+    compile_c(tmp_path / "both", source, f"-I{INCLUDE}", "-Werror", "-Wall")
+
+
+# ---- what old callers do not pass ----
+
+#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them (and 22 for JIT).
+OLD = {
+    "mgpuModuleLoad": "hipModule_t (*)(void *)",
+    "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
+    "mgpuLaunchKernel": "void (*)(hipFunction_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,"
+    " intptr_t, int32_t, hipStream_t, void **, void **)",
+    "mgpuLaunchKernelRT": "void (*)(void *, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,"
+    " intptr_t, int32_t, hipStream_t, void **, void **)",
+    "mgpuMemAlloc": "void *(*)(uint64_t, hipStream_t)",
+}
+
+
+def test_every_late_argument_is_tested() -> None:
+    assert {f.name for f in abi.functions() if "late_" in f.params} == set(OLD)
+
+
+def _late(mgpu: Mgpu, name: str, garbage: int | None):
+    """The function with something in its last argument; None: as an old caller calls it."""
+    function = getattr(mgpu.lib, name)
+    if garbage is None:
+        return mgpu.ffi.cast(OLD[name], function)
+    if name == "mgpuMemAlloc":
+        return lambda *arguments: function(*arguments, bool(garbage))
+    return lambda *arguments: function(*arguments, garbage)
+
+
+def _is_address(value: int | str) -> bool:
+    return isinstance(value, int) and value >= 1 << 16
+
+
+def _calls(mgpu: Mgpu, image: bytes, garbage: int | None) -> list[tuple]:
+    """What HIP is asked for, and answers, in one round of the functions with late arguments."""
+    ffi, lib = mgpu.ffi, mgpu.lib
+    stub = FFI()
+    stub.cdef("char *hipstub_json(void); void hipstub_reset(void);")
+    record = stub.dlopen(str(STUB))
+    stream = lib.mgpuStreamCreate()
+    record.hipstub_reset()
+    module = _late(mgpu, "mgpuModuleLoad", garbage)(mgpu.image(image))
+    _late(mgpu, "mgpuModuleLoadJIT", garbage)(mgpu.image(image), 2)
+    launch = (1, 2, 3, 4, 5, 6, 0, stream, ffi.NULL, ffi.NULL)
+    function = mgpu.function(module, "test_func")
+    _late(mgpu, "mgpuLaunchKernel", garbage)(function, *launch)
+    _late(mgpu, "mgpuLaunchKernelRT", garbage)(ffi.cast("void *", function), *launch)
+    lib.mgpuMemFree(_late(mgpu, "mgpuMemAlloc", garbage)(4096, stream), stream)
+    calls = json.loads(stub.string(record.hipstub_json()))["calls"]
+    lib.mgpuStreamDestroy(stream)
+    return [
+        (call["name"], call["result"], *(v for v in call["args"].values() if not _is_address(v)))
+        for call in calls
+    ]
+
+
+@in_child(MGPU_RT_CACHE="off")
+def test_garbage_in_late_arguments_changes_nothing(mgpu: Mgpu) -> None:
+    image = code_object("forum")
+    expected = _calls(mgpu, image, 0)
+    names = [call[0] for call in expected]
+    assert names.count("hipModuleLoadData") == 2
+    assert {"hipModuleLaunchKernel", "hipLaunchKernel", "hipMalloc", "hipFree"} <= set(names)
+    for garbage in (None, 1, len(image), 0x7FFF12345678, 2**64 - 1):
+        assert _calls(mgpu, image, garbage) == expected, garbage

@@ -1,0 +1,184 @@
+"""The advice on a failure: right for this release of HIP and for this kernel, and given once."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
+from tests.support.images import code_object
+
+KERNEL = "test_func"
+HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "70253211"
+
+
+def _advice(mgpu: Mgpu) -> list[str]:
+    """The lines of advice since the last call."""
+    return [line for line in mgpu.stderr().splitlines() if line.startswith("mgpu_rt: ")]
+
+
+def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
+    """What a lowered program does, whether or not it works."""
+    module = mgpu.load(mgpu.image(image))
+    function = mgpu.function(module, KERNEL)
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(64, stream, False)
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+@in_child(HIPSTUB_DEVICES="0")
+def test_no_gpu_is_said_once(mgpu: Mgpu) -> None:
+    """And nothing else is advised: it would be wrong."""
+    _use_it_all(mgpu, code_object("forum"))
+    (said,) = _advice(mgpu)
+    assert "finds no GPU" in said
+    assert "`mgpu-rt run --device softgpu" in said
+
+
+@in_child(HIPSTUB_DEVICES="0")
+def test_no_gpu_is_said_whatever_comes_first(mgpu: Mgpu) -> None:
+    mgpu.MemHostRegister(mgpu.image(bytes(4096)), 4096)
+    (said,) = _advice(mgpu)
+    assert "finds no GPU" in said
+
+
+@in_child(HIPSTUB_DEVICES="0", MGPU_RT_CACHE="off")
+def test_no_gpu_is_said_without_the_cache(mgpu: Mgpu) -> None:
+    _use_it_all(mgpu, code_object("forum"))
+    (said,) = _advice(mgpu)
+    assert "finds no GPU" in said
+
+
+def test_no_gpu_with_amds_hip() -> None:
+    """On a machine that has none: Debian's HIP 5.2.3 without the emulator below it."""
+    hip = {"MGPU_RT_HIP": str(softgpu.hip({})), "HIP_VISIBLE_DEVICES": "-1"}
+    run_child(__name__, "_without_gpu", environment(**hip))
+
+
+@in_child()
+def _without_gpu(mgpu: Mgpu) -> None:
+    _use_it_all(mgpu, code_object("forum", None, "gfx90a"))
+    (said,) = _advice(mgpu)
+    assert "finds no GPU" in said
+
+
+def _refused(image: bytes) -> bytes:
+    """The stub refuses it, as its first section is none; nothing else is wrong with it."""
+    changed = bytearray(image)
+    at = int.from_bytes(changed[40:48], "little")
+    changed[at + 4] = 1
+    return bytes(changed)
+
+
+@in_child()
+def test_one_refused_image_is_one_advice(mgpu: Mgpu) -> None:
+    _use_it_all(mgpu, _refused(code_object("forum")))
+    (said,) = _advice(mgpu)
+    assert "refused the image" in said
+
+
+@in_child()
+def test_one_wrong_name_is_one_advice(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "no_such_kernel")
+    mgpu.launch(function)
+    (said,) = _advice(mgpu)
+    assert "no kernel 'no_such_kernel'" in said
+
+
+@in_child()
+def test_two_causes_are_two_advices(mgpu: Mgpu) -> None:
+    """What was explained of images says nothing of a block."""
+    mgpu.load(mgpu.image(_refused(code_object("forum"))))
+    mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
+    assert len(_advice(mgpu)) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (HIP_5_2, "HIP 5.2 refused|of version 4 (abi=400),"),
+        (HIP_5_7, "HIP 5.7 refused|of version 4 and 5 (abi=400 or 500),"),
+        (HIP_6_4, "HIP 6.4 refused|of version 4 to 6 (abi=400, 500 or 600),"),
+        (HIP_7_2, "HIP 7.2 refused|of version 4 to 6 (abi=400, 500 or 600),"),
+    ],
+)
+def test_code_object_versions(version: str, said: str) -> None:
+    env = environment(HIPSTUB_VERSION=version, MGPU_RT_PYTHON="off", EXPECTED=said)
+    run_child(__name__, "_versions", env)
+
+
+@in_child()
+def _versions(mgpu: Mgpu) -> None:
+    mgpu.load(mgpu.image(_refused(code_object("forum", None, "gfx90a"))))
+    (said,) = _advice(mgpu)
+    for words in os.environ["EXPECTED"].split("|"):
+        assert words in said, said
+    assert "an AMDGPU code object of version 4 for gfx90a" in said
+
+
+@in_child(backends=BACKENDS)
+def test_block_that_no_kernel_can_have(mgpu: Mgpu) -> None:
+    """forum's kernel was compiled for 256 threads, MLIR's default."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
+    mgpu.launch(function, block=(2048, 1, 1))
+    (said,) = _advice(mgpu)
+    assert "a block of 2048 x 1 x 1 threads is more than the 256" in said
+    assert f"kernel '{KERNEL}' was compiled for" in said
+    assert "gpu.known_block_size" in said
+
+
+@in_child(backends=("softgpu",))
+def test_block_that_this_kernel_cannot_have(mgpu: Mgpu) -> None:
+    """The GPU could."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
+    mgpu.launch(function, block=(8, 64, 1))
+    (said,) = _advice(mgpu)
+    assert "a block of 8 x 64 x 1 threads is more than the 256" in said
+
+
+@in_child()
+def test_launch_that_is_wrong_otherwise(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
+    mgpu.launch(function, grid=(0, 1, 1))
+    (said,) = _advice(mgpu)
+    assert "each size must be at least 1" in said
+
+
+# ---- the copy of an image for HIP 5.2 ------------------------------------------------------------
+
+
+def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
+    """What HIP was given of an image."""
+    mgpu.stub_ffi.cdef("char *hipstub_json(void);")
+    mgpu.load(mgpu.image(image))
+    calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
+    (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]
+    return mgpu.ffi.buffer(mgpu.ffi.cast("char *", load["args"]["image"]), len(image))[:]
+
+
+WANTS_QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
+
+
+def _with_queue() -> bytes:
+    image = lower.code_object(lower.PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    assert WANTS_QUEUE in image
+    return image
+
+
+@in_child(HIPSTUB_VERSION=HIP_5_2)
+def test_hip_5_2_gets_an_image_without_a_queue(mgpu: Mgpu) -> None:
+    assert WANTS_QUEUE not in _image_for_hip(mgpu, _with_queue())
+
+
+@in_child(HIPSTUB_VERSION=HIP_5_7)
+def test_later_hip_gets_the_image_as_it_is(mgpu: Mgpu) -> None:
+    image = _with_queue()
+    assert _image_for_hip(mgpu, image) == image

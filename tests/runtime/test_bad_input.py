@@ -1,0 +1,290 @@
+"""Bad input: stock's line, one further line that helps, and the program goes on.
+
+Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device (on NVIDIA's
+GPU too, with -m gpu), with both policies, and ends with a good launch: what was wrong before has
+broken nothing.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_child
+from tests.support.images import code_object
+
+KERNEL = "test_func"
+
+
+def _forum(mgpu: Mgpu):
+    return mgpu.load(mgpu.image(code_object("forum")))
+
+
+def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
+    """The last call printed stock's line for this expression, and one more with these words."""
+    said = mgpu.stderr().splitlines()
+    assert len(said) == 2, said
+    assert said[0].startswith(f"'{expression}' failed with 'hipError"), said
+    assert said[1].startswith("mgpu_rt: "), said
+    for words in helpful:
+        assert words in said[1], said
+
+
+def _still_works(mgpu: Mgpu) -> None:
+    """A good launch, of which nothing is said."""
+    function = mgpu.function(_forum(mgpu), KERNEL)
+    stream = mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+    assert function
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_null_module(mgpu: Mgpu) -> None:
+    assert not mgpu.function(mgpu.null, KERNEL)
+    _expect(mgpu, "hipModuleGetFunction(&function, module, name)", "null module", "initialize()")
+    mgpu.ModuleUnload(mgpu.null)
+    _expect(mgpu, "hipModuleUnload(module)", "no mgpuModuleLoad returned")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_null_function(mgpu: Mgpu) -> None:
+    _forum(mgpu)
+    mgpu.launch(mgpu.null, mgpu.null)
+    _expect(
+        mgpu,
+        "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
+        "stream, params, extra)",
+        "null function",
+    )
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_null_stream(mgpu: Mgpu) -> None:
+    """It is HIP's null stream, a good one everywhere but for destroying."""
+    function = mgpu.function(_forum(mgpu), KERNEL)
+    mgpu.launch(function, mgpu.null)
+    mgpu.StreamSynchronize(mgpu.null)
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, mgpu.null)
+    mgpu.EventSynchronize(event)
+    mgpu.StreamWaitEvent(mgpu.null, event)
+    mgpu.EventDestroy(event)
+    assert mgpu.stderr() == ""
+    mgpu.StreamDestroy(mgpu.null)
+    _expect(mgpu, "hipStreamDestroy(stream)", "null stream")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_unknown_kernel_name(mgpu: Mgpu) -> None:
+    module = _forum(mgpu)
+    for wrong in ("no_such_kernel", ""):
+        assert not mgpu.function(module, wrong)
+        said = mgpu.stderr()
+        assert "'hipModuleGetFunction(&function, module, name)' failed with 'hipErrorNot" in said
+        if wrong:
+            assert f"no kernel '{wrong}'; it has '{KERNEL}'" in said
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_truncated_image(mgpu: Mgpu) -> None:
+    """Cut at many places, at the end of a mapping: the next byte cannot even be read."""
+    image = code_object("forum")
+    page = mmap.PAGESIZE
+    size = (len(image) + page - 1) // page * page
+    mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
+    libc = mgpu.ffi.dlopen(None)
+    for kept in (0, 4, 63, 64, 100, 1000, len(image) // 2, len(image) - 64, len(image) - 1):
+        area = libc.mmap(mgpu.null, size + page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        end = mgpu.ffi.cast("char *", area) + size
+        mgpu.ffi.memmove(end - kept, image[:kept], kept)
+        assert libc.munmap(end, page) == 0
+        assert not mgpu.load(end - kept), kept
+        said = mgpu.stderr()
+        assert said.startswith("'hipModuleLoadData(&module, data)' failed with 'hipError"), said
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_image_overwritten_behind_its_header(mgpu: Mgpu) -> None:
+    image = bytearray(code_object("forum"))
+    image[64 : len(image)] = b"\xa5" * (len(image) - 64)
+    assert not mgpu.load(mgpu.image(bytes(image)))
+    _expect(mgpu, "hipModuleLoadData(&module, data)", "cannot be loaded", "truncated")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_foreign_images(mgpu: Mgpu) -> None:
+    with open("/proc/self/exe", "rb") as file:
+        program = file.read()
+    assert not mgpu.load(mgpu.image(program))
+    _expect(mgpu, "hipModuleLoadData(&module, data)", "x86-64")
+    assert not mgpu.load(mgpu.image(b".version 8.0\n.target sm_90\nnonsense\n\0"))
+    assert "failed with 'hipError" in mgpu.stderr()
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_image_for_another_gpu(mgpu: Mgpu) -> None:
+    """Refused by AMD's HIP and by NVIDIA's driver; the stub takes it."""
+    module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
+    if not mgpu.on_stub:
+        assert not module
+        _expect(mgpu, "hipModuleLoadData(&module, data)", "AMDGPU code object", "doctor")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_empty_and_null_images(mgpu: Mgpu) -> None:
+    for image in (mgpu.null, mgpu.image(bytes(4096))):
+        assert not mgpu.load(image)
+        assert "'hipModuleLoadData(&module, data)' failed with 'hipError" in mgpu.stderr()
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_grid_of_zero(mgpu: Mgpu) -> None:
+    function = mgpu.function(_forum(mgpu), KERNEL)
+    stream = mgpu.StreamCreate()
+    mgpu.launch(function, stream, grid=(0, 1, 1))
+    _expect(
+        mgpu,
+        "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
+        "stream, params, extra)",
+        "grid 0 x 1 x 1",
+    )
+    mgpu.StreamDestroy(stream)
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_stream_passed_as_event(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    event = mgpu.ffi.cast("hipEvent_t", stream)
+    mgpu.EventRecord(event, stream)
+    _expect(mgpu, "hipEventRecord(event, stream)", "passed as an event")
+    mgpu.StreamWaitEvent(stream, event)
+    assert "'hipStreamWaitEvent(stream, event, 0)' failed with" in mgpu.stderr()
+    mgpu.StreamDestroy(stream)
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    function = mgpu.function(_forum(mgpu), KERNEL)
+    mgpu.StreamDestroy(stream)
+    mgpu.StreamSynchronize(stream)
+    _expect(mgpu, "hipStreamSynchronize(stream)", "after its mgpuStreamDestroy")
+    mgpu.launch(function, stream)
+    assert "stream, params, extra)' failed with 'hipErrorContextIsDestroyed'" in mgpu.stderr()
+    mgpu.StreamDestroy(stream)
+    _expect(mgpu, "hipStreamDestroy(stream)", "destroyed before")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_event_used_after_destroy(mgpu: Mgpu) -> None:
+    stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    mgpu.EventRecord(event, stream)
+    _expect(mgpu, "hipEventRecord(event, stream)", "destroyed before")
+    mgpu.EventDestroy(event)
+    assert "'hipEventDestroy(event)' failed with" in mgpu.stderr()
+    mgpu.StreamDestroy(stream)
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_module_used_after_unload(mgpu: Mgpu) -> None:
+    module = _forum(mgpu)
+    assert mgpu.function(module, KERNEL)
+    mgpu.ModuleUnload(module)
+    assert not mgpu.function(module, KERNEL)
+    _expect(mgpu, "hipModuleGetFunction(&function, module, name)", "after its mgpuModuleUnload")
+    mgpu.ModuleUnload(module)
+    _expect(mgpu, "hipModuleUnload(module)", "unloaded before")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_unload_of_unknown_module(mgpu: Mgpu) -> None:
+    mgpu.ModuleUnload(mgpu.ffi.cast("hipModule_t", mgpu.image(bytes(256))))
+    _expect(mgpu, "hipModuleUnload(module)", "no mgpuModuleLoad returned")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_no_such_device(mgpu: Mgpu) -> None:
+    mgpu.SetDefaultDevice(77)
+    _expect(mgpu, "hipSetDevice(device)", "device 77", "there are 1")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
+    assert not mgpu.MemAlloc(1 << 50, mgpu.null, False)
+    _expect(mgpu, "hipMalloc(&ptr, sizeBytes)", str(1 << 50))
+    mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
+    _expect(mgpu, "hipFree(ptr)", "not the start of a device allocation")
+    _still_works(mgpu)
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_clusters(mgpu: Mgpu) -> None:
+    """NVIDIA's only: elsewhere said to be impossible."""
+    function = mgpu.function(_forum(mgpu), KERNEL)
+    null = mgpu.null
+    mgpu.LaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
+    mgpu.LaunchKernelCooperative(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
+    said = mgpu.stderr()
+    assert said.count("failed with 'hipErrorNotSupported'") == (0 if mgpu.on_cuda else 2)
+    assert ("clusters" in said) != mgpu.on_cuda
+    mgpu.LaunchClusterKernel(function, 2, 1, 1, 3, 1, 1, 1, 1, 1, 0, null, null, null)
+    assert "failed with" in mgpu.stderr()
+    mgpu.LaunchClusterKernel(function, 1, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null)
+    if mgpu.on_stub or mgpu.on_cuda:  # HIP 5.2.3 has no hipModuleLaunchCooperativeKernel
+        mgpu.LaunchKernelCooperative(function, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, null, null, null)
+    mgpu.StreamSynchronize(null)
+    _still_works(mgpu)
+
+
+@in_child(MGPU_RT_HIP="/nowhere/libamdhip64.so", backends=("stub",))
+def test_no_hip(mgpu: Mgpu) -> None:
+    """Every call fails as it would on a machine without a device; one line says what to do."""
+    assert not mgpu.lib.mgpuStreamCreate()
+    said = mgpu.stderr()
+    assert "'hipStreamCreate(&stream)' failed with 'hipErrorSharedObjectInitFailed'" in said
+    assert said.count("no HIP library") == 1
+    assert "/nowhere/libamdhip64.so" in said
+    assert "MGPU_RT_HIP" in said
+    assert not mgpu.load(mgpu.image(code_object("forum")))
+    assert "no HIP library" not in mgpu.stderr()
+
+
+@in_child(
+    MGPU_RT_CACHE="sometimes",
+    MGPU_RT_MODULE_LIMIT="many",
+    MGPU_RT_STREAM_LIMIT="-1",
+    MGPU_RT_DEVICE="first",
+    MGPU_RT_HIP_SYMBOLS="some",
+)
+def test_options_that_make_no_sense(mgpu: Mgpu) -> None:
+    """Each is named, with what is done instead."""
+    mgpu.StreamCreate()
+    said = mgpu.stderr()
+    for option in (
+        "CACHE='sometimes'",
+        "MODULE_LIMIT='many'",
+        "STREAM_LIMIT='-1'",
+        "DEVICE='first'",
+        "HIP_SYMBOLS='some'",
+    ):
+        assert f"MGPU_RT_{option}" in said
+    _still_works(mgpu)

@@ -1,0 +1,96 @@
+"""What cannot have changed is not compared again, and nothing else is taken for it.
+
+Each program changes one byte of an image between two loads. Where the image was a constant for
+good the program breaks its promise to do so, and the second load gives the first one's module: that
+shows that nothing was compared. Everywhere else the change must be seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.support.child import ROOT, Mgpu, in_child, library
+from tests.support.compiled import compile_c
+from tests.support.images import code_object
+
+HOST = ROOT / "tests" / "hosts" / "constants.c"
+BUILTIN = ("builtin",)  # where an image lies is not the policy's business
+
+
+@functools.cache
+def _image() -> str:
+    """The flag that names the code object's file."""
+    path = _directory() / "forum.hsaco"
+    path.write_bytes(code_object("forum"))
+    return f'-DIMAGE_FILE="{path}"'
+
+
+@functools.cache
+def _directory() -> Path:
+    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-constants-")
+    _KEPT.append(directory)
+    return Path(directory.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def _program(*flags: str) -> Path:
+    common = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-ldl", _image()]
+    return compile_c(_directory() / "program", HOST.read_text(), *common, *flags)
+
+
+def _library(*flags: str) -> Path:
+    source = (
+        '__asm__(".section .rodata\\n.balign 64\\n.global image\\nimage:\\n'
+        '.incbin \\"" IMAGE_FILE "\\"\\n.previous\\n");'
+    )
+    return compile_c(_directory() / "image.so", source, "-shared", "-fPIC", _image(), *flags)
+
+
+def _second_load(program: Path, mode: str, *arguments: Path) -> str:
+    command = [str(program), str(library()), mode, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@in_child(BUILTIN)
+def test_constants_of_the_program_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "constant") == "same"
+
+
+@in_child(BUILTIN)
+def test_constants_without_pie_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program("-no-pie"), "constant") == "same"
+
+
+@in_child(BUILTIN)
+def test_constants_of_a_library_that_stays_are_not_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "library", _library("-Wl,-z,nodelete")) == "same"
+
+
+@in_child(BUILTIN)
+def test_writable_data_of_the_program_are_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "data") == "other"
+
+
+@in_child(BUILTIN)
+def test_a_library_that_can_be_closed_is_compared(mgpu: Mgpu) -> None:
+    assert _second_load(_program(), "library", _library()) == "other"
+
+
+@in_child(BUILTIN)
+def test_a_library_that_was_closed_is_compared(mgpu: Mgpu) -> None:
+    """Another image lies at the address of a constant of a library that is gone."""
+    assert _second_load(_program(), "closed", _library()) == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
+    """Text relocations: segments are writable for a while although the file says otherwise."""
+    relocated = "-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext"
+    assert _second_load(_program(*relocated), "constant") == "other"

@@ -1,0 +1,213 @@
+"""Copies: in the stream's order, the source free at return, what came back complete at return."""
+
+from __future__ import annotations
+
+from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_child
+from tests.support.images import code_object
+
+KIB, MIB = 1 << 10, 1 << 20
+#: Pinned memory that shows whether somebody has reset the device (device.h).
+WATCHES = 1
+
+SLOW = "30000"  # microseconds that each operation of a stream is late
+
+#: To the device: staged, the largest that is, one beyond. Odd, so that the last piece is no whole.
+UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
+#: From the device: at once, in pieces, the largest in pieces, one beyond.
+DOWN = [1, 256 * KIB, 256 * KIB + 1, 3 * MIB + 7, 16 * MIB, 16 * MIB + 1]
+
+
+def pattern(mgpu: Mgpu, size: int, seed: int = 0):
+    unit = bytes((i * 31 + seed) % 251 for i in range(251))
+    return mgpu.ffi.new(f"char[{size}]", (unit * (size // 251 + 1))[:size])
+
+
+def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
+    """What a block holds; complete when mgpuMemcpy returns, as from pageable memory always."""
+    out = mgpu.ffi.new("char[]", size)
+    mgpu.Memcpy(out, block, size, stream)
+    return mgpu.ffi.buffer(out)[:]
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_there_and_back(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for size in [*UP, *DOWN]:
+        data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
+        mgpu.Memcpy(block, data, size, stream)
+        assert read(mgpu, block, size, stream) == mgpu.ffi.buffer(data)[:]
+        mgpu.MemFree(block, stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_source_is_free_at_return(mgpu: Mgpu) -> None:
+    """The stub's streams read what they are given late: pinned memory must not be used again."""
+    stream = mgpu.StreamCreate()
+    for size in UP:
+        data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
+        before = mgpu.ffi.buffer(data)[:]
+        mgpu.Memcpy(block, data, size, stream)
+        mgpu.ffi.memmove(data, bytes(size), size)
+        assert read(mgpu, block, size, stream) == before
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_ring_is_not_overrun(mgpu: Mgpu) -> None:
+    """More than the ring holds, while nothing of it has been copied on yet."""
+    stream, size = mgpu.StreamCreate(), 400 * KIB
+    blocks = [mgpu.MemAlloc(size, stream, False) for _ in range(6)]
+    data = [pattern(mgpu, size, seed) for seed in range(6)]
+    for block, content in zip(blocks, data, strict=True):
+        mgpu.Memcpy(block, content, size, stream)
+    for block, content in zip(blocks, data, strict=True):
+        assert read(mgpu, block, size, stream) == mgpu.ffi.buffer(content)[:]
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    for _ in range(5):
+        mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    assert mgpu.pending(stream) == 5
+    assert mgpu.count("hipStreamSynchronize") == 0
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_copy_waits_for_what_is_before_it(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 0x01010101, 256, stream)
+    assert read(mgpu, block, KIB, stream) == b"\1" * KIB
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    mgpu.Memset32(block, 0x02020202, 128, stream)
+    assert read(mgpu, block, KIB, stream) == b"\2" * 512 + mgpu.ffi.buffer(pattern(mgpu, KIB))[512:]
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_what_came_back_may_go_out_at_once(mgpu: Mgpu) -> None:
+    """Through host memory from block to block, without a synchronise, on two streams."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    for size in (KIB, 3 * MIB, 17 * MIB):
+        one, two = mgpu.MemAlloc(size, first, False), mgpu.MemAlloc(size, second, False)
+        middle = mgpu.ffi.new("char[]", size)
+        mgpu.Memcpy(one, pattern(mgpu, size), size, first)
+        mgpu.Memcpy(middle, one, size, first)
+        mgpu.Memcpy(two, middle, size, second)
+        assert read(mgpu, two, size, second) == mgpu.ffi.buffer(pattern(mgpu, size))[:]
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_null_stream_copies_too(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, mgpu.null)
+    assert read(mgpu, block, KIB, mgpu.null) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
+
+
+@in_child(HIPSTUB_ASYNC=SLOW, backends=BACKENDS_WITH_GPU)
+def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
+    """And does not block: the device reads it when the stream gets there, as with stock."""
+    stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
+    block = mgpu.MemAlloc(64 * KIB, stream, False)
+    mgpu.MemHostRegister(data, 64 * KIB)
+    mgpu.Memcpy(block, data, 64 * KIB, stream)
+    if mgpu.on_stub:
+        assert mgpu.pending(stream) == 1
+        assert mgpu.count("hipHostMalloc") == WATCHES
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemHostUnregister(data)
+    assert read(mgpu, block, 64 * KIB, stream) == mgpu.ffi.buffer(data)[:]
+
+
+@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC=SLOW, MGPU_RT_EXCLUSIVE="on")
+def test_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
+    """On a device that reaches pageable memory: only while no kernel is before the copy."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.launch(function, stream)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 0
+    mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 1
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_hip_is_asked_once_what_a_pointer_is(mgpu: Mgpu) -> None:
+    """An address in no table is not host memory for that; HIP's answer holds while nothing maps."""
+    stream = mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(KIB, stream, False), pattern(mgpu, KIB)
+    for _ in range(10):
+        mgpu.Memcpy(block, host, KIB, stream)
+        mgpu.Memcpy(host, block, KIB, stream)
+    asked = mgpu.count("hipPointerGetAttributes")
+    assert asked == 2
+    mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memcpy(block, host, KIB, stream)
+    assert mgpu.count("hipPointerGetAttributes") == 2 * asked
+
+
+@in_child()
+def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
+    """Memory that the program has from HIP itself is copied by HIP, and no error stays behind."""
+    own = mgpu.stub_ffi.new("void **")
+    mgpu.stub.hipMalloc(own, KIB)
+    foreign = mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(block, foreign, KIB, stream)
+    assert mgpu.count("hipHostMalloc") == WATCHES
+    assert mgpu.count("hipPointerGetAttributes") > 0
+    assert read(mgpu, block, KIB, stream) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
+    assert mgpu.stub.hipPeekAtLastError() == 0
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_copy_beyond_a_block_is_hips_to_refuse(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    if not mgpu.on_cuda:  # NVIDIA's driver knows the 2 MB that it cuts such blocks from
+        mgpu.Memcpy(pattern(mgpu, 1 << 16), block, 1 << 16, stream)
+        said = mgpu.stderr()
+        assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in said
+    mgpu.Memcpy(mgpu.null, block, KIB, stream)
+    assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed" in mgpu.stderr()
+
+
+@in_child(HIPSTUB_FAULT="hipHostMalloc:*:2")
+def test_without_pinned_memory_hip_copies(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    for _ in range(3):
+        mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+        assert read(mgpu, block, KIB, stream) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
+    assert mgpu.count("hipHostMalloc") >= 2  # a failure is not the program's
+    assert mgpu.stub.hipPeekAtLastError() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_FAULT="hipStreamSynchronize:1:700")
+def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    read(mgpu, block, KIB, stream)
+    text = mgpu.stderr()
+    assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed with" in text
+    assert "an error of earlier work shows here" in text
+
+
+@in_child(HIPSTUB_ASYNC=SLOW, HIPSTUB_VERSION="70253211")
+def test_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
+    """And the error stays, as with stock from HIP 7 on: no question of ours fails there."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 0x03030303, 256, stream)
+    mgpu.stub.hipSetDevice(99)
+    pending = mgpu.stub.hipPeekAtLastError()
+    assert pending != 0
+    assert read(mgpu, block, KIB, stream) == b"\3" * KIB
+    assert mgpu.stub.hipPeekAtLastError() == pending

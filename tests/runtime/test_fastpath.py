@@ -1,0 +1,131 @@
+"""The fast path by counts: instructions, functions, driver calls. No clock, so no busy machine.
+
+Both loops are the forum's against the stub, as bench/native/calls.c runs them. Bounds of
+instructions are 10 % above what GCC 12 makes of it: room for another compiler, not for one more
+lock or lookup.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import pytest
+
+from bench.measure import instructions
+from bench.setup import build, device, native
+
+RUNTIME = native.RUNTIME.name
+
+#: Calls an iteration, and the bound of the runtime's own instructions, memcmp and strcmp aside:
+#: what those take depends on what the processor's vectors are.
+BOUNDS = [(7, 387), (5, 293)]
+
+#: The same where image and name are no constants: with what it takes to call memcmp and strcmp.
+COPY_BOUNDS = [(7, 421), (5, 300)]
+
+#: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes,
+#: and something to begin and end with. More would be a second comparison, or one byte by byte.
+COMPARISONS = {7: 1400, 5: 100}
+
+FORBIDDEN = (
+    "malloc", "calloc", "realloc", "free", "aligned_alloc", "_int_malloc", "_int_free",
+    "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_once", "pthread_getspecific",
+    "__tls_get_addr", "clock_gettime", "getenv", "dlsym",
+)  # fmt: skip
+
+needs_valgrind = pytest.mark.skipif(
+    not instructions.available(), reason="valgrind is missing: apt-get install valgrind"
+)
+
+
+@functools.cache
+def profile(calls: int, copy: bool = False) -> instructions.Profile:
+    """Of a process that is the runtime's alone: HIP's answers to its questions are not counted."""
+    return instructions.count(calls, copy=copy, variables={"MGPU_RT_EXCLUSIVE": "on"})
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("calls", "bound"), BOUNDS)
+def test_instructions(calls: int, bound: int) -> None:
+    assert 50 < profile(calls).per_iteration(RUNTIME) <= bound
+
+
+@needs_valgrind
+@pytest.mark.parametrize("calls", [7, 5])
+def test_constants_are_not_compared(calls: int) -> None:
+    assert profile(calls).per_iteration("libc.so") == 0
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("calls", "bound"), COPY_BOUNDS)
+def test_instructions_of_a_jit(calls: int, bound: int) -> None:
+    assert 50 < profile(calls, copy=True).per_iteration(RUNTIME) <= bound
+
+
+@needs_valgrind
+@pytest.mark.parametrize("calls", [7, 5])
+def test_the_rest_is_compared_once(calls: int) -> None:
+    assert 10 < profile(calls, copy=True).per_iteration("libc.so") <= COMPARISONS[calls]
+
+
+@needs_valgrind
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 387), (22, 293)])
+def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
+    """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel."""
+    iterations, launches = 4, 50
+    on = device.find("stub")
+    program = build.executable("many", llvm, on.chip, iterations)
+    wait = f"{native.STUB},hipDeviceSynchronize"
+    env = {
+        **on.environment,
+        "BENCH_WAIT": wait,
+        "MGPU_RT_PYTHON": "off",
+        "MGPU_RT_EXCLUSIVE": "on",
+    }
+    many = instructions.count_program(program, iterations, env)
+    assert 50 < many.per_iteration(RUNTIME) / launches <= bound
+    assert not names(many) & set(FORBIDDEN)
+
+
+def names(profile: instructions.Profile) -> set[str]:
+    """The functions' names without what the compiler and the linker append (.isra.0, @GLIBC)."""
+    return {re.split(r"[.@']", name)[0] for name in profile.functions}
+
+
+@needs_valgrind
+@pytest.mark.parametrize("calls", [7, 5])
+def test_calls_nothing_slow(calls: int) -> None:
+    """No allocation, no lock, no system call, nothing of Python's and no slow path."""
+    ran = names(profile(calls))
+    assert {"mgpuModuleGetFunction", "mgpuStreamCreate", "hipModuleLaunchKernel"} <= ran
+    assert not ran & set(FORBIDDEN)
+    assert not [name for name in ran if name.startswith(("Py", "_Py", "slow_", "policy_"))]
+    assert not [name for name in ran if name.endswith(("_slow", "_new"))]
+    assert profile(calls).system_calls == 0
+
+
+@needs_valgrind
+def test_the_slow_way_would_be_seen() -> None:
+    """The counts are of the loop: the cache switched off shows what it otherwise spares."""
+    off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
+    assert {"hipModuleLoadData", "load_slow"} <= off
+
+
+@pytest.mark.parametrize("python", ["off", ""], ids=["builtin", "python"])
+@pytest.mark.parametrize("calls", [7, 5])
+@pytest.mark.parametrize("word", ["on", "off"])
+def test_driver_calls(calls: int, python: str, word: str) -> None:
+    """A launch and a synchronise; unless nobody else calls HIP, whether what was kept is there."""
+    iterations = 10
+    exclusive = {"MGPU_RT_EXCLUSIVE": word}
+    env = native.stub_environment(HIPSTUB_MODE="record", MGPU_RT_PYTHON=python, **exclusive)
+    side = f"runtime,{native.RUNTIME}"
+    command = [native.program("calls"), "record", native.STUB, iterations, calls, side]
+    record = native.run_json(command, env)
+    expected = {"hipModuleLaunchKernel": iterations, "hipStreamSynchronize": iterations}
+    if word == "off":
+        expected["hipStreamQuery"] = expected["hipStreamGetFlags"] = iterations
+        expected["hipPointerGetAttribute"] = iterations * (2 if calls == 7 else 1)
+    assert record["counts"] == expected
+    assert record["misuses"] == 0

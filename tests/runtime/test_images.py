@@ -1,0 +1,291 @@
+"""What is read of an image: only what is there. And nothing is refused that HIP would take.
+
+Over the stub and over AMD's HIP 5.2.3 on the emulated device, with images that end where reading
+ends.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from pathlib import Path
+
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
+from tests.support.compiled import compile_c
+from tests.support.images import bundle, code_object
+
+KERNEL = "test_func"
+REFUSED = "'hipModuleLoadData(&module, data)' failed with 'hipError"
+PAGE = mmap.PAGESIZE
+NONE, READ_WRITE = 0, 3  # of mmap's protections
+
+
+def _libc(mgpu: Mgpu):
+    mgpu.ffi.cdef(
+        "void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);"
+        "int mprotect(void *, size_t, int); int memfd_create(const char *, unsigned);"
+        "int ftruncate(int, long);",
+        override=True,
+    )
+    return mgpu.ffi.dlopen(None)
+
+
+def _at_the_edge(mgpu: Mgpu, content: bytes, mapped: int = READ_WRITE):
+    """A copy of an image that ends where reading ends: behind it lies a page without rights."""
+    libc = _libc(mgpu)
+    size = (len(content) + PAGE - 1) // PAGE * PAGE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    area = mgpu.ffi.cast("char *", libc.mmap(mgpu.null, size + PAGE, READ_WRITE, flags, -1, 0))
+    image = area + size - len(content)
+    mgpu.ffi.memmove(image, content, len(content))
+    assert libc.mprotect(area + size, PAGE, NONE) == 0
+    assert libc.mprotect(area, size, mapped) == 0
+    return image
+
+
+def _load_and_unload(mgpu: Mgpu, image):
+    """The module that served it; the next load of the same bytes gets it again, if it is kept."""
+    module = mgpu.load(image)
+    mgpu.ModuleUnload(module)
+    return module
+
+
+def _tables_first(content: bytes, gap: int = 0) -> bytes:
+    """The same code object with its section headers before its string tables, as some linkers
+    leave them; `gap` bytes lie between the two."""
+    image = bytearray(content)
+    (at,) = struct.unpack_from("<Q", image, 40)
+    size, count, names = struct.unpack_from("<HHH", image, 58)
+    table = bytearray(image[at : at + size * count])
+    offset, length = struct.unpack_from("<QQ", table, names * size + 24)
+    strings = bytes(image[offset : offset + length])
+    struct.pack_into("<Q", table, names * size + 24, at + len(table) + gap)
+    return bytes(image[:at] + table + bytes(gap) + strings)
+
+
+def _fatbin(header_size: int, size: int = 64) -> bytes:
+    """NVIDIA's, of one entry that says where its content begins."""
+    entry = struct.pack("<HHIQII", 2, 0x101, header_size, size, 0, 0)
+    body = entry + b"\x7fELF" + bytes(size - 4)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+@in_child(backends=BACKENDS)
+def test_header_size_of_a_fatbin_entry(mgpu: Mgpu) -> None:
+    """Where the entry's content would begin by it, nothing can be read."""
+    for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
+        assert not mgpu.load(_at_the_edge(mgpu, _fatbin(header_size)))
+        assert mgpu.stderr().startswith(REFUSED)
+    assert mgpu.load(mgpu.image(code_object("forum")))
+
+
+@in_child(backends=BACKENDS)
+def test_offset_of_an_empty_bundle_entry(mgpu: Mgpu) -> None:
+    """HIP does not look at it."""
+    image = bytearray(bundle(code_object("forum")))
+    for offset in (0, 1 << 40, (1 << 62) - 1, (1 << 64) - 1):
+        struct.pack_into("<Q", image, 32, offset)
+        module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
+        assert mgpu.function(module, KERNEL)
+        mgpu.ModuleUnload(module)
+        assert _load_and_unload(mgpu, _at_the_edge(mgpu, bytes(image))) == module
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=("softgpu",))
+def test_damaged_entry_for_another_gpu(mgpu: Mgpu) -> None:
+    """It does not keep HIP from the entry for this one; only HIP knows which that is."""
+    image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
+    second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
+    image[second : second + 31] = b"hipv4-amdgcn-amd-amdhsa--gfx110"
+    for offset, size in ((1 << 40, 5000), (0, 1 << 40), ((1 << 64) - 8, 64)):
+        struct.pack_into("<QQ", image, second - 24, offset, size)
+        module = mgpu.load(_at_the_edge(mgpu, bytes(image)))
+        assert mgpu.function(module, KERNEL), (offset, size)
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS)
+def test_memory_that_may_not_be_read(mgpu: Mgpu) -> None:
+    """Mapped, as far as msync says, but without the right to read."""
+    for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
+        assert not mgpu.load(_at_the_edge(mgpu, content, NONE))
+        assert mgpu.stderr().startswith(REFUSED)
+    assert mgpu.load(mgpu.image(code_object("forum")))
+
+
+@in_child(backends=BACKENDS)
+def test_file_that_is_shorter_than_its_mapping(mgpu: Mgpu) -> None:
+    """Reading behind the end of the file would be SIGBUS."""
+    libc = _libc(mgpu)
+    file = libc.memfd_create(b"image", 0)
+    content = code_object("forum")
+    assert libc.ftruncate(file, len(content)) == 0
+    area = libc.mmap(mgpu.null, len(content), READ_WRITE, mmap.MAP_SHARED, file, 0)
+    mgpu.ffi.memmove(area, content, len(content))
+    assert libc.ftruncate(file, PAGE) == 0
+    assert not mgpu.load(area)
+    assert mgpu.stderr().startswith(REFUSED)
+    assert libc.ftruncate(file, 0) == 0
+    assert not mgpu.load(area)
+    assert mgpu.stderr().startswith(REFUSED)
+
+
+@in_child(backends=BACKENDS)
+def test_strings_behind_the_section_headers(mgpu: Mgpu) -> None:
+    """Taken, kept and shared like any other; its writable globals are seen."""
+    content = _tables_first(code_object("forum"))
+    modules = {_load_and_unload(mgpu, _at_the_edge(mgpu, content)) for _ in range(3)}
+    assert len(modules) == 1
+    assert mgpu.function(mgpu.load(_at_the_edge(mgpu, content)), KERNEL)
+    content = _tables_first(code_object("globals"))
+    before = mgpu.count("hipModuleLoadData") if mgpu.on_stub else 0
+    for _ in range(3):
+        assert _load_and_unload(mgpu, _at_the_edge(mgpu, content))
+    if mgpu.on_stub:
+        assert mgpu.count("hipModuleLoadData") == before + 3
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_shorter_image_at_the_same_address(mgpu: Mgpu) -> None:
+    """Its size is not in its header, which equals that of the longer one before it: what the table
+    behind it says is compared before anything is read by it."""
+    short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
+    libc = _libc(mgpu)
+    assert short[:64] == long[:64]
+    room = (len(long) + PAGE - 1) // PAGE * PAGE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    area = libc.mmap(mgpu.null, room, READ_WRITE, flags, -1, 0)
+    mgpu.ffi.memmove(area, long, len(long))
+    module = mgpu.load(area)
+    mgpu.ModuleUnload(module)
+    mgpu.ffi.memmove(area, short, len(short))
+    end = (len(short) + PAGE - 1) // PAGE * PAGE
+    assert libc.munmap(mgpu.ffi.cast("char *", area) + end, room - end) == 0
+    shorter = _load_and_unload(mgpu, area)
+    assert shorter not in (module, mgpu.null)
+    assert _load_and_unload(mgpu, area) == shorter
+
+
+@in_child()
+def test_shorter_bundle_at_the_same_address(mgpu: Mgpu) -> None:
+    """The same, for a table of a bundle."""
+    short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
+    libc = _libc(mgpu)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    area = libc.mmap(mgpu.null, len(long), READ_WRITE, flags, -1, 0)
+    mgpu.ffi.memmove(area, long, len(long))
+    module = mgpu.load(area)
+    mgpu.ModuleUnload(module)
+    mgpu.ffi.memmove(area, short, len(short))
+    end = mgpu.ffi.cast("char *", area) + len(short)
+    assert libc.munmap(end, len(long) - len(short)) == 0
+    shorter = _load_and_unload(mgpu, area)
+    assert shorter not in (module, mgpu.null)
+    assert _load_and_unload(mgpu, area) == shorter
+
+
+@in_child(backends=BACKENDS)
+def test_sections_that_lie_about_their_size(mgpu: Mgpu) -> None:
+    """AMD's HIP takes the image, as it reads the sections of another place only: each load is its
+    own, since this library cannot read all that the image claims to have."""
+    content = code_object("forum")
+    (at,) = struct.unpack_from("<Q", content, 40)
+    for size in (1 << 40, 1 << 63, (1 << 64) - 1):
+        image = bytearray(content)
+        struct.pack_into("<Q", image, at + 3 * 64 + 32, size)
+        buffer = _at_the_edge(mgpu, bytes(image))
+        if mgpu.on_stub:
+            mgpu.load(buffer)
+            continue
+        module = mgpu.load(buffer)
+        assert mgpu.function(module, KERNEL)
+        assert mgpu.load(buffer) != module
+        assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS)
+def test_sections_that_lie_about_their_place(mgpu: Mgpu) -> None:
+    """AMD's HIP would read up to there, and crash."""
+    content = code_object("forum")
+    (at,) = struct.unpack_from("<Q", content, 40)
+    for place in (1 << 40, 1 << 63, (1 << 64) - 1):
+        for section in (1, 3):
+            image = bytearray(content)
+            struct.pack_into("<Q", image, at + section * 64 + 24, place)
+            assert not mgpu.load(_at_the_edge(mgpu, bytes(image)))
+            assert mgpu.stderr().startswith(REFUSED)
+    assert mgpu.load(mgpu.image(content))
+
+
+@in_child()
+def test_small_things_at_the_edge(mgpu: Mgpu) -> None:
+    """Only the stub survives all of them: AMD's HIP takes whatever it does not know for an ELF."""
+    for content in (
+        b"CCOB" + struct.pack("<HH", 2, 1),
+        b"CCOB" + struct.pack("<HHQ", 3, 1, (1 << 64) - 1),
+        b"__CLANG_OFFLOAD_BUNDLE__",
+        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 1),
+        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1, 0, 0, 1 << 63),
+        b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1 << 63, 0, 0, 0),
+        b"\x50\xed\x55\xba" + bytes(4),
+        b"\x7fELF" + bytes(4),
+        b"BC\xc0\xde1234",
+        b".version",
+    ):
+        assert not mgpu.load(_at_the_edge(mgpu, content)), content
+        assert mgpu.stderr().startswith(REFUSED)
+
+
+# ---- what looking costs --------------------------------------------------------------------------
+
+COUNTER = """
+#include <stdarg.h>
+#include <sys/syscall.h>
+long looked;
+long syscall(long number, ...) {
+    va_list list;
+    va_start(list, number);
+    const long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
+    register long d __asm__("r10") = va_arg(list, long);
+    register long e __asm__("r8") = va_arg(list, long);
+    register long f __asm__("r9") = va_arg(list, long);
+    va_end(list);
+    looked += number == SYS_rt_sigprocmask;
+    long result;
+    __asm__ volatile("syscall" : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d), "r"(e), "r"(f)
+                     : "rcx", "r11", "memory");
+    if (result < 0)
+        *__errno_location() = (int)-result;
+    return result < 0 ? -1 : result;
+}
+"""
+
+
+def test_a_page_is_looked_at_once(tmp_path: Path) -> None:
+    """A miss costs a system call for each page of the image, a hit none."""
+    counter = compile_c(
+        tmp_path / "counter.so",
+        "#include <errno.h>\n" + COUNTER,
+        "-shared",
+        "-fPIC",
+        "-D_GNU_SOURCE",
+    )
+    run_child(__name__, "_looks", environment(LD_PRELOAD=str(counter), MGPU_RT_PYTHON="off"))
+
+
+@in_child()
+def _looks(mgpu: Mgpu) -> None:
+    mgpu.ffi.cdef("extern long looked;")
+    process = mgpu.ffi.dlopen(None)
+    for content in (code_object("forum"), bundle(code_object("vecadd"), code_object("globals"))):
+        image = _at_the_edge(mgpu, content)
+        before = process.looked
+        module = mgpu.load(image)
+        assert process.looked - before == (len(content) + PAGE - 1) // PAGE
+        if content == code_object("forum"):
+            mgpu.ModuleUnload(module)
+            assert mgpu.load(image) == module
+            assert process.looked - before == (len(content) + PAGE - 1) // PAGE

@@ -1,0 +1,64 @@
+"""What a program has not given back when it ends: said on demand, and left to the driver."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, environment
+
+PROGRAM = """
+import mgpu_rt
+runtime = mgpu_rt.load()
+stream = runtime.mgpuStreamCreate()
+blocks = [runtime.mgpuMemAlloc(size, stream, False) for size in (1000, 2000, 3000)]
+for block in blocks[{held}:]:
+    runtime.mgpuMemFree(block, stream)
+runtime.mgpuStreamDestroy(stream)
+print(mgpu_rt.memory_summary())
+"""
+
+
+def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProcess, dict]:
+    log = tmp_path / "log.json"
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(held=held)],
+        cwd=ROOT,
+        env=environment(HIPSTUB_LOG=str(log), **env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return result, json.loads(log.read_text())
+
+
+@pytest.mark.parametrize("python", [{}, {"MGPU_RT_PYTHON": "off"}], ids=["python", "builtin"])
+def test_all_that_was_freed_goes_back_at_exit(python: dict[str, str], tmp_path: Path) -> None:
+    result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)
+    assert log["counts"]["hipMalloc"] == log["counts"]["hipFree"] == 3
+    assert "were not freed" not in result.stderr
+    assert log["misuse"] == []
+
+
+def test_what_was_not_freed_is_said(tmp_path: Path) -> None:
+    result, log = run(2, tmp_path, MGPU_RT_VERBOSE="1")
+    assert log["counts"]["hipFree"] == 1
+    assert "2 blocks of device memory (3072 bytes) were not freed by the program" in result.stderr
+
+
+def test_nothing_is_said_unasked(tmp_path: Path) -> None:
+    result, _ = run(2, tmp_path)
+    assert result.stderr == ""
+
+
+def test_summary(tmp_path: Path) -> None:
+    result, _ = run(1, tmp_path, MGPU_RT_STATS="/dev/null")
+    assert "Device memory" in result.stdout
+    assert "0 hits, 3 misses, 0 given back" in result.stdout
+    for text in ("1.0 kB", "6.1 kB"):
+        assert text in result.stdout

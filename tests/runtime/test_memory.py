@@ -1,0 +1,356 @@
+"""Device memory: what the cache keeps, what it gives back, and what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.child import BACKENDS_WITH_GPU, Mgpu, environment, in_child, run_child
+
+KIB, MIB = 1 << 10, 1 << 20
+KERNEL = "scale"
+
+
+def alloc(mgpu: Mgpu, size: int, stream=None):
+    return mgpu.MemAlloc(size, stream or mgpu.null, False)
+
+
+def free(mgpu: Mgpu, block, stream=None) -> None:
+    mgpu.MemFree(block, stream or mgpu.null)
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+
+@in_child()
+def test_sizes_are_rounded_to_256_bytes(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, 100, stream)
+    free(mgpu, block, stream)
+    larger = alloc(mgpu, 257, stream)
+    assert larger != block
+    assert alloc(mgpu, 256, stream) == block
+    assert mgpu.count("hipMalloc") == 2
+
+
+@in_child()
+def test_a_block_is_never_split(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, MIB, stream)
+    free(mgpu, block, stream)
+    small = alloc(mgpu, 256, stream)
+    assert small != block
+    assert alloc(mgpu, MIB, stream) == block
+
+
+@in_child()
+def test_many_blocks_of_one_size(mgpu: Mgpu) -> None:
+    """More than the ways of a set: the others are chained, none is lost."""
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        blocks = [alloc(mgpu, KIB, stream) for _ in range(50)]
+        assert len(set(blocks)) == 50
+        for block in blocks:
+            free(mgpu, block, stream)
+    assert mgpu.count("hipMalloc") == 50
+
+
+@in_child()
+def test_many_sizes(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        blocks = [alloc(mgpu, 256 * (i + 1), stream) for i in range(200)]
+        for block in blocks:
+            free(mgpu, block, stream)
+    assert mgpu.count("hipMalloc") == 200
+
+
+@in_child(MGPU_RT_STREAM_LIMIT="0")
+def test_memory_of_a_destroyed_stream_serves_others(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, first)
+    mgpu.Memset32(block, 1, 256, first)
+    mgpu.StreamSynchronize(first)
+    free(mgpu, block, first)
+    mgpu.StreamDestroy(first)
+    assert mgpu.count("hipStreamDestroy") == 1
+    assert alloc(mgpu, KIB, second) == block
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
+    first = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, first)
+    free(mgpu, block, first)
+    mgpu.StreamSynchronize(first)
+    mgpu.SetDefaultDevice(1)
+    second = mgpu.StreamCreate()
+    there = alloc(mgpu, KIB, second)
+    assert there != block
+    free(mgpu, there, first)  # its own device's, though the stream is another's
+    assert alloc(mgpu, KIB, second) == there
+    mgpu.SetDefaultDevice(0)
+    assert alloc(mgpu, KIB, first) == block
+
+
+@in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
+def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
+    """HIP may give a handle that it got back to the next stream, wherever that is."""
+    first = mgpu.StreamCreate()
+    here = alloc(mgpu, KIB, first)
+    free(mgpu, here, first)
+    mgpu.StreamDestroy(first)
+    mgpu.SetDefaultDevice(1)
+    assert mgpu.StreamCreate() == first
+    there = alloc(mgpu, KIB, first)
+    assert there != here
+    free(mgpu, there, first)
+    mgpu.StreamDestroy(first)
+    mgpu.SetDefaultDevice(0)
+    assert mgpu.StreamCreate() == first
+    assert alloc(mgpu, KIB, first) == here
+    free(mgpu, here, first)
+    assert mgpu.count("hipMalloc") == 2
+
+
+@in_child()
+def test_15_nothing_is_null_and_success(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    assert alloc(mgpu, 0, stream) == mgpu.null
+    free(mgpu, mgpu.null, stream)
+    free(mgpu, mgpu.null)
+    assert mgpu.stderr() == ""
+
+
+@in_child(MGPU_RT_CACHE="off")
+def test_off_is_stocks_behaviour(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        block = alloc(mgpu, 100, stream)
+        mgpu.Memcpy(block, mgpu.ffi.new("char[100]"), 100, stream)
+        free(mgpu, block, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamSynchronize(stream)
+    names = ("hipMalloc", "hipFree", "hipMemcpyAsync", "hipHostMalloc", "hipStreamSynchronize")
+    assert list(mgpu.counts(*names).values()) == [3, 3, 3, 0, 6]
+
+
+# ---- shared with the host ------------------------------------------------------------------------
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
+    shared = mgpu.MemAlloc(100, mgpu.null, True)
+    view = mgpu.ffi.cast("uint32_t *", shared)
+    stream = mgpu.StreamCreate()
+    mgpu.Memset32(shared, 41, 25, stream)
+    mgpu.StreamSynchronize(stream)
+    view[0] += 1
+    assert [view[0], view[1], view[24]] == [42, 41, 41]
+    free(mgpu, shared)
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
+    """LLVM 17 and older leave garbage there, but pass a stream."""
+    stream = mgpu.StreamCreate()
+    free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
+    assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
+    free(mgpu, mgpu.MemAlloc(100, mgpu.null, True))
+    assert mgpu.counts("hipMallocManaged", "hipFree") == {"hipMallocManaged": 1, "hipFree": 1}
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_freed_twice(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    free(mgpu, block, stream)
+    free(mgpu, block, stream)
+    text = mgpu.stderr()
+    assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in text
+    assert "was freed before" in text
+    assert alloc(mgpu, KIB, stream) == block
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 would free the block, which the cache is about to hand out."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    free(mgpu, block, stream)
+    free(mgpu, mgpu.ffi.cast("char *", block) + 64, stream)
+    assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in mgpu.stderr()
+    assert not mgpu.on_stub or mgpu.count("hipFree") == 0
+    again = alloc(mgpu, KIB, stream)
+    mgpu.Memset32(again, 1, 256, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_memory_of_the_programs_own_goes_to_hip(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(own, 1000) == 0
+    free(mgpu, mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0]))))
+    assert mgpu.count("hipFree") == 1
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_address_of_nothing(mgpu: Mgpu) -> None:
+    free(mgpu, mgpu.ffi.new("char[64]"))
+    text = mgpu.stderr()
+    assert "'hipFree(ptr)' failed with" in text
+    assert "not the start of a device allocation" in text
+
+
+# ---- running out ---------------------------------------------------------------------------------
+
+
+@in_child(HIPSTUB_MEMORY=str(MIB))
+def test_out_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
+    """On every stream, those at work included; and no error is left behind."""
+    streams = [mgpu.StreamCreate() for _ in range(3)]
+    for stream in streams:
+        block = alloc(mgpu, 256 * KIB, stream)
+        mgpu.Memset32(block, 1, 1024, stream)
+        free(mgpu, block, stream)
+    assert alloc(mgpu, 1000 * KIB, streams[0]) != mgpu.null
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 5, "hipFree": 3}
+    assert mgpu.stub.hipPeekAtLastError() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_MEMORY=str(MIB))
+def test_out_of_memory_says_how_much(mgpu: Mgpu) -> None:
+    held = alloc(mgpu, 512 * KIB)
+    assert alloc(mgpu, MIB) == mgpu.null
+    text = mgpu.stderr()
+    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in text
+    assert f"no device memory for {MIB} bytes: the program holds {512 * KIB} bytes" in text
+    free(mgpu, held)
+    assert alloc(mgpu, MIB) != mgpu.null
+
+
+@in_child()
+def test_absurd_sizes(mgpu: Mgpu) -> None:
+    for size in (2**64 - 1, 2**64 - 255, 2**63):
+        assert alloc(mgpu, size) == mgpu.null
+    assert mgpu.stderr().count("'hipMalloc(&ptr, sizeBytes)' failed with") == 3
+
+
+def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
+    """Allocates, copies in, copies out and frees; checks what comes back, if there was memory."""
+    for size in sizes:
+        block = alloc(mgpu, size, stream)
+        if not block:
+            continue
+        out = mgpu.ffi.new("char[]", size)
+        mgpu.Memcpy(block, data, size, stream)
+        mgpu.Memcpy(out, block, size, stream)
+        mgpu.StreamSynchronize(stream)
+        if not mgpu.stderr():
+            assert mgpu.ffi.buffer(out)[:] == mgpu.ffi.buffer(data, size)[:]
+        free(mgpu, block, stream)
+
+
+@pytest.mark.parametrize("point", range(1, 5))
+@pytest.mark.parametrize("function", ["hipMalloc", "hipHostMalloc", "hipMemcpyAsync", "hipFree"])
+def test_each_failure(function: str, point: int) -> None:
+    """No leak, no lost block: afterwards the same work is done, and all is given back."""
+    env = environment(HIPSTUB_FAULT=f"{function}:{point}:2", MGPU_RT_EXCLUSIVE="on")
+    run_child(__name__, "_survives", env)
+
+
+@in_child()
+def _survives(mgpu: Mgpu) -> None:
+    data = mgpu.ffi.new("char[]", bytes(i % 251 for i in range(3 * KIB)))
+    stream = mgpu.StreamCreate()
+    for _ in range(6):
+        churn(mgpu, stream, data)
+        mgpu.lib.mgpu_rt_empty_cache()
+    mgpu.stderr()
+    churn(mgpu, stream, data)
+    assert mgpu.stderr() == ""
+    mgpu.StreamDestroy(stream)
+    mgpu.lib.mgpu_rt_empty_cache()
+    lost = 1 if mgpu.count("hipFree") and mgpu.stub.hipstub_live(b"bytes") else 0
+    assert mgpu.stub.hipstub_live(b"allocations") <= lost
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+# ---- the limit and giving back -------------------------------------------------------------------
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_limit_holds_what_is_kept(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, 256 * KIB, stream) for _ in range(8)]
+    assert mgpu.stub.hipstub_live(b"bytes") == 2 * MIB  # what the program holds is never refused
+    for block in blocks:
+        free(mgpu, block, stream)
+    assert mgpu.stub.hipstub_live(b"bytes") <= MIB
+    assert mgpu.stub.hipstub_live(b"bytes") >= MIB // 2
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_least_recently_used_goes_first(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    sizes = [200 * KIB, 210 * KIB, 220 * KIB, 230 * KIB]
+    blocks = {size: alloc(mgpu, size, stream) for size in sizes}
+    for block in blocks.values():
+        free(mgpu, block, stream)
+    free(mgpu, alloc(mgpu, sizes[0], stream), stream)
+    free(mgpu, alloc(mgpu, 400 * KIB, stream), stream)
+    asked = mgpu.count("hipMalloc")
+    assert alloc(mgpu, sizes[0], stream) == blocks[sizes[0]]
+    assert mgpu.count("hipMalloc") == asked
+    alloc(mgpu, sizes[1], stream)
+    assert mgpu.count("hipMalloc") == asked + 1
+
+
+@pytest.mark.parametrize("value", ["much", "12X", "-1", "1MB", ""])
+def test_a_limit_that_makes_no_sense(value: str) -> None:
+    run_child(__name__, "_limit_is_complained_of", environment(MGPU_RT_MEMORY_LIMIT=value or " "))
+
+
+@in_child()
+def _limit_is_complained_of(mgpu: Mgpu) -> None:
+    alloc(mgpu, 100)
+    assert "is neither a number of bytes such as 512M nor a fraction" in mgpu.stderr()
+
+
+@in_child()
+def test_empty_cache_gives_back_and_counts(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    held = alloc(mgpu, KIB, stream)
+    for size in (KIB, 2 * KIB, 3 * KIB):
+        free(mgpu, alloc(mgpu, size, stream), stream)
+    assert mgpu.lib.mgpu_rt_empty_cache() == 3
+    assert mgpu.stub.hipstub_live(b"bytes") == KIB
+    free(mgpu, held, stream)
+
+
+@in_child(MGPU_RT_STATS="1")
+def test_statistics(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(10):
+        first, second = alloc(mgpu, KIB, stream), alloc(mgpu, 2 * KIB, stream)
+        free(mgpu, first, stream)
+        free(mgpu, second, stream)
+    held = alloc(mgpu, KIB, stream)
+    stats = mgpu.stats()
+    assert stats["cache"]["memory"] == {"hits": 19, "misses": 2, "evictions": 0}
+    assert stats["memory"]["0"] == {
+        "allocated": KIB,
+        "peak_allocated": 3 * KIB,
+        "reserved": 3 * KIB,
+        "peak_reserved": 3 * KIB,
+        "blocks": 2,
+        "cached_blocks": 1,
+    }
+    free(mgpu, held, stream)

@@ -1,0 +1,256 @@
+"""Synchronisation: what is known to be finished is not asked again; lazy mode puts off the rest."""
+
+from __future__ import annotations
+
+from tests.support.child import Mgpu, in_child
+from tests.support.images import code_object
+
+KIB = 1 << 10
+SYNC = "hipStreamSynchronize"
+
+
+def kernel(mgpu: Mgpu):
+    return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+
+
+# ---- strict: nothing changes but the number of questions -----------------------------------------
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_second_synchronise_asks_nothing(mgpu: Mgpu) -> None:
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    for _ in range(5):
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="1000")
+def test_synchronise_after_a_copy_back_asks_nothing(mgpu: Mgpu) -> None:
+    stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 0x05050505, 256, stream)
+    mgpu.Memcpy(out, block, KIB, stream)
+    assert mgpu.ffi.buffer(out)[:] == b"\5" * KIB
+    assert mgpu.count(SYNC) == 1
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 1
+    mgpu.Memset32(block, 0x06060606, 256, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 2
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
+    event, data = mgpu.EventCreate(), mgpu.ffi.new("char[]", KIB)
+    mgpu.EventRecord(event, stream)
+    mgpu.StreamSynchronize(stream)
+    work = [
+        lambda: mgpu.launch(function, stream),
+        lambda: mgpu.Memset32(block, 1, 256, stream),
+        lambda: mgpu.Memset16(block, 1, 512, stream),
+        lambda: mgpu.Memcpy(other, block, KIB, stream),
+        lambda: mgpu.Memcpy(block, data, KIB, stream),
+        lambda: mgpu.EventRecord(event, stream),
+        lambda: mgpu.StreamWaitEvent(stream, event),
+    ]
+    for submit in work:
+        before = mgpu.count(SYNC)
+        submit()
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.count(SYNC) == before + 1
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.count(SYNC) == before + 1
+
+
+@in_child()
+def test_where_others_call_hip_every_synchronise_asks(mgpu: Mgpu) -> None:
+    """A library may have submitted to the stream without our knowing."""
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 3
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_stream_of_the_programs_own_is_always_asked(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    mgpu.stub.hipStreamCreate(own)
+    handle = mgpu.ffi.cast("hipStream_t", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    mgpu.lib.mgpu_rt_use_stream(handle)
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 3
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT=f"{SYNC}:1:700")
+def test_after_an_error_it_asks_again(mgpu: Mgpu) -> None:
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 2
+
+
+# ---- lazy ----------------------------------------------------------------------------------------
+
+LAZY = {"MGPU_RT_SYNC": "lazy", "MGPU_RT_EXCLUSIVE": "on"}
+
+
+def loop(mgpu: Mgpu, function, iterations: int = 5):
+    """LLVM 22's calls of a synchronous launch."""
+    for _ in range(iterations):
+        stream = mgpu.StreamCreate()
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamDestroy(stream)
+    return stream
+
+
+@in_child(**LAZY)
+def test_launches_only_are_not_waited_for(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.counts(SYNC, "hipStreamCreate", "hipStreamQuery") == {
+        SYNC: 0,
+        "hipStreamCreate": 1,
+        "hipStreamQuery": 0,
+    }
+
+
+@in_child(MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="off")
+def test_lazy_needs_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_PAGEABLE="1")
+def test_lazy_needs_that_kernels_cannot_reach_the_host(mgpu: Mgpu) -> None:
+    loop(mgpu, kernel(mgpu))
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY)
+def test_registered_memory_is_observable(mgpu: Mgpu) -> None:
+    function, data = kernel(mgpu), mgpu.ffi.new("char[]", KIB)
+    mgpu.MemHostRegister(data, KIB)
+    loop(mgpu, function)
+    assert mgpu.count(SYNC) == 5
+    mgpu.MemHostUnregister(data)
+    loop(mgpu, function)
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY)
+def test_shared_memory_is_observable(mgpu: Mgpu) -> None:
+    function, shared = kernel(mgpu), mgpu.MemAlloc(KIB, mgpu.null, True)
+    loop(mgpu, function)
+    assert mgpu.count(SYNC) == 5
+    mgpu.MemFree(shared, mgpu.null)
+    loop(mgpu, function)
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY)
+def test_kernels_that_print_are_observable(mgpu: Mgpu) -> None:
+    """Their image names HIP's buffer for it in its metadata."""
+    image = code_object("forum") + b"hidden_hostcall_buffer"
+    head = bytearray(image)
+    note = image.find(b"amdhsa.")
+    head[note : note + 8] = b"hostcall"
+    function = mgpu.function(mgpu.load(mgpu.image(bytes(head))), "test_func")
+    loop(mgpu, function)
+    assert mgpu.count(SYNC) == 5
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_another_streams_work_waits_first(mgpu: Mgpu) -> None:
+    """The program believes that the first is done, so the second may use its results."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    for submit in (
+        lambda: mgpu.launch(function, mgpu.null),
+        lambda: mgpu.Memset32(block, 1, 256, mgpu.null),
+        lambda: mgpu.StreamSynchronize(mgpu.null),
+        mgpu.StreamCreate,
+    ):
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.pending(stream) == 1
+        submit()
+        assert mgpu.pending(stream) == 0
+
+
+@in_child(**LAZY)
+def test_streams_at_once_are_left_alone(mgpu: Mgpu) -> None:
+    """Making up for one would wait for what came since, and the streams would not overlap."""
+    function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
+    for stream in (first, second):
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+    assert mgpu.count(SYNC) == 2
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
+    """What is put off is made up for before more comes on its stream, not after."""
+    function = kernel(mgpu)
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    for _ in range(3):
+        mgpu.launch(function, second)
+        mgpu.launch(function, first)
+        assert mgpu.pending(first) == mgpu.pending(second) == 1
+        mgpu.StreamSynchronize(first)
+        mgpu.StreamSynchronize(second)
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
+    stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
+    block = mgpu.MemAlloc(KIB, stream, False)
+    for value, reader in ((1, stream), (2, mgpu.null)):
+        mgpu.Memset32(block, value * 0x01010101, 256, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.Memcpy(out, block, KIB, reader)
+        assert mgpu.ffi.buffer(out)[:KIB] == bytes([value]) * KIB
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_memory_goes_to_nobody_else_meanwhile(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memset32(block, 1, 256, stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.MemAlloc(KIB, mgpu.null, False) != block
+
+
+@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
+    """Put off once, but more was submitted since: a new owner must not queue behind that."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.launch(function, stream)
+    mgpu.StreamDestroy(stream)
+    assert mgpu.pending(stream) == 2
+    created = mgpu.StreamCreate()
+    assert created != stream or mgpu.pending(stream) == 0
+
+
+@in_child(**LAZY, HIPSTUB_FAULT=f"{SYNC}:1:700")
+def test_fault_is_reported_by_the_next_wait(mgpu: Mgpu) -> None:
+    function = kernel(mgpu)
+    loop(mgpu, function)
+    assert mgpu.stderr() == ""
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert "'hipStreamSynchronize(stream)' failed with" in mgpu.stderr()
+
+
+@in_child(MGPU_RT_SYNC="sometimes")
+def test_unknown_mode_is_complained_of(mgpu: Mgpu) -> None:
+    mgpu.StreamCreate()
+    assert "is neither strict nor lazy: strict is used" in mgpu.stderr()

@@ -1,0 +1,168 @@
+"""MGPU_RT_TRACE: every call is there, where it belongs, and what is lost is said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.programs import Outcome, build, run, run_environment, ways
+
+
+def read(path: Path) -> tuple[list[dict], dict[str, int]]:
+    """The calls of a trace, and what it says of itself."""
+    trace = json.loads(path.read_text())
+    return [event for event in trace["traceEvents"] if event["ph"] == "X"], trace["otherData"]
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[dict]]:
+    """A program run with statistics and a trace."""
+    path = tmp_path_factory.mktemp("trace") / "trace.json"
+    outcome = run("churn", 19, ways()["linked"], iterations=7, stats=True, MGPU_RT_TRACE=str(path))
+    calls, about = read(path)
+    assert about == {"kept": len(calls), "lost": 0}
+    return outcome, calls
+
+
+def test_every_call_is_there(traced: tuple[Outcome, list[dict]]) -> None:
+    """As often as the statistics count it, the calls that Python makes included."""
+    outcome, calls = traced
+    assert outcome.stats is not None
+    for layer, key in (("program", "abi"), ("driver", "hip")):
+        counted = {name: counter["calls"] for name, counter in outcome.stats[key].items()}
+        assert Counter(c["name"] for c in calls if c["cat"] == layer) == counted
+
+
+def test_driver_calls_lie_within_the_programs(traced: tuple[Outcome, list[dict]]) -> None:
+    """Save those at exit; and the program's come one after the other."""
+    _, calls = traced
+    program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
+    for call, following in itertools.pairwise(program):
+        assert call["ts"] + call["dur"] <= following["ts"]
+    last = program[-1]["ts"] + program[-1]["dur"]
+    for call in calls:
+        if call["cat"] == "driver" and call["ts"] < last:
+            inside = [p for p in program if p["ts"] <= call["ts"] < p["ts"] + p["dur"]]
+            assert len(inside) == 1, call
+            assert call["ts"] + call["dur"] <= inside[0]["ts"] + inside[0]["dur"]
+
+
+def test_a_trace_needs_no_statistics(tmp_path: Path) -> None:
+    outcome = run("forum", 22, ways()["linked"], iterations=3, MGPU_RT_TRACE=f"{tmp_path}/t%p")
+    (path,) = tmp_path.iterdir()
+    calls, _ = read(path)
+    assert {call["pid"] for call in calls} == {int(path.name[1:])}
+    assert Counter(call["name"] for call in calls)["mgpuLaunchKernel"] == 3
+    assert "calls of" not in outcome.stderr
+
+
+THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+extern void *mgpuStreamCreate(void);
+extern void mgpuStreamDestroy(void *stream);
+static void *work(void *calls) {
+    for (long i = 0; i < (long)calls; i++)
+        mgpuStreamDestroy(mgpuStreamCreate());
+    return NULL;
+}
+int main(int argc, char **argv) {
+    pthread_t threads[2];
+    (void)argc;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, work, (void *)atol(argv[1]));
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def threads() -> Path:
+    """A program, with a name that JSON has to escape, whose two threads make so many calls."""
+    out = BUILD / "tests" / 'two "threads"'
+    out.parent.mkdir(parents=True, exist_ok=True)
+    flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+    return compile_c(out, THREADS, *flags)
+
+
+def run_threads(threads: Path, calls: int, path: Path) -> subprocess.CompletedProcess[str]:
+    env = environment(MGPU_RT_TRACE=str(path), MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast")
+    return subprocess.run(
+        [str(threads), str(calls)], env=env, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_threads_are_told_apart(threads: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    run_threads(threads, 1000, path)
+    calls, _ = read(path)
+    made = Counter(call["tid"] for call in calls if call["cat"] == "program")
+    assert sorted(made.values()) == [2000, 2000]
+
+
+def test_calls_beyond_the_first_million_are_lost(threads: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    said = run_threads(threads, 270_000, path).stderr  # 1,080,000 calls and a few of the driver's
+    calls, about = read(path)
+    assert about["kept"] == len(calls) == 1 << 20
+    assert about["lost"] >= 1_080_000 - (1 << 20)
+    assert f"of {about['kept'] + about['lost']} calls the first 1048576 were kept" in said
+
+
+def test_path_that_cannot_be_written(tmp_path: Path) -> None:
+    """One line says so, and the program's status is its own."""
+    executable = build("forum", 22, 3, ways()["linked"].linked)
+    env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
+    done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=60)
+    assert done.stderr.splitlines() == [
+        "mgpu_rt: MGPU_RT_TRACE: cannot write '/nowhere/trace': No such file or directory"
+    ]
+
+
+FORK = """
+import ctypes, os, sys
+lib = ctypes.CDLL(sys.argv[1])
+lib.mgpuStreamCreate()
+child = os.fork()
+lib.mgpuStreamCreate()
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-c", FORK, str(library())],
+        env=environment(MGPU_RT_TRACE=f"{tmp_path}/%p", HIPSTUB_MODE="fast"),
+        cwd=ROOT,
+        timeout=60,
+        check=True,
+    )
+    made = {}
+    for path in tmp_path.iterdir():
+        calls, _ = read(path)
+        assert {call["pid"] for call in calls} == {int(path.name)}
+        made[path.name] = Counter(call["name"] for call in calls)["mgpuStreamCreate"]
+    assert sorted(made.values()) == [1, 2]
+
+
+def test_by_the_command(tmp_path: Path) -> None:
+    """A relative path is the command's, whatever directory the program goes to."""
+    executable = build("forum", 22, 3, ways()["linked"].linked)
+    command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
+    env = {**os.environ, **environment()}
+    done = subprocess.run([*command, "--", str(executable)], cwd=tmp_path, env=env, timeout=60)
+    assert done.returncode >= 0
+    calls, _ = read(tmp_path / "here.json")
+    assert "mgpuLaunchKernel" in {call["name"] for call in calls}

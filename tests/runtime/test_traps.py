@@ -1,0 +1,608 @@
+"""The traps of the mgpu* ABI, each by a test that fails when its guard is taken out.
+
+The numbers are those of the README's table of traps. test_guards.py takes the guards out, one by
+one, and sees these tests fail.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tests.support.child import Mgpu, in_child
+from tests.support.images import bundle, code_object
+
+FORUM_KERNEL = "test_func"
+
+
+def _threads(*targets) -> None:
+    workers = [threading.Thread(target=target) for target in targets]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+# ---- 1: identity is the bytes, not the address ---------------------------------------------------
+
+
+@in_child()
+def test_01_address_reused_for_another_image(mgpu: Mgpu) -> None:
+    """A JIT frees an image and puts another one at its address."""
+    first, second = code_object("samename", "first"), code_object("forum")
+    buffer = mgpu.image(first, room=len(second))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    mgpu.ffi.memmove(buffer, second, len(second))
+    other = mgpu.load(buffer)
+    assert other != module
+    assert mgpu.function(other, FORUM_KERNEL)
+    assert mgpu.count("hipModuleLoadData") == 2
+
+
+@in_child()
+def test_01_one_byte_differs(mgpu: Mgpu) -> None:
+    """The last byte counts as much as the first."""
+    image = bytearray(code_object("forum"))
+    buffer = mgpu.image(bytes(image))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    buffer[len(image) // 2] = bytes([image[len(image) // 2] ^ 1])
+    assert mgpu.load(buffer) != module
+
+
+@in_child()
+def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
+    image = code_object("forum")
+    modules = set()
+    for _ in range(5):
+        modules.add(mgpu.load(mgpu.image(image)))
+        mgpu.ModuleUnload(list(modules)[-1])
+    assert len(modules) == 1
+    assert mgpu.count("hipModuleLoadData") == 1
+
+
+@in_child()
+def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
+    """Only the program knows what it does with a handle of its own: it may have HIP unload it."""
+    image = mgpu.image(code_object("forum"))
+    first, second = mgpu.load(image), mgpu.load(image)
+    assert first != second
+    assert mgpu.stub.hipModuleUnload(mgpu.for_stub(first)) == 0
+    third = mgpu.load(image)
+    assert mgpu.function(third, FORUM_KERNEL) and third != second
+    mgpu.ModuleUnload(second)
+    assert mgpu.load(image) == second
+
+
+@in_child()
+def test_01_the_callers_copy_may_go_away(mgpu: Mgpu) -> None:
+    """A JIT's own copy lives shorter than the module, which HIP and the cache go on reading."""
+    image = code_object("forum")
+    buffer = mgpu.image(image)
+    module = mgpu.load(buffer)
+    mgpu.ffi.memmove(buffer, bytes(len(image)), len(image))
+    assert mgpu.function(module, FORUM_KERNEL)
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(mgpu.image(image)) == module
+
+
+# ---- 2: a kernel is named by its module and its name ---------------------------------------------
+
+
+@in_child()
+def test_02_same_kernel_name_in_two_modules(mgpu: Mgpu) -> None:
+    first = mgpu.load(mgpu.image(code_object("samename", "first")))
+    second = mgpu.load(mgpu.image(code_object("samename", "second")))
+    name = "mark"
+    for _ in range(3):
+        assert mgpu.function(first, name) != mgpu.function(second, name)
+    assert mgpu.count("hipModuleGetFunction") == 2
+
+
+@in_child()
+def test_02_address_of_a_name_reused(mgpu: Mgpu) -> None:
+    """The name's bytes count, not where they lie."""
+    module = mgpu.load(mgpu.image(code_object("many", "part0")))
+    name = mgpu.ffi.new("char[]", b"kernel00")
+    first = mgpu.ModuleGetFunction(module, name)
+    mgpu.ffi.memmove(name, b"kernel01", 8)
+    assert mgpu.ModuleGetFunction(module, name) != first
+
+
+# ---- 3: writable globals -------------------------------------------------------------------------
+
+
+@in_child()
+def test_03_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
+    """LLVM 20 and older load at each launch, and so begin with fresh globals each time."""
+    buffer = mgpu.image(code_object("globals"))
+    for _ in range(3):
+        mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.counts("hipModuleLoadData", "hipModuleUnload") == {
+        "hipModuleLoadData": 3,
+        "hipModuleUnload": 3,
+    }
+
+
+@in_child()
+def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
+    image = code_object("globals")
+    buffer = mgpu.image(image)
+    first, second = mgpu.load(buffer), mgpu.load(buffer)
+    assert first != second
+    mgpu.ModuleUnload(first)
+    assert mgpu.function(second, "count")
+    assert mgpu.count("hipModuleUnload") == 1
+
+
+@in_child()
+def test_03_globals_in_a_bundle(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(bundle(code_object("globals")))
+    assert mgpu.load(buffer) != mgpu.load(buffer)
+    mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleUnload") == 1  # the next load is to see fresh ones
+
+
+# ---- 4: a stream that is busy is nobody else's ---------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="30000")
+def test_04_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
+    """async.execute destroys a stream with work pending; the next one must not queue behind it."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first = mgpu.StreamCreate()
+    mgpu.launch(function, first)
+    mgpu.StreamDestroy(first)
+    second = mgpu.StreamCreate()
+    assert second != first
+    mgpu.StreamDestroy(second)
+    mgpu.stub.hipDeviceSynchronize()
+    # Now both are idle and serve again: no third one is ever created.
+    assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
+    assert mgpu.count("hipStreamCreate") == 2
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_two_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
+    """Only on two streams do both run."""
+    meeting = threading.Barrier(2, timeout=20)
+    met = []
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        met.append(meeting.wait())
+
+    mgpu.set_kernel(FORUM_KERNEL, body)
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first = mgpu.StreamCreate()
+    mgpu.launch(function, first)
+    mgpu.StreamDestroy(first)
+    second = mgpu.StreamCreate()
+    mgpu.launch(function, second)
+    mgpu.stub.hipDeviceSynchronize()
+    assert sorted(met) == [0, 1]
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_launch_while_a_stream_is_waited_for(mgpu: Mgpu) -> None:
+    """The wait does not cover what another thread launches on the stream meanwhile."""
+    meeting, ending = threading.Event(), threading.Event()
+    events = [meeting, ending]
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        events.pop(0).wait(20)
+
+    mgpu.set_kernel(FORUM_KERNEL, body)
+    stream = mgpu.StreamCreate()
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    mgpu.launch(function, stream)
+
+    def submit() -> None:
+        while mgpu.count("hipStreamSynchronize") == 0:
+            time.sleep(0.001)
+        time.sleep(0.1)  # HIP knows by now what to wait for
+        mgpu.launch(function, stream)
+        meeting.set()
+
+    other = threading.Thread(target=submit)
+    other.start()
+    mgpu.StreamSynchronize(stream)
+    other.join(20)
+    mgpu.StreamDestroy(stream)
+    second = mgpu.StreamCreate()
+    ending.set()
+    mgpu.stub.hipDeviceSynchronize()
+    assert second != stream
+
+
+def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    for _ in range(100):
+        stream = mgpu.StreamCreate()
+        mgpu.launch(function, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.StreamDestroy(stream)
+    assert mgpu.counts("hipStreamCreate", "hipStreamDestroy") == {
+        "hipStreamCreate": 1,
+        "hipStreamDestroy": 0,
+    }
+    assert mgpu.count("hipStreamSynchronize") == 100
+
+
+@in_child()
+def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
+    """HIP is asked each time whether others have left work on it."""
+    one_stream_serves_a_synchronous_loop(mgpu)
+    assert mgpu.count("hipStreamQuery") == 99
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_04_one_stream_serves_a_synchronous_loop_unasked(mgpu: Mgpu) -> None:
+    one_stream_serves_a_synchronous_loop(mgpu)
+    assert mgpu.count("hipStreamQuery") == 0
+
+
+@in_child()
+def test_04_several_streams_at_once_are_several(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(8)]
+    assert len(set(streams)) == 8
+
+
+# ---- 5, 6, 14: memory ----------------------------------------------------------------------------
+
+SLOW = "100000"  # microseconds that each operation of a stream is late
+
+
+def busy_free(mgpu: Mgpu, stream):
+    """A block that was given back while its stream still fills it."""
+    block = mgpu.MemAlloc(4096, stream, False)
+    mgpu.Memset32(block, 7, 1024, stream)
+    mgpu.MemFree(block, stream)
+    return block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    assert mgpu.MemAlloc(4096, mgpu.null, False) != block
+    assert mgpu.MemAlloc(4096, first, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    busy_free(mgpu, first)
+    mgpu.StreamSynchronize(first)
+    block = busy_free(mgpu, first)
+    assert mgpu.MemAlloc(4096, second, False) != block
+    mgpu.StreamSynchronize(first)
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_05_event_after_the_free_counts(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    busy_free(mgpu, first)
+    early, late = mgpu.EventCreate(), mgpu.EventCreate()
+    mgpu.EventRecord(early, first)
+    block = busy_free(mgpu, first)
+    mgpu.EventSynchronize(early)
+    other = mgpu.MemAlloc(4096, second, False)
+    assert other != block
+    mgpu.EventRecord(late, first)
+    mgpu.EventSynchronize(late)
+    assert mgpu.MemAlloc(4096, second, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """All streams may still use the block."""
+    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    assert mgpu.pending(busy) == 1
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.MemAlloc(4096, other, False) == block
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
+    busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, gone, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.StreamDestroy(gone)
+    mgpu.MemFree(block, gone)
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_06_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
+    """HIP never sees the handle: it may be dead, and stock does not look at it either."""
+    busy = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(4096, busy, False)
+    mgpu.Memset32(block, 7, 1024, busy)
+    mgpu.MemFree(block, mgpu.ffi.cast("hipStream_t", 0x1230))
+    assert mgpu.pending(busy) == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_ASYNC=SLOW, MGPU_RT_EXCLUSIVE="on")
+def test_06_null_stream_work_is_waited_for(mgpu: Mgpu) -> None:
+    block, victim = mgpu.MemAlloc(4096, mgpu.null, False), mgpu.MemAlloc(4096, mgpu.null, False)
+    mgpu.Memset32(block, 7, 1024, mgpu.null)
+    mgpu.MemFree(victim, mgpu.null)
+    assert mgpu.pending(mgpu.null) == 0
+
+
+@in_child()
+def test_08_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
+    """The handle's next owner works on the same stream of HIP, so its memory is safe to take."""
+    stream = mgpu.StreamCreate()
+    block = busy_free(mgpu, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+    assert mgpu.StreamCreate() == stream
+    assert mgpu.MemAlloc(4096, stream, False) == block
+
+
+@in_child()
+def test_14_the_pool_is_over_hipMalloc(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(10):
+        mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
+        mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
+    assert mgpu.counts("hipMalloc", "hipFree", "hipMallocAsync", "hipFreeAsync") == {
+        "hipMalloc": 2,
+        "hipFree": 0,
+        "hipMallocAsync": 0,
+        "hipFreeAsync": 0,
+    }
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+# ---- 7: streams keep their order with the null stream --------------------------------------------
+
+
+@in_child()
+def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
+    mgpu.StreamCreate()
+    assert mgpu.count("hipStreamCreate") == 1
+    assert mgpu.count("hipStreamCreateWithFlags") == 0
+
+
+# ---- 8: a handle that comes back has no past -----------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="200000")
+def test_08_event_that_is_not_over_is_not_handed_out(mgpu: Mgpu) -> None:
+    """A wait for it would wait for what the owner before has recorded."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    busy, event = mgpu.StreamCreate(), mgpu.EventCreate()
+    mgpu.launch(function, busy)
+    mgpu.EventRecord(event, busy)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() != event
+    mgpu.StreamSynchronize(busy)
+    assert mgpu.EventCreate() == event
+    mgpu.EventSynchronize(event)  # HIP knows: the program may have recorded it by HIP itself
+    assert mgpu.count("hipEventSynchronize") == 1
+
+
+@in_child(HIPSTUB_ASYNC="200000", MGPU_RT_EXCLUSIVE="on")
+def test_08_reused_event_was_never_recorded(mgpu: Mgpu) -> None:
+    """Waiting for an event that its owner has not recorded is no wait, whatever it was before."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    event = mgpu.EventCreate()
+    mgpu.launch(function, busy)
+    mgpu.EventRecord(event, busy)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() == event
+    begin = time.monotonic()
+    mgpu.EventSynchronize(event)
+    mgpu.StreamWaitEvent(other, event)
+    assert mgpu.counts("hipEventSynchronize", "hipStreamWaitEvent") == {
+        "hipEventSynchronize": 0,
+        "hipStreamWaitEvent": 0,
+    }
+    assert time.monotonic() - begin < 10
+    mgpu.EventRecord(event, busy)
+    mgpu.EventSynchronize(event)
+    assert mgpu.count("hipEventSynchronize") == 1
+
+
+@in_child(MGPU_RT_STREAM_LIMIT="0")
+def test_08_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
+    """A stream that HIP has destroyed is unknown, even if its handle comes back from elsewhere."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    mgpu.StreamDestroy(first)
+    assert mgpu.count("hipStreamDestroy") == 1
+    mgpu.StreamDestroy(first)
+    assert "'hipStreamDestroy(stream)' failed with" in mgpu.stderr()
+    mgpu.StreamDestroy(second)
+
+
+# ---- 9: a stream where an event is meant ---------------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="20000")
+def test_09_stream_passed_to_event_synchronize(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    stream = mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    as_event = mgpu.ffi.cast("hipEvent_t", stream)
+    mgpu.EventSynchronize(as_event)
+    assert mgpu.pending(stream) == 0
+    mgpu.EventDestroy(as_event)
+    assert mgpu.StreamCreate() == stream
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert "170833" in mgpu.stderr()
+
+
+# ---- 11: constructors that never ran -------------------------------------------------------------
+
+
+@in_child()
+def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
+    """Python's ExecutionEngine of LLVM 22 and later, without initialize()."""
+    for _ in range(3):
+        assert not mgpu.function(mgpu.null, FORUM_KERNEL)
+    said = mgpu.stderr()
+    line = "'hipModuleGetFunction(&function, module, name)' failed with 'hipErrorNotFound'"
+    assert said.count(line) == 3
+    assert said.count("initialize()") == 1
+    assert mgpu.count("hipModuleGetFunction") == 0
+
+
+# ---- 12: the thread's last error is the program's ------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="100000")
+def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
+    """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first = mgpu.StreamCreate()
+    mgpu.launch(function, first)
+    mgpu.StreamDestroy(first)
+    assert mgpu.StreamCreate() != first
+    assert mgpu.count("hipStreamQuery") == 1
+    assert mgpu.stub.hipGetLastError() == 0
+
+
+@in_child(HIPSTUB_ASYNC="100000", MGPU_RT_MODULE_LIMIT="3K")
+def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
+    """It asks whether streams are at work, and no call that succeeds comes after it."""
+    image = mgpu.image(code_object("forum"))
+    module, stream = mgpu.load(image), mgpu.StreamCreate()
+    mgpu.launch(mgpu.function(module, FORUM_KERNEL), stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(mgpu.image(code_object("samename", "first")))
+    assert mgpu.count("hipStreamQuery") > 0
+    assert mgpu.stub.hipGetLastError() == 0
+
+
+@in_child(HIPSTUB_ASYNC="100000", HIPSTUB_VERSION="70253211")
+def test_12_pending_error_survives(mgpu: Mgpu) -> None:
+    """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first = mgpu.StreamCreate()
+    mgpu.launch(function, first)
+    mgpu.StreamDestroy(first)
+    pending = mgpu.stub.hipSetDevice(77)
+    assert pending != 0
+    assert mgpu.StreamCreate() != first
+    assert mgpu.stub.hipGetLastError() == pending
+
+
+# ---- 15: zero sizes ------------------------------------------------------------------------------
+
+
+@in_child()
+def test_15_zero_sizes(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    stream = mgpu.StreamCreate()
+    mgpu.launch(function, stream, grid=(0, 1, 1))
+    said = mgpu.stderr()
+    assert "failed with 'hipErrorInvalidValue'" in said
+    assert "grid 0 x 1 x 1" in said
+    assert mgpu.MemAlloc(0, stream, False) == mgpu.null
+    mgpu.MemFree(mgpu.null, stream)
+    mgpu.Memcpy(mgpu.null, mgpu.null, 0, stream)
+    assert mgpu.stderr() == ""
+
+
+# ---- 16: the device is the thread's --------------------------------------------------------------
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
+    """Modules and streams belong to a device; what one thread chooses is not the other's."""
+    buffer = mgpu.image(code_object("forum"))
+    found: dict[int, set] = {0: set(), 1: set()}
+    turns = threading.Barrier(2, timeout=20)
+
+    def work(device: int) -> None:
+        mgpu.SetDefaultDevice(device)
+        for _ in range(3):
+            turns.wait()
+            stream = mgpu.StreamCreate()
+            module = mgpu.load(buffer)
+            found[device].add((module, stream))
+            mgpu.ModuleUnload(module)
+            mgpu.StreamDestroy(stream)
+
+    _threads(lambda: work(0), lambda: work(1))
+    assert len(found[0]) == len(found[1]) == 1
+    (module0, stream0), (module1, stream1) = *found[0], *found[1]
+    assert module0 != module1
+    assert stream0 != stream1
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_16_device_chosen_through_hip(mgpu: Mgpu) -> None:
+    """The program may call hipSetDevice itself, behind the library's back."""
+    buffer = mgpu.image(code_object("forum"))
+    here = mgpu.load(buffer), mgpu.StreamCreate()
+    mgpu.ModuleUnload(here[0])
+    mgpu.StreamDestroy(here[1])
+    mgpu.stub.hipSetDevice(1)
+    there = mgpu.load(buffer), mgpu.StreamCreate()
+    assert here[0] != there[0]
+    assert here[1] != there[1]
+
+
+@in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
+def test_16_device_before_main(mgpu: Mgpu) -> None:
+    """LLVM 21 and later load modules before main, where no mgpuSetDefaultDevice can come first."""
+    buffer = mgpu.image(code_object("forum"))
+    module = mgpu.load(buffer)
+    mgpu.ModuleUnload(module)
+    mgpu.SetDefaultDevice(1)
+    assert mgpu.load(buffer) == module
+    mgpu.ModuleUnload(module)
+    mgpu.SetDefaultDevice(0)
+    assert mgpu.load(buffer) != module
+
+
+# ---- 18: what an image may be --------------------------------------------------------------------
+
+
+@in_child()
+def test_18_bundles_are_cached_and_passed_as_they_are(mgpu: Mgpu) -> None:
+    buffer = mgpu.image(bundle(code_object("forum"), code_object("samename", "first")))
+    modules = set()
+    for _ in range(3):
+        modules.add(mgpu.load(buffer))
+        mgpu.ModuleUnload(list(modules)[-1])
+    assert len(modules) == 1
+    assert modules != {mgpu.null}
+    assert mgpu.count("hipModuleLoadData") == 1
+
+
+@in_child()
+def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
+    for content, kind in (
+        (b".version 8.0\n.target sm_90\n\0", "text"),
+        (b"BC\xc0\xde" + bytes(64), "bitcode"),
+    ):
+        assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(content), 2, 0xBAD)
+        said = mgpu.stderr()
+        assert "failed with 'hipErrorNotSupported'" in said
+        if kind == "text":
+            assert "format=bin" in said
+
+
+@in_child()
+def test_18_jit_takes_binary_code(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    module = mgpu.lib.mgpuModuleLoadJIT(image, 2, 0xBAD)
+    assert module != mgpu.null
+    mgpu.ModuleUnload(module)
+    assert mgpu.load(image) == module

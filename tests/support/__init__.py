@@ -1,0 +1,1 @@
+"""What tests share: the library in a child, programs, images, stubs."""

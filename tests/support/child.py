@@ -1,0 +1,238 @@
+"""Tests that run in a process of their own.
+
+The library reads its options once a process and keeps its caches for the life of it, so each test
+of it starts fresh: `@in_child(...)` runs the decorated function in a new Python process, with the
+environment it names, and reports its failure here. The function gets a `Mgpu`: the library, and the
+recording stub of HIP below it.
+
+The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names: that is how
+test_guards.py runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON
+names the interpreter that hosts the policy of a library that was built on another machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from cffi import FFI
+
+from mgpu_rt import abi
+from mgpu_rt.cli import cuda, softgpu
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+STUB = BUILD / "hipstub" / "libamdhip64.so.5"
+CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
+TIMEOUT = 60  # seconds; a child takes less than one
+
+#: Every test of the runtime is made with the manager in Python, which comes up meanwhile,
+#: and without.
+POLICIES = ("python", "builtin")
+AT_ONCE = {"MGPU_RT_PYTHON_DELAY": "0"}
+
+#: What stands below: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
+BACKENDS = ("stub", "softgpu")
+
+#: And NVIDIA's GPU, on a machine that has one (pytest -m gpu).
+BACKENDS_WITH_GPU = (*BACKENDS, pytest.param("cuda", marks=pytest.mark.gpu))
+
+
+def library() -> Path:
+    """The library under test."""
+    named = os.environ.get("MGPU_RT_TEST_LIBRARY")
+    return Path(named) if named else BUILD / "lib" / "libmlir_rocm_runtime.so"
+
+
+def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
+    """The environment of a child: none of the caller's options, the backend's, and `changes`."""
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("MGPU_RT_", "HIPSTUB_", "LD_PRELOAD", "LD_LIBRARY_PATH"))
+        or key in ("MGPU_RT_TEST_LIBRARY", "MGPU_RT_TEST_PYTHON", "MGPU_RT_CUDA")
+    }
+    if "MGPU_RT_TEST_PYTHON" in clean:
+        clean["MGPU_RT_PYTHON"] = clean["MGPU_RT_TEST_PYTHON"]
+    if backend == "softgpu":
+        return {**softgpu.environment(clean), **changes}
+    if backend == "cuda":
+        return {**cuda.environment(clean), **changes}
+    if backend == "custub":
+        return {**cuda.environment(clean), "MGPU_RT_CUDA": str(CUSTUB), **changes}
+    return {**clean, "MGPU_RT_HIP": str(STUB), "HIPSTUB_MODE": "record", **changes}
+
+
+class Mgpu:
+    """The library in this process, and the stub of HIP that it drives."""
+
+    def __init__(self) -> None:
+        self.ffi = FFI()
+        self.ffi.cdef(abi.cdef())
+        self.lib = self.ffi.dlopen(str(library()))
+        self.stub_ffi = FFI()
+        self.stub_ffi.cdef(_STUB_DECLARATIONS)
+        self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
+        self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
+        # The stub, or HIP itself: its hip* functions are declared too.
+        named = Path(os.environ["MGPU_RT_HIP"])
+        self.stub = self.stub_ffi.dlopen(str(named if named.exists() else STUB))
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._read = 0
+        os.dup2(self._stderr.fileno(), 2)
+        self._kept: list[object] = []
+
+    def __getattr__(self, name: str):
+        return getattr(self.lib, f"mgpu{name}")
+
+    @property
+    def null(self):
+        """A null pointer."""
+        return self.ffi.NULL
+
+    def count(self, function: str) -> int:
+        """Calls of one of HIP's functions so far."""
+        return self.stub.hipstub_count(function.encode())
+
+    def counts(self, *functions: str) -> dict[str, int]:
+        """Calls of several functions so far."""
+        return {function: self.count(function) for function in functions}
+
+    def stderr(self) -> str:
+        """What the process wrote to stderr since the last call."""
+        self._stderr.seek(self._read)
+        text = self._stderr.read().decode()
+        self._read += len(text.encode())
+        return text
+
+    def image(self, content: bytes, room: int = 0):
+        """An image in memory of its own (at least `room` bytes); kept for the life of the test."""
+        buffer = self.ffi.new("char[]", max(room, len(content)))
+        self.ffi.memmove(buffer, content, len(content))
+        self._kept.append(buffer)
+        return buffer
+
+    def load(self, image):
+        """mgpuModuleLoad as LLVM 17 and older call it: with garbage for the size."""
+        return self.lib.mgpuModuleLoad(image, 0xBAD0BAD0BAD0)
+
+    def function(self, module, name: str):
+        """mgpuModuleGetFunction; the name stays at one address, as a constant does."""
+        return self.lib.mgpuModuleGetFunction(module, self.name(name))
+
+    @functools.cache  # noqa: B019 - one object a process
+    def name(self, text: str):
+        """The address of a C string that lives as long as the process."""
+        return self.ffi.new("char[]", text.encode())
+
+    def launch(self, function, stream=None, grid=(1, 1, 1), block=(1, 1, 1), params=None) -> None:
+        """mgpuLaunchKernel as LLVM 17 and older call it: with garbage for the parameter count."""
+        null = self.ffi.NULL
+        self.lib.mgpuLaunchKernel(
+            function, *grid, *block, 0, stream or null, params or null, null, 0xBAD0BAD0
+        )
+
+    def for_stub(self, pointer, kind: str = "void *"):
+        """A pointer of the library's, as the stub's declarations want it."""
+        return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
+
+    def pending(self, stream) -> int:
+        """Operations submitted to a stream and not done yet."""
+        return self.stub.hipstub_pending(self.for_stub(stream))
+
+    def set_kernel(self, name: str, body) -> None:
+        """Gives the kernels of a name a body: a callback `void(void **)`."""
+        body = self.for_stub(body, "void (*)(void **)")
+        self.stub.hipstub_set_kernel(name.encode(), body, self.stub_ffi.NULL, 0)
+
+    def stats(self) -> dict:
+        """mgpu_rt_stats_json, parsed."""
+        return json.loads(self.ffi.string(self.lib.mgpu_rt_stats_json()))
+
+
+_STUB_DECLARATIONS = """
+uint64_t hipstub_count(const char *function);
+uint64_t hipstub_calls(void);
+uint64_t hipstub_misuse(void);
+int64_t hipstub_live(const char *what);
+uint64_t hipstub_pending(void *stream);
+void hipstub_reset(void);
+int hipstub_set_fault(const char *text);
+int hipstub_set_delay(const char *text);
+void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
+                        unsigned count);
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
+int hipEventCreateWithFlags(void **event, unsigned flags);
+int hipGetLastError(void);
+int hipPeekAtLastError(void);
+int hipMalloc(void **ptr, size_t bytes);
+int hipFree(void *ptr);
+int hipModuleUnload(void *module);
+int hipDeviceReset(void);
+int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
+int hipSetDevice(int device);
+int hipStreamCreate(void **stream);
+int hipStreamDestroy(void *stream);
+int hipStreamSynchronize(void *stream);
+int hipDeviceSynchronize(void);
+"""
+
+
+def in_child(
+    policies: Sequence[str] = POLICIES, backends: Sequence[str] = ("stub",), **env: str
+) -> Callable:
+    """Runs the decorated test in a process of its own, once for each policy and backend.
+
+    The test takes the Mgpu alone. `env` is added to `environment()`.
+    """
+
+    def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("backend", backends)
+        @pytest.mark.parametrize("policy", policies)
+        def run(policy: str, backend: str) -> None:
+            python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else AT_ONCE
+            run_child(test.__module__, test.__name__, environment(backend, **env, **python))
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        run.__module__ = test.__module__
+        run.child, run.env = test, env  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def run_child(module: str, name: str, env: dict[str, str]) -> None:
+    """Runs one decorated test; raises AssertionError with what the child said."""
+    command = [sys.executable, "-m", "tests.support.child", module, name]
+    result = subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert result.returncode == 0, f"exit status {result.returncode}\n{result.stdout}"
+
+
+def main() -> None:
+    """In the child: runs the test that the arguments name."""
+    module, name = sys.argv[1:]
+    mgpu = Mgpu()
+    try:
+        getattr(importlib.import_module(module), name).child(mgpu)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc(file=sys.stdout)
+        print("--- stderr of the child ---", mgpu.stderr(), sep="\n")
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The command mgpu-rt in tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from mgpu_rt.cli.main import main
+from tests.support.child import environment
+
+COMMAND = Path(sys.executable).with_name("mgpu-rt")
+
+
+def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs mgpu-rt, over the stub of HIP unless `env` says otherwise."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def invoke(*arguments: str, **env: str | None) -> Result:
+    """Runs a command that does not become a program, in this process."""
+    clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
+    return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
+
+
+def python(*words: str) -> tuple[str, ...]:
+    """A program that prints what the words compute, as JSON."""
+    code = f"import json, os, sys; print(json.dumps({' '.join(words)}))"
+    return ("run", "--", sys.executable, "-c", code)

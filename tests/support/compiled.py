@@ -1,0 +1,43 @@
+"""Small C programs and libraries that tests compile for themselves."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.child import BUILD
+
+LIB = BUILD / "lib"
+RUNTIME = "libmlir_rocm_runtime.so"
+
+#: Uses a stream, says "done", and ends with status 3.
+STREAM_PROGRAM = """
+#include <stdio.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+int main(void) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+    puts("done");
+    return 3;
+}
+"""
+
+
+def compile_c(out: Path, source: str, *flags: str) -> Path:
+    """Compiles C from a string to a program, or to a library if the flags say so."""
+    command = ["cc", "-x", "c", "-", "-x", "none", *flags, "-o", str(out)]
+    result = subprocess.run(command, input=source, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return out
+
+
+def stream_program(directory: Path, soname: str = RUNTIME) -> Path:
+    """STREAM_PROGRAM, linked with a library whose SONAME is `soname` and which is not there."""
+    stand_in = compile_c(
+        directory / "stand_in.so",
+        "void *mgpuStreamCreate(void) { return 0; } void mgpuStreamDestroy(void *s) { (void)s; }",
+        *("-shared", "-fPIC", f"-Wl,-soname,{soname}"),
+    )
+    program = compile_c(directory / "program", STREAM_PROGRAM, str(stand_in))
+    stand_in.unlink()
+    return program

@@ -1,0 +1,142 @@
+"""What the tests of hosting share: programs, the environment in which the manager starts at once,
+and how to see that it came and went."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.images import code_object
+
+KERNEL = "test_func"
+#: Seconds; all take a few, on a busy machine more.
+TIMEOUT = int(os.environ.get("MGPU_RT_TEST_TIMEOUT", "100"))
+MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
+
+
+@functools.cache
+def other_python(version: str) -> str | None:
+    """An interpreter of that version ("3.14t": without the GIL); None if there is none here."""
+    versions = Path.home() / ".pyenv" / "versions"
+    found = sorted(versions.glob(f"{version}.*/bin/python")) if version[-1] != "t" else []
+    uv = Path.home() / ".local" / "share" / "uv" / "python"
+    suffix = "+freethreaded" if version[-1] == "t" else ""
+    found += sorted(uv.glob(f"cpython-{version.rstrip('t')}.*{suffix}-*/bin/python{version}"))
+    for name in (f"python{version}", *map(str, found)):
+        probe = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        try:
+            answer = subprocess.run(probe, capture_output=True, text=True, timeout=20)
+        except OSError:
+            continue
+        if answer.stdout.strip() == version.rstrip("t"):
+            return name
+    return None
+
+
+@functools.cache
+def python_with_cffi(version: str) -> str | None:
+    """One in a virtual environment that has it; None if there is no such interpreter."""
+    interpreter = other_python(version)
+    if interpreter is None:
+        return None
+    venv = BUILD / "tests" / f"python{version}"
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=120)
+        install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
+        subprocess.run(install, check=True, timeout=300, stderr=subprocess.DEVNULL)
+    return str(python)
+
+
+@functools.cache
+def bare_python() -> Path:
+    """An interpreter without cffi."""
+    venv = BUILD / "tests" / "bare"
+    if not (venv / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    return venv / "bin" / "python"
+
+
+def promptly(**changes: str) -> dict[str, str]:
+    """An environment in which the manager is started at the first call, and tells of itself."""
+    return environment(**{"MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON_DELAY": "0", **changes})
+
+
+@functools.cache
+def image() -> Path:
+    """The forum's kernel, as a file."""
+    out = BUILD / "tests" / "forum.hsaco"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(code_object("forum"))
+    return out
+
+
+@functools.cache
+def host(*flags: str) -> Path:
+    """tests/hosts/host.c, compiled."""
+    out = BUILD / "tests" / f"host{len(flags) or ''}"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    source = ROOT / "tests" / "hosts" / "host.c"
+    warnings = ["-Wall", "-Wextra", "-Wno-pedantic"]
+    command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", *warnings, *flags, str(source)]
+    fresh = out.with_suffix(f".{os.getpid()}")  # another run of tests may be using the old one
+    subprocess.run([*command, "-o", str(fresh), "-pthread", "-ldl"], check=True)
+    fresh.replace(out)
+    return out
+
+
+def run_program(
+    command: list[str], env: dict[str, str], **more: object
+) -> subprocess.CompletedProcess[str]:
+    """Runs it to its end and returns what it said."""
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT, **more)  # type: ignore[call-overload]
+
+
+def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.CompletedProcess[str]:
+    """Runs host.c in a mode."""
+    return run_program([str(host()), str(library()), str(image()), KERNEL, mode], env, **more)
+
+
+def manager_of(said: str) -> tuple[str, int]:
+    """The version of Python and the process of the manager that a program told of."""
+    found = MANAGER.search(said)
+    assert found, said
+    return found[1], int(found[2])
+
+
+def is_running(process: int) -> bool:
+    """False, too, for one that has ended and that nobody has asked about."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def ends(process: int) -> bool:
+    """Waits for it; False if it goes on."""
+    for _ in range(200):
+        if not is_running(process):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def running_managers(home: Path = ROOT) -> set[int]:
+    """The processes that run the manager of a checkout."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and is_running(int(entry)):
+            try:
+                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if str(home / "mgpu_rt" / "policy" / "manager.py").encode() in words:
+                found.add(int(entry))
+    return found

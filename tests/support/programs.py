@@ -1,0 +1,160 @@
+"""The programs of bench/programs, lowered by real MLIR, linked, and run in every way of use."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.lowering import lower
+from tests.support.child import BUILD, STUB, environment, library
+
+RELEASES = lower.LLVM_RELEASES
+TIMEOUT = 60  # seconds; a run takes less than one
+
+#: What LLVM 15 lowers by the forum's command; later ones lower all.
+FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
+
+#: Programs are linked against one library and run with another before it, or with the same.
+STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
+STOCK_22 = BUILD / "stock" / "22.1" / "libmlir_rocm_runtime.so"
+
+_BODIES = BUILD / "hipstub" / "kernels.so"
+
+
+def releases(program: str) -> tuple[int, ...]:
+    """The LLVM releases by which a program can be lowered."""
+    return tuple(llvm for llvm in RELEASES if llvm != 15 or program in FORUMS_COMMAND)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of using a library: what the program is linked with, what stands before that."""
+
+    linked: Path
+    preload: Path | None = None
+    search: Path | None = None  # begins LD_LIBRARY_PATH
+
+
+def ways() -> dict[str, Way]:
+    """The ways of using the library under test."""
+    return {
+        "linked": Way(library()),
+        "preloaded": Way(STOCK, preload=library()),
+        # Stock's is in the process too: the program asks for it by a name that ours does not have.
+        "preloaded-22.1": Way(STOCK_22, preload=library()),
+        # No preloading: the name that the program asks for leads to ours.
+        "named-22.1": Way(STOCK_22, search=BUILD / "lib"),
+    }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went. Exit statuses of these programs are garbage: only signals count."""
+
+    signal: int  # that ended it; 0: none
+    stdout: str
+    stderr: str
+    log: dict | None  # the stub's record; none in its fast mode, none if a signal ended the run
+    stats: dict | None  # what MGPU_RT_STATS wrote, if it was asked for
+
+    def hip(self, function: str) -> int:
+        """Calls that the driver got, as MGPU_RT_STATS counts them."""
+        assert self.stats is not None
+        return self.stats["hip"].get(function, {"calls": 0})["calls"]
+
+    @property
+    def calls(self) -> list[dict]:
+        """Calls that the stub got, in order."""
+        assert self.log is not None
+        return self.log["calls"]
+
+
+#: Device code by backend, if it is not lower()'s choice: the chip, the form of the image.
+TARGETS = {"cuda": ("sm_90", "bin"), "cuda-ptx": ("sm_90", "isa")}
+
+
+@functools.cache
+def build(
+    program: str, llvm: int, iterations: int | None, linked: Path, backend: str = "stub"
+) -> Path:
+    """The executable; one for each process that asks, so that no other one's is disturbed."""
+    chip, image = TARGETS.get(backend, (None, None))
+    source = lower.PROGRAMS / f"{program}.mlir"
+    compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
+    helper = lower.print_library()
+    return lower.link(
+        [compiled],
+        libraries=[linked, helper],
+        rpath=[linked.parent, helper.parent],
+        out=_directory() / f"{program}-{llvm}-{iterations}-{linked.parent.name}-{image}",
+    )
+
+
+@functools.cache
+def _directory() -> Path:
+    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-programs-")
+    _KEPT.append(directory)
+    return Path(directory.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: str) -> dict:
+    """The environment of a run."""
+    env = environment(backend.removesuffix("-ptx"))
+    search = [str(way.search)] if way.search else []
+    if backend == "stub":
+        env["HIPSTUB_KERNELS"] = str(_BODIES)
+        search.append(str(STUB.parent))  # where stock's finds HIP
+    elif backend in TARGETS:
+        search.append(str(BUILD / "cuhip"))
+    elif llvm == 15:
+        env["MGPU_RT_SOFTGPU"] = lower.FORUM_CHIP
+    search += [env["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in env else []
+    if search:
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(search)
+    if way.preload:
+        env["LD_PRELOAD"] = str(way.preload)
+    if policy == "builtin":
+        env["MGPU_RT_PYTHON"] = "off"
+    return {**env, **changes}
+
+
+def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> Outcome:
+    """Runs a command. With `stats` every call is counted, and so takes the library's slow entry."""
+    with tempfile.TemporaryDirectory() as scratch:
+        log_path, stats_path = Path(scratch, "log"), Path(scratch, "stats")
+        if stats:
+            env = {**env, "MGPU_RT_STATS": str(stats_path)}
+        if env.get("HIPSTUB_MODE") == "record":
+            env = {**env, "HIPSTUB_LOG": str(log_path)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        signal = max(0, -done.returncode)
+        return Outcome(signal, done.stdout, done.stderr, _json(log_path), _json(stats_path))
+
+
+def _json(path: Path) -> dict | None:
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def run(
+    program: str,
+    llvm: int,
+    way: Way,
+    *,
+    backend: str = "stub",
+    policy: str = "python",
+    iterations: int | None = None,
+    stats: bool = False,
+    **changes: str,
+) -> Outcome:
+    """Builds and runs a program."""
+    executable = build(program, llvm, iterations, way.linked, backend)
+    env = run_environment(way, backend, llvm, policy, **changes)
+    return execute([str(executable)], env, stats=stats)

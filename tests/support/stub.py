@@ -1,0 +1,90 @@
+"""Tests of the stub of HIP itself, each in a process of its own with the environment it names."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.snippets.library import SOURCES, Hip
+from tests.support.child import ROOT, TIMEOUT, environment
+
+
+class Stub(Hip):
+    """HIP as the stub has it, and what a test can say to the stub."""
+
+    def __init__(self) -> None:
+        super().__init__(os.environ["MGPU_RT_HIP"])
+        header = (SOURCES / "hipstub.h").read_text()
+        plain = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+        self.ffi.cdef(re.sub(r"^#.*", "", plain, flags=re.MULTILINE))
+        self.lib = self.ffi.dlopen(os.environ["MGPU_RT_HIP"])
+
+    def count(self, function: str) -> int:
+        return self.lib.hipstub_count(function.encode())
+
+    def live(self, what: str) -> int:
+        return self.lib.hipstub_live(what.encode())
+
+    def record(self) -> dict:
+        """What HIPSTUB_LOG would write now."""
+        return json.loads(self.ffi.string(self.lib.hipstub_json()))
+
+    def misuse(self) -> list[str]:
+        """The texts of what was misused, without addresses; they are forgotten then."""
+        texts = self.record()["misuse"]
+        assert self.lib.hipstub_misuse() == len(texts)
+        self.lib.hipstub_reset()
+        return [re.sub(r"0x[0-9a-f]+", "@", text) for text in texts]
+
+    def bytes_at(self, address, count: int) -> bytes:
+        """Device memory of the stub, read behind its back."""
+        return self.ffi.buffer(self.ffi.cast("char *", address), count)[:]
+
+    def kernel_body(self, name: str, body: Callable, *sizes: int) -> None:
+        """Gives kernels of a name a body, called with the addresses of their arguments."""
+        function = self.ffi.callback("void(void **)", body)
+        self._kept.append(function)
+        self.lib.hipstub_set_kernel(name.encode(), function, list(sizes), len(sizes))
+
+
+def on_stub(**env: str) -> Callable:
+    """Runs the decorated test in a process of its own over the stub; it gets a Stub."""
+
+    def decorate(test: Callable[[Stub], None]) -> Callable[[], None]:
+        @functools.wraps(test)
+        def run() -> None:
+            done = run_child(test.__module__, test.__name__, **env)
+            assert done.returncode == 0, f"exit status {done.returncode}\n{done.stderr}"
+
+        del run.__wrapped__  # pytest would ask for its argument
+        run.child = test  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def run_child(module: str, name: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a test of a module in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.support.stub", module, name],
+        cwd=ROOT,
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+
+
+def log_of(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+if __name__ == "__main__":
+    getattr(importlib.import_module(sys.argv[1]), sys.argv[2]).child(Stub())

@@ -51,10 +51,14 @@ static bool from_search(const char *search, const char *name, char *path) {
     return false;
 }
 
-/* The file that building in a checkout leaves beside the library: a line with the path. */
-static bool from_note(const char *directory, char *path) {
+/* The file that building in a checkout, and make install, leave beside the library: a line with the
+ * path. */
+static bool from_note(const char *home, char *path) {
+    static const char *const places[] = {"build/lib/mgpu_rt.python", "mgpu_rt/lib/mgpu_rt.python"};
     char note[PATH_MAX];
-    FILE *file = join(note, directory, "build/lib/mgpu_rt.python") ? fopen(note, "re") : NULL;
+    FILE *file = NULL;
+    for (size_t i = 0; !file && i < sizeof places / sizeof *places; i++)
+        file = join(note, home, places[i]) ? fopen(note, "re") : NULL;
     const bool read = file && fgets(path, PATH_MAX, file);
     if (file)
         fclose(file);

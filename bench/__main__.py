@@ -202,8 +202,8 @@ def plot(results: tuple[Path, ...]) -> None:
 
 
 @main.command()
-def readme() -> None:
-    """Bring the tables of the READMEs up to the results that they name."""
+def tables() -> None:
+    """Bring the tables of the documents up to the results that they name."""
     for name in table.SHOWN_IN:
         path = native.ROOT / name
         path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")

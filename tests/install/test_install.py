@@ -196,6 +196,7 @@ def test_make_install(tmp_path: Path, installed: Installed) -> None:
         f"-DCMAKE_PREFIX_PATH={prefix}",
     )
     assert "Configuring done" in found
+    assert "run programs" in (prefix / "share" / "man" / "man1" / "mgpu-rt.1").read_text()
     assert (prefix / "lib" / "libmlir_cuda_runtime.so.22.1").resolve() == (
         prefix / "lib" / "libmlir_rocm_runtime.so"
     ).resolve()

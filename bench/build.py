@@ -80,7 +80,7 @@ def bare_runtime() -> Path:
     """The library without its instrumentation, to measure what that costs when it is off."""
     result = native.OUT / "bare" / native.RUNTIME.name
     runtime = native.ROOT / "csrc" / "runtime"
-    inputs = [*runtime.iterdir(), native.ROOT / "bench" / "bare.c", Path(__file__)]
+    inputs = [*runtime.rglob("*.*"), native.ROOT / "bench" / "bare.c", Path(__file__)]
     newest = max(path.stat().st_mtime for path in inputs)
     if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
         return result
@@ -105,7 +105,7 @@ def _compile_bare(sources: Path, result: Path) -> None:
             *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),
             '-DMGPU_RT_VERSION=""',
             *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
-            *sorted(sources.glob("*.c")),
+            *sorted(sources.rglob("*.c")),
             native.ROOT / "bench" / "bare.c",
             *("-Wl,-soname,libmlir_rocm_runtime-bare.so", "-Wl,-z,nodelete,-z,now"),
             *("-lpthread", "-ldl"),

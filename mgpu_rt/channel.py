@@ -6,7 +6,7 @@ from mgpu_rt import __version__
 from mgpu_rt._host import ffi, lib
 from mgpu_rt.policy import Cached, Decision, Event, Evict, Kind, Limit, Limits, Memory, Pin, What
 
-#: enum channel_request of csrc/runtime/channel.h
+#: enum channel_request of csrc/runtime/base/channel.h
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring holds

@@ -40,7 +40,7 @@ def _compile(sources: list[Path], objects: Path, flags: tuple[str, ...]) -> None
 
 def _objects(flags: tuple[str, ...]) -> Path:
     """The library's objects, compiled with these flags once for each state of its sources."""
-    sources = sorted((ROOT / "csrc" / "runtime").glob("*.c"))
+    sources = sorted((ROOT / "csrc" / "runtime").rglob("*.c"))
     objects = BUILD / "variants" / ("objects" + "".join(flags).replace("/", "_"))
     newest = max(path.stat().st_mtime for path in (ROOT / "csrc").rglob("*.[ch]"))
     stamp = objects / "stamp"

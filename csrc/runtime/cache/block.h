@@ -1,0 +1,152 @@
+/* The blocks of device memory that mgpuMemAlloc handed out, and the pools of those given back.
+ *
+ * A block given back on a stream is at once free for the next work of that stream: the stream keeps
+ * its order. For anything else it is free once that stream was synchronised past the free; only
+ * hipFree, which stock calls, waits for the device. Sizes are rounded to 256 bytes and served
+ * exactly: a block is never split, so none is ever held back by a smaller piece of it.
+ *
+ * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
+ * allocation, no call of HIP. */
+#ifndef MGPU_RT_BLOCK_H
+#define MGPU_RT_BLOCK_H
+
+#include "base/handles.h"
+#include "cache/stream.h"
+
+enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
+
+enum block_state {
+    BLOCK_LIVE,   /* held by the program */
+    BLOCK_CACHED, /* in a pool */
+    BLOCK_GONE,   /* HIP has it back */
+};
+
+/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
+struct block {
+    struct handle handle; /* the address */
+    size_t size;
+    int device;
+    int state;             /* enum block_state */
+    struct stream *stream; /* in whose pool it is; NULL: in the device's, idle */
+    uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
+    uint64_t uses;         /* how often it was handed out */
+    uint64_t last_use;     /* block_clock when it was given back last */
+    uint64_t entered;      /* and when HIP handed it out */
+    struct block *next_spilled;
+};
+
+/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
+struct block_pool {
+    struct block *ways[POOL_SETS][POOL_WAYS];
+    struct block *spilled[POOL_SETS]; /* those beyond the ways; under registry_lock */
+    struct stream *owner;             /* NULL: a device's */
+    int device;                       /* the blocks', for good; the owner's handle may move */
+    struct block_pool *next;          /* all streams' pools; never freed */
+};
+
+static inline size_t block_round(size_t bytes) {
+    return (bytes + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
+}
+
+static inline size_t block_set(size_t size) {
+    return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
+}
+
+/* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
+static inline size_t block_size(const struct block *block) {
+    return __atomic_load_n(&block->size, __ATOMIC_RELAXED);
+}
+static inline int block_device(const struct block *block) {
+    return __atomic_load_n(&block->device, __ATOMIC_RELAXED);
+}
+
+/* By who has taken it; others may read meanwhile. */
+static inline void block_note_use(struct block *block) {
+    __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
+}
+
+/* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
+ * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
+ * the caller's still. */
+bool block_put(struct block *block, struct stream *stream);
+
+/* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
+ * there is none. */
+static inline struct block *block_take(struct block_pool *pool, size_t size) {
+    struct block **ways = pool->ways[block_set(size)];
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
+        if (!block || block_size(block) != size ||
+            !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
+            (void)block_put(block, pool->owner);
+            continue;
+        }
+        block_note_use(block);
+        __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+        return block;
+    }
+    return NULL;
+}
+
+/* The entry of an address, or NULL. Lock-free. */
+struct block *block_find(const void *address);
+
+/* The device's pool: blocks that are idle for every stream. device < BLOCK_DEVICES. */
+struct block_pool *block_device_pool(int device);
+
+/* HIP has handed a stream's handle out anew, on another device: what was given back on its
+ * predecessor stays with that one's device. Under registry_lock. */
+void block_stream_moves(struct stream *stream, int device);
+
+/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
+extern uint64_t block_clock;
+
+/* A block of this size from the device: this stream's spilled ones, the device's pool, and those of
+ * other streams that are known to be idle. Looks at 8 other streams at most, and asks HIP about
+ * those that nobody holds; the next search goes on behind them. stream may be NULL. NULL if there
+ * is none. */
+struct block *block_search(int device, size_t size, struct stream *stream);
+
+/* Enters memory that hipMalloc has returned, LIVE. False without memory for the entry. */
+bool block_enter(void *address, size_t size, int device);
+
+/* Takes a cached block out, wherever it is; the caller then frees its memory, and until then its
+ * entry stays as it is. False if it is not cached. */
+bool block_retire(struct block *block);
+
+/* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */
+void block_forget(struct block *block);
+
+/* Whether HIP still has the block as it was handed out, by HIP's word: the program may have freed
+ * it by a call of its own, or have reset the device. */
+bool block_confirm(const struct block *block);
+
+/* All entries, newest first: block->handle.next leads on. */
+struct block *block_first(void);
+
+/* The block that an address lies in, begin included, if it is not GONE. */
+struct block *block_around(const void *address);
+
+/* From here on nothing is known of any block: HIP was reset, or ends. */
+void block_forget_all(void);
+
+/* ---- accounts, bytes ---- */
+
+struct block_account {
+    size_t reserved, peak_reserved;   /* held from HIP; and the most of it ever */
+    size_t allocated, peak_allocated; /* of it in the program's hands; the peak is 0 unless
+                                         MGPU_RT_STATS counts every call */
+    size_t blocks, cached_blocks;
+};
+struct block_account block_account(int device);
+
+/* Counts a hit: only while statistics are on, as it is one more shared cache line. */
+void block_count(int device, ptrdiff_t bytes);
+
+/* Bytes held from HIP on a device. */
+size_t block_reserved(int device);
+
+#endif

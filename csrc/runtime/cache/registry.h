@@ -1,0 +1,116 @@
+/* The tables of modules and functions. */
+#ifndef MGPU_RT_REGISTRY_H
+#define MGPU_RT_REGISTRY_H
+
+#include "base/handles.h"
+#include "cache/thread.h"
+#include "image/image.h"
+
+#include <pthread.h>
+
+/* A kernel of a module. Never freed: a stale slot of a thread may still look at its name. When the
+ * entry of its module serves another module, it serves the kernel of that name there. */
+struct function {
+    hipFunction_t handle; /* NULL: to be asked for */
+    struct function *next;
+    char name[];
+};
+
+static inline hipFunction_t function_handle(const struct function *function) {
+    return __atomic_load_n(&function->handle, __ATOMIC_RELAXED);
+}
+
+static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
+    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
+}
+
+enum module_state {
+    MODULE_GONE, /* HIP has it back, or somebody else had: nothing is known of the handle */
+    MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
+    MODULE_LIVE, /* loaded for the program, once */
+};
+
+/* A module that HIP holds, or held. Each load of the program's has one to itself, as with stock: a
+ * module that the program holds is never handed out a second time, since only the program knows
+ * what else it does with it. Never freed; when HIP hands the same handle out again, the entry
+ * serves the new module, in a new generation. */
+struct module {
+    struct handle handle;
+    struct module *next_image; /* chain of the image table, under registry_lock */
+    struct image image;        /* the library's own copy of the bytes, unless it is GONE */
+    uint64_t hash;
+    uint64_t generation; /* counts the modules that the entry has served */
+    int device;
+    int state;               /* enum module_state; changed by compare-and-swap */
+    bool shared;             /* may be kept and handed out again: it has no writable globals */
+    bool pinned;             /* no limit evicts it */
+    uint64_t uses, last_use; /* written by who has taken it */
+    struct function *functions;
+};
+
+/* Guards the tables below. Held for short stretches of this library's own code only: never while
+ * HIP, Python or the loader is called. */
+extern pthread_mutex_t registry_lock;
+extern struct handle_map registry_modules;
+
+/* Counts the misses, the clock by which the least recently used is found: a hit reads it, nothing
+ * else writes it. */
+extern uint64_t registry_clock;
+
+static inline uint64_t registry_now(void) {
+    return __atomic_load_n(&registry_clock, __ATOMIC_RELAXED);
+}
+
+static inline hipModule_t module_handle(const struct module *module) {
+    return (hipModule_t)module->handle.key;
+}
+
+static inline uint64_t module_generation(const struct module *module) {
+    return __atomic_load_n(&module->generation, __ATOMIC_ACQUIRE);
+}
+
+static inline int module_state(const struct module *module) {
+    return __atomic_load_n(&module->state, __ATOMIC_ACQUIRE);
+}
+
+/* By who has taken it; others may read meanwhile. */
+static inline void module_note_use(struct module *module) {
+    __atomic_store_n(&module->uses, module->uses + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&module->last_use, registry_now(), __ATOMIC_RELAXED);
+}
+
+/* Takes a module that the program does not hold: it is the caller's until module_put. */
+static inline bool module_take(struct module *module) {
+    int expected = MODULE_FREE;
+    return __atomic_compare_exchange_n(&module->state, &expected, MODULE_LIVE, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static inline void module_put(struct module *module) {
+    __atomic_store_n(&module->state, MODULE_FREE, __ATOMIC_RELEASE);
+}
+
+/* The calls below need registry_lock. */
+
+/* Takes a module with these bytes on this device that the program does not hold; NULL if there is
+ * none. */
+struct module *registry_take_image(const struct image *image, uint64_t hash, int device);
+
+/* Enters a module that was just loaded for the program, LIVE. Takes over image->bytes (from
+ * malloc). NULL without memory. */
+struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
+                            int device, bool shared);
+
+/* Takes a module out whatever its state is: from here on nothing is known of its handle. */
+void registry_forget(struct module *module);
+
+/* Bytes of the images in the table. */
+extern size_t registry_bytes;
+
+/* NULL if the kernel was not asked for yet. */
+struct function *registry_find_function(const struct module *module, const char *name);
+/* Enters what HIP answered; NULL without memory. */
+struct function *registry_set_function(struct module *module, const char *name,
+                                       hipFunction_t handle);
+
+#endif

@@ -1,0 +1,122 @@
+/* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
+#include "hip/device.h"
+#include "cache/thread.h"
+#include "hip/cuda.h"
+#include "hip/exclusive.h"
+
+enum { DEVICES = 64 };
+
+static struct advice no_such_device = {.text =
+                                           "device %d was asked for; there are %d, counted from 0"};
+
+void impl_mgpuSetDefaultDevice(int32_t device) {
+    (void)thread_get();
+    REPORT("hipSetDevice(device)", hip.SetDevice(device), &no_such_device, device,
+           hip_device_count);
+}
+
+bool device_reaches_pageable(int device) {
+    enum { UNKNOWN, NO, YES };
+    static char answers[DEVICES];
+    if (device >= DEVICES)
+        return true;
+    char answer = __atomic_load_n(&answers[device], __ATOMIC_RELAXED);
+    if (LIKELY(answer != UNKNOWN))
+        return answer == YES;
+    int value = 1;
+    const hipError_t error =
+        hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        value = 1;
+    }
+    answer = value ? YES : NO;
+    __atomic_store_n(&answers[device], answer, __ATOMIC_RELAXED);
+    return answer == YES;
+}
+
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+enum { HIP_7 = 70000000 };
+
+void device_forget_error(hipError_t error) {
+    if (error != hipErrorNotReady || hip_version < HIP_7)
+        (void)hip.GetLastError();
+}
+
+/* ---- has somebody reset the device? ----
+ *
+ * hipDeviceReset takes every stream, module and allocation of the device, and HIP hands their
+ * addresses out anew: a handle that is there again proves nothing. What proves it is an allocation
+ * of the runtime's own, with the number that HIP gives to each. (A reset of NVIDIA's devices ends
+ * LLVM's own runtime as well.) */
+
+static struct watch {
+    bool claimed; /* a thread has set it up, or does so just now */
+    void *memory;
+    uint64_t number;
+} watches[DEVICES];
+
+static bool is_watching(int device) {
+    return device < DEVICES && !exclusive_hip() && !cuda_present() &&
+           __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
+}
+
+static bool number_of(void *memory, uint64_t *number) {
+    const hipError_t error = hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
+/* False without memory: then there is little to be cached, too. */
+static bool set_up(struct watch *watch) {
+    void *memory = NULL;
+    uint64_t number = 0;
+    const hipError_t error = hip.HostMalloc(&memory, 64, hipHostMallocDefault);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        return false;
+    }
+    if (!number_of(memory, &number))
+        return false;
+    __atomic_store_n(&watch->number, number, __ATOMIC_RELAXED);
+    __atomic_store_n(&watch->memory, memory, __ATOMIC_RELEASE);
+    return true;
+}
+
+void device_watch(int device) {
+    if (device >= DEVICES || exclusive_hip() || cuda_present())
+        return;
+    struct watch *watch = &watches[device];
+    if (__atomic_load_n(&watch->claimed, __ATOMIC_RELAXED) ||
+        __atomic_exchange_n(&watch->claimed, true, __ATOMIC_ACQ_REL))
+        return;
+    if (!set_up(watch))
+        __atomic_store_n(&watch->claimed, false, __ATOMIC_RELEASE);
+}
+
+bool device_ask_kept(int device) {
+    uint64_t number = 0;
+    if (!is_watching(device))
+        return true;
+    void *memory = __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
+    const uint64_t before = __atomic_load_n(&watches[device].number, __ATOMIC_RELAXED);
+    if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
+        return true;
+    runtime_forget_all();
+    return false;
+}
+
+bool device_all_kept(void) {
+    for (int device = 0; device < DEVICES; device++)
+        if (!device_kept(device))
+            return false;
+    return true;
+}
+
+void device_forget_watches(void) {
+    for (int device = 0; device < DEVICES; device++) {
+        __atomic_store_n(&watches[device].memory, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&watches[device].claimed, false, __ATOMIC_RELEASE);
+    }
+}

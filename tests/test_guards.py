@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import importlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.child import BUILD, ROOT, environment, run_child
-
-RUNTIME = ROOT / "csrc" / "runtime"
+from tests.child import BUILD, environment, run_child
+from tests.variants import checkout, make
 
 
 @dataclass(frozen=True)
@@ -482,63 +480,29 @@ GUARDS = [
 ]
 
 
-COMPILE = [
-    *("cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"),
-    '-DMGPU_RT_VERSION=""',
-]
-
-
-def _compile(csrc: Path, names: list[str], objects: Path) -> None:
-    objects.mkdir(parents=True, exist_ok=True)
-    sources = [str(csrc / "runtime" / name) for name in names]
-    subprocess.run(
-        [*COMPILE, f"-I{csrc / 'include'}", f"-I{csrc / 'runtime'}", *sources],
-        cwd=objects,
-        check=True,
-        timeout=60,
-    )
+FLAGS = ("-O0", "-w")
 
 
 @pytest.fixture(scope="module")
 def unchanged() -> Path:
-    """The objects of the library as it is: a mutant of one .c file needs only that one anew."""
-    objects = BUILD / "mutants"
-    _compile(
-        ROOT / "csrc",
-        sorted(str(path.relative_to(RUNTIME)) for path in RUNTIME.rglob("*.c")),
-        objects,
-    )
-    return objects
+    return checkout(FLAGS)
 
 
 def _build(guard: Guard, number: int, unchanged: Path) -> Path:
-    """The library without a guard. In a directory beside build/lib, so that it finds mgpu_rt."""
-    out = BUILD / f"mutant-{number}"
-    sources = out / "csrc"
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(ROOT / "csrc", sources, ignore=shutil.ignore_patterns("softgpu", "cuhip"))
-    mutated = sources / "runtime" / guard.file
+    """The library without a guard."""
+    home = BUILD / "variants" / f"mutant-{number}"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(unchanged, home)
+    sources = home / "csrc" / "runtime"
+    mutated = sources / guard.file
     text = mutated.read_text()
     assert text.count(guard.guard) == 1, f"{guard.file} holds the guard once: {guard.guard}"
     mutated.write_text(text.replace(guard.guard, guard.without))
-    second = sources / "runtime" / (guard.also_file or guard.file)
+    second = sources / (guard.also_file or guard.file)
     text = second.read_text()
     assert guard.also[0] in text
     second.write_text(text.replace(*guard.also, 1))
-    names = sorted(
-        str(path.relative_to(sources / "runtime")) for path in (sources / "runtime").rglob("*.c")
-    )
-    if guard.file.endswith(".c") and not guard.also_file:
-        shutil.copytree(unchanged, out / "objects")
-        names = [guard.file]
-    _compile(sources, names, out / "objects")
-    exports = out / "exports.map"
-    exports.write_text("{ global: mgpu*; local: *; };\n")
-    library = out / "libmlir_rocm_runtime.so"
-    objects = [str(path) for path in (out / "objects").glob("*.o")]
-    flags = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]
-    subprocess.run(["cc", "-shared", *objects, *flags, "-o", str(library)], check=True)
-    return library
+    return make(home, FLAGS)
 
 
 @pytest.mark.parametrize("number", range(len(GUARDS)), ids=lambda i: GUARDS[i].name)

@@ -73,7 +73,7 @@ def images(program: str, chip: str) -> list[Path]:
 
 
 #: The test by which statistics, the first call and the time after exit leave the fast path.
-_TEST = "LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0)"
+_TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
 def bare_runtime() -> Path:

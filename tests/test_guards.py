@@ -100,15 +100,14 @@ GUARDS = [
     ),
     Guard(
         "cache/stream.h",
-        "__atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE)",
+        "store_release(&stream->busy, STREAM_LAUNCHED)",
         "(void)0",
         f"{TRAPS}:test_04_two_kernels_that_wait_for_each_other",
         alone=True,
     ),
     Guard(
         "cache/stream.c",
-        "    __atomic_compare_exchange_n(&stream->busy, &token, STREAM_IDLE, false, "
-        "__ATOMIC_ACQ_REL,\n                                __ATOMIC_RELAXED);",
+        "    cas_acq_rel(&stream->busy, &token, STREAM_IDLE);",
         "    stream->busy = STREAM_IDLE;",
         f"{TRAPS}:test_04_launch_while_a_stream_is_waited_for",
         alone=True,
@@ -205,8 +204,8 @@ GUARDS = [
     ),
     Guard(
         "cache/stream.h",
-        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST) + 1",
-        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST)",
+        "load_seq_cst(&stream->marks) + 1",
+        "load_seq_cst(&stream->marks)",
         f"{TRAPS}:test_05_synchronise_before_the_free_does_not_count",
     ),
     Guard(
@@ -229,16 +228,15 @@ GUARDS = [
     ),
     Guard(
         "cache/stream.h",
-        "        __atomic_store_n(&stream_others, OTHERS_BUSY, __ATOMIC_RELEASE);",
+        "        store_release(&stream_others, OTHERS_BUSY);",
         "        (void)0;",
         f"{TRAPS}:test_06_null_stream_work_is_waited_for",
     ),
     Guard(
         "calls/memory.c",
-        "__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,",
-        "(block->state = BLOCK_CACHED, live == live || true ||",
+        "!cas_acq_rel(&block->state, &live, BLOCK_CACHED)",
+        "(block->state = BLOCK_CACHED, live != live)",
         f"{MEMORY}:test_freed_twice",
-        also=("__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {", "false))) {"),
     ),
     Guard(
         "calls/memory.c",
@@ -298,8 +296,8 @@ GUARDS = [
     ),
     Guard(
         "cache/stream.c",
-        "    return exclusive_hip() && __atomic_load_n(&stream->busy",
-        "    return __atomic_load_n(&stream->busy",
+        "    return exclusive_hip() && load_acquire(&stream->busy",
+        "    return load_acquire(&stream->busy",
         f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
     ),
     Guard(
@@ -322,7 +320,7 @@ GUARDS = [
     ),
     Guard(
         "cache/lazy.c",
-        "__atomic_load_n(&visible, __ATOMIC_RELAXED) ||",
+        "load_relaxed(&visible) ||",
         "",
         f"{SYNC}:test_registered_memory_is_observable",
     ),
@@ -467,7 +465,7 @@ GUARDS = [
     ),
     Guard(
         "cache/stream.c",
-        "    if (__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED))",
+        "    if (load_relaxed(&stream->borrowers))",
         "    if (false)",
         f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",
     ),

@@ -1,5 +1,6 @@
 /* The exported functions. Each is one predictable test before its implementation, which is in the
  * file of its concern; statistics, the first call and the time after exit take the slow entry. */
+#include "base/atomics.h"
 #include "base/state.h"
 #include "mgpu_rt.h"
 
@@ -47,7 +48,7 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
         return value;                                                                              \
     }                                                                                              \
     EXPORT result name params {                                                                    \
-        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             return impl_##name args;                                                               \
         return slow_##name args;                                                                   \
     }
@@ -60,7 +61,7 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
         stats_abi_call(ABI_##name, begin);                                                         \
     }                                                                                              \
     EXPORT void name params {                                                                      \
-        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             impl_##name args;                                                                      \
         else                                                                                       \
             slow_##name args;                                                                      \

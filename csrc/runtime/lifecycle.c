@@ -1,4 +1,5 @@
 /* The life of the library in a process: first call, fork, exit. */
+#include "base/atomics.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/block.h"
@@ -119,17 +120,17 @@ static void run_exit(void) {
         runtime_forget_all();
     }
     options.cache_on = false;
-    __atomic_fetch_or(&runtime_mode, MODE_EXITING, __ATOMIC_RELEASE);
+    fetch_or_release(&runtime_mode, MODE_EXITING);
 }
 
 /* Exit handlers run last in, first out: registered before HIP is first called, and before it is
  * opened, these run after what HIP registers then. */
 static void note_late(void) {
-    __atomic_fetch_or(&runtime_mode, MODE_LATE, __ATOMIC_RELEASE);
+    fetch_or_release(&runtime_mode, MODE_LATE);
 }
 
 static void note_end_of_hip(void) {
-    __atomic_fetch_or(&runtime_mode, MODE_LATE | MODE_OVER, __ATOMIC_RELEASE);
+    fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
 /* After the program's global destructors, so that their calls are counted. */
@@ -142,7 +143,7 @@ __attribute__((destructor)) static void write_statistics(void) {
 
 void runtime_register_exit(void) {
     static int registrations;
-    if (__atomic_fetch_add(&registrations, 1, __ATOMIC_RELAXED) < EXIT_REGISTRATIONS)
+    if (fetch_add_relaxed(&registrations, 1) < EXIT_REGISTRATIONS)
         atexit(run_exit);
 }
 
@@ -153,7 +154,7 @@ static struct hip_library early;
 
 static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
     static bool registered;
-    if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))
+    if (!exchange_relaxed(&registered, true))
         atexit(note_end_of_hip);
     return hip_open(library, wanted, silent);
 }
@@ -221,8 +222,8 @@ static void install(const struct hip_library *library, struct found found) {
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    hip_device_count, options.cache);
     if (stats_wanted())
-        __atomic_fetch_or(&runtime_mode, MODE_TIMED, __ATOMIC_RELEASE);
-    __atomic_fetch_and(&runtime_mode, ~(unsigned)MODE_UNSTARTED, __ATOMIC_RELEASE);
+        fetch_or_release(&runtime_mode, MODE_TIMED);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
 }
 
 /* On the heap: a path is too much for a thread with a stack of 16 KB. */
@@ -238,14 +239,14 @@ static void find_and_install(void) {
     if (opened && options.cache_on)
         found = ask_hip(&library->functions);
     pthread_mutex_lock(&start_lock);
-    if (__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)
+    if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);
     pthread_mutex_unlock(&start_lock);
     free(library);
 }
 
 void runtime_start(void) {
-    if (LIKELY(!(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) & MODE_UNSTARTED)))
+    if (LIKELY(!(load_acquire(&runtime_mode) & MODE_UNSTARTED)))
         return;
     pthread_mutex_lock(&start_lock);
     if (!options_known)

@@ -1,5 +1,6 @@
 /* Counts and times of the program's calls and of the driver's, and how they are shown. */
 #include "statistics.h"
+#include "base/atomics.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/block.h"
@@ -45,7 +46,7 @@ uint64_t stats_now(void) {
 }
 
 static void add(uint64_t *counter, uint64_t amount) {
-    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+    fetch_add_relaxed(counter, amount);
 }
 
 void stats_abi_call(enum abi_index function, uint64_t begin) {

@@ -8,6 +8,8 @@
 #ifndef MGPU_RT_HANDLES_H
 #define MGPU_RT_HANDLES_H
 
+#include "base/atomics.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,7 +35,7 @@ static inline size_t handle_bucket(const void *key) {
 
 /* The entry of a handle, or NULL. Lock-free. */
 static inline void *handle_find(const struct handle_map *map, const void *key) {
-    struct handle *entry = __atomic_load_n(&map->buckets[handle_bucket(key)], __ATOMIC_ACQUIRE);
+    struct handle *entry = load_acquire(&map->buckets[handle_bucket(key)]);
     while (entry && entry->key != key)
         entry = entry->next_in_bucket;
     return entry;
@@ -44,12 +46,12 @@ static inline void handle_add(struct handle_map *map, struct handle *entry) {
     struct handle **bucket = &map->buckets[handle_bucket(entry->key)];
     entry->next_in_bucket = *bucket;
     entry->next = map->all;
-    __atomic_store_n(bucket, entry, __ATOMIC_RELEASE);
-    __atomic_store_n(&map->all, entry, __ATOMIC_RELEASE);
+    store_release(bucket, entry);
+    store_release(&map->all, entry);
 }
 
 static inline void *handle_first(const struct handle_map *map) {
-    return __atomic_load_n(&map->all, __ATOMIC_ACQUIRE);
+    return load_acquire(&map->all);
 }
 
 #endif

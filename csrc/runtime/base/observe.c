@@ -4,6 +4,7 @@
  * even for a writer that was stopped half way (its place is then never read, the ring fills up, and
  * the manager reads the tables instead). */
 #include "base/observe.h"
+#include "base/atomics.h"
 #include "base/state.h"
 #include "manager/manager.h"
 
@@ -13,39 +14,37 @@
 static struct channel *listening;
 
 void observe_listen(struct channel *channel) {
-    __atomic_store_n(&listening, channel, __ATOMIC_RELEASE);
+    store_release(&listening, channel);
 }
 
 enum { TRIES = 64 }; /* other writers were faster, or the reader has spoiled the ring */
 
 /* The place for the next event, and its number; NULL if the ring is full. */
 static struct channel_cell *take_place(struct channel *channel, uint64_t *number) {
-    uint64_t next = __atomic_load_n(&channel->next, __ATOMIC_RELAXED);
+    uint64_t next = load_relaxed(&channel->next);
     for (int i = 0; i < TRIES; i++) {
         struct channel_cell *cell = &channel->cells[next % CHANNEL_EVENTS];
-        const int64_t lead = (int64_t)(__atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE) - next);
+        const int64_t lead = (int64_t)(load_acquire(&cell->turn) - next);
         if (lead < 0)
             return NULL;
-        if (lead == 0 && __atomic_compare_exchange_n(&channel->next, &next, next + 1, true,
-                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (lead == 0 && cas_weak_relaxed(&channel->next, &next, next + 1)) {
             *number = next;
             return cell;
         }
         if (lead > 0)
-            next = __atomic_load_n(&channel->next, __ATOMIC_RELAXED);
+            next = load_relaxed(&channel->next);
     }
     return NULL;
 }
 
 /* At most once for each time that the manager lay down: it sleeps some milliseconds between. */
 static void wake(struct channel *channel) {
-    if (__atomic_load_n(&channel->asleep, __ATOMIC_SEQ_CST) &&
-        __atomic_exchange_n(&channel->asleep, 0, __ATOMIC_SEQ_CST))
+    if (load_seq_cst(&channel->asleep) && exchange_seq_cst(&channel->asleep, 0))
         channel_ring(&channel->asleep);
 }
 
 void observe(enum observed what, const void *handle, size_t bytes, int device) {
-    struct channel *channel = __atomic_load_n(&listening, __ATOMIC_ACQUIRE);
+    struct channel *channel = load_acquire(&listening);
     uint64_t number;
     if (LIKELY(!channel))
         return;
@@ -56,9 +55,9 @@ void observe(enum observed what, const void *handle, size_t bytes, int device) {
                                              .bytes = bytes,
                                              .kind = (int32_t)what,
                                              .device = device};
-        __atomic_store_n(&cell->turn, number + 1, __ATOMIC_SEQ_CST);
+        store_seq_cst(&cell->turn, number + 1);
     } else {
-        __atomic_fetch_add(&channel->unsaid[what], 1, __ATOMIC_SEQ_CST);
+        fetch_add_seq_cst(&channel->unsaid[what], 1);
     }
     wake(channel);
 }

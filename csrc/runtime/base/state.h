@@ -3,6 +3,7 @@
 #define MGPU_RT_RUNTIME_H
 
 #include "base/abi.h"
+#include "base/atomics.h"
 #include "hip/hip.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -52,11 +53,11 @@ bool runtime_make_room(void);
 
 /* True after the exit handlers ran: what is still held is the operating system's to clean up. */
 static inline bool runtime_exiting(void) {
-    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_EXITING) != 0;
+    return (load_relaxed(&runtime_mode) & MODE_EXITING) != 0;
 }
 
 static inline bool runtime_is(unsigned mode) {
-    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & mode) != 0;
+    return (load_relaxed(&runtime_mode) & mode) != 0;
 }
 
 /* True if a handle that the tables knew need not be given back any more: the process ends, and what
@@ -67,7 +68,7 @@ static inline bool runtime_leaves(const void *known) {
 
 /* True while every call is counted and timed. */
 static inline bool runtime_counting(void) {
-    return (__atomic_load_n(&runtime_mode, __ATOMIC_RELAXED) & MODE_TIMED) != 0;
+    return (load_relaxed(&runtime_mode) & MODE_TIMED) != 0;
 }
 
 /* True in a child of fork. HIP does not survive a fork, and an interpreter that we started may have

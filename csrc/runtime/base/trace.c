@@ -1,4 +1,5 @@
 #include "base/trace.h"
+#include "base/atomics.h"
 #include "statistics.h"
 
 #include <errno.h>
@@ -29,19 +30,18 @@ static long this_thread(void) {
 
 /* NULL without memory. */
 static struct call *chunk_at(size_t number) {
-    struct call *chunk = __atomic_load_n(&chunks[number], __ATOMIC_ACQUIRE);
+    struct call *chunk = load_acquire(&chunks[number]);
     if (chunk)
         return chunk;
     struct call *fresh = calloc(CHUNK, sizeof *fresh);
-    if (!fresh || __atomic_compare_exchange_n(&chunks[number], &chunk, fresh, false,
-                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (!fresh || cas_acq_rel_acquire(&chunks[number], &chunk, fresh))
         return fresh;
     free(fresh);
     return chunk;
 }
 
 void trace_call(const char *name, const char *layer, uint64_t begin, uint64_t nanoseconds) {
-    const size_t place = __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+    const size_t place = fetch_add_relaxed(&used, 1);
     struct call *chunk = place < (size_t)CHUNKS * CHUNK ? chunk_at(place / CHUNK) : NULL;
     if (!chunk)
         return;
@@ -50,7 +50,7 @@ void trace_call(const char *name, const char *layer, uint64_t begin, uint64_t na
     call->layer = layer;
     call->begin = begin;
     call->nanoseconds = nanoseconds;
-    __atomic_store_n(&call->thread, this_thread(), __ATOMIC_RELEASE);
+    store_release(&call->thread, this_thread());
 }
 
 void trace_reset(void) {
@@ -84,7 +84,7 @@ static size_t print_calls(FILE *out, long process) {
     size_t printed = 0;
     for (size_t i = 0; i < CHUNKS && chunks[i]; i++)
         for (size_t j = 0; j < CHUNK; j++)
-            if (__atomic_load_n(&chunks[i][j].thread, __ATOMIC_ACQUIRE)) {
+            if (load_acquire(&chunks[i][j].thread)) {
                 print_call(out, &chunks[i][j], process);
                 printed++;
             }

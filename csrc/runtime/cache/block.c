@@ -1,4 +1,5 @@
 #include "cache/block.h"
+#include "base/atomics.h"
 #include "cache/ranges.h"
 #include "cache/registry.h"
 
@@ -25,7 +26,7 @@ static size_t bucket_of(const void *address) {
 }
 
 struct block *block_find(const void *address) {
-    struct handle *entry = __atomic_load_n(&buckets[bucket_of(address)], __ATOMIC_ACQUIRE);
+    struct handle *entry = load_acquire(&buckets[bucket_of(address)]);
     while (entry && entry->key != address)
         entry = entry->next_in_bucket;
     return (struct block *)entry;
@@ -39,19 +40,19 @@ struct block_pool *block_device_pool(int device) {
 
 /* What was given back on a stream while it was this device's; NULL if nothing was. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
-    struct block_pool *pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE);
+    struct block_pool *pool = load_acquire(&stream_pools);
     while (pool && (pool->owner != stream || pool->device != device))
         pool = pool->next;
     return pool;
 }
 
 void block_stream_moves(struct stream *stream, int device) {
-    __atomic_store_n(&stream->pool, pool_on(stream, device), __ATOMIC_RELEASE);
+    store_release(&stream->pool, pool_on(stream, device));
 }
 
 /* The stream's pool, made at its first free. NULL without memory. */
 static struct block_pool *pool_of(struct stream *stream, int device) {
-    struct block_pool *pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
+    struct block_pool *pool = load_acquire(&stream->pool);
     if (LIKELY(pool))
         return pool;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
@@ -59,14 +60,13 @@ static struct block_pool *pool_of(struct stream *stream, int device) {
         return NULL;
     fresh->owner = stream;
     fresh->device = device;
-    if (!__atomic_compare_exchange_n(&stream->pool, &pool, fresh, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE)) {
+    if (!cas_acq_rel_acquire(&stream->pool, &pool, fresh)) {
         free(fresh);
         return pool;
     }
     pthread_mutex_lock(&registry_lock);
     fresh->next = stream_pools;
-    __atomic_store_n(&stream_pools, fresh, __ATOMIC_RELEASE);
+    store_release(&stream_pools, fresh);
     pthread_mutex_unlock(&registry_lock);
     return fresh;
 }
@@ -84,16 +84,13 @@ bool block_put(struct block *block, struct stream *stream) {
         stream ? pool_of(stream, block->device) : &device_pools[block->device];
     if (UNLIKELY(!pool))
         return false;
-    __atomic_store_n(&block->last_use, __atomic_load_n(&block_clock, __ATOMIC_RELAXED),
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&block->stream, stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&block->mark, stream ? stream_next_mark(stream) : 0, __ATOMIC_RELAXED);
+    store_relaxed(&block->last_use, load_relaxed(&block_clock));
+    store_relaxed(&block->stream, stream);
+    store_relaxed(&block->mark, stream ? stream_next_mark(stream) : 0);
     struct block **ways = pool->ways[block_set(block->size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *empty = NULL;
-        if (!__atomic_load_n(&ways[way], __ATOMIC_RELAXED) &&
-            __atomic_compare_exchange_n(&ways[way], &empty, block, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
+        if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
             return true;
     }
     spill(pool, block);
@@ -101,14 +98,14 @@ bool block_put(struct block *block, struct stream *stream) {
 }
 
 static bool is_idle(const struct block *block, const struct stream *owner) {
-    return !owner || stream_has_passed(owner, __atomic_load_n(&block->mark, __ATOMIC_RELAXED));
+    return !owner || stream_has_passed(owner, load_relaxed(&block->mark));
 }
 
 /* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
 static struct block *take_spilled(struct block_pool *pool, size_t size, struct stream *owner,
                                   bool idle) {
     struct block **link = &pool->spilled[block_set(size)];
-    if (!__atomic_load_n(link, __ATOMIC_RELAXED))
+    if (!load_relaxed(link))
         return NULL;
     pthread_mutex_lock(&registry_lock);
     while (*link && ((*link)->size != size || (idle && !is_idle(*link, owner))))
@@ -125,10 +122,9 @@ static struct block *take_spilled(struct block_pool *pool, size_t size, struct s
 static struct block *take_idle(struct block_pool *pool, size_t size, struct stream *owner) {
     struct block **ways = pool->ways[block_set(size)];
     for (int way = 0; way < POOL_WAYS; way++) {
-        struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
+        struct block *block = load_acquire(&ways[way]);
         if (!block || block_size(block) != size || !is_idle(block, owner) ||
-            !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+            !cas_acq_rel(&ways[way], &block, NULL))
             continue;
         if (LIKELY(block->size == size && is_idle(block, owner)))
             return block;
@@ -139,18 +135,17 @@ static struct block *take_idle(struct block_pool *pool, size_t size, struct stre
 
 static struct block *hand_out(struct block *block) {
     block_note_use(block);
-    __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+    store_release(&block->state, BLOCK_LIVE);
     return block;
 }
 
 static bool holds_size(const struct block_pool *pool, size_t size) {
     for (int way = 0; way < POOL_WAYS; way++) {
-        const struct block *block =
-            __atomic_load_n(&pool->ways[block_set(size)][way], __ATOMIC_ACQUIRE);
+        const struct block *block = load_acquire(&pool->ways[block_set(size)][way]);
         if (block && block_size(block) == size)
             return true;
     }
-    return __atomic_load_n(&pool->spilled[block_set(size)], __ATOMIC_RELAXED) != NULL;
+    return load_relaxed(&pool->spilled[block_set(size)]) != NULL;
 }
 
 static struct block *search_pool(struct block_pool *pool, size_t size) {
@@ -163,22 +158,22 @@ static struct block *search_pool(struct block_pool *pool, size_t size) {
 }
 
 static struct block *search_streams(int device, size_t size, const struct stream *self) {
-    struct block_pool *pool = __atomic_load_n(&next_pool, __ATOMIC_ACQUIRE);
+    struct block_pool *pool = load_acquire(&next_pool);
     struct block *block = NULL;
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
-        if (!pool && !(pool = __atomic_load_n(&stream_pools, __ATOMIC_ACQUIRE)))
+        if (!pool && !(pool = load_acquire(&stream_pools)))
             return NULL;
         if (pool->owner != self && pool->device == device)
             block = search_pool(pool, size);
         if (!block)
             pool = pool->next;
     }
-    __atomic_store_n(&next_pool, pool, __ATOMIC_RELEASE);
+    store_release(&next_pool, pool);
     return block;
 }
 
 struct block *block_search(int device, size_t size, struct stream *stream) {
-    struct block_pool *pool = stream ? __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE) : NULL;
+    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
     struct block *block = pool ? take_spilled(pool, size, stream, false) : NULL;
     if (!block)
         block = take_idle(&device_pools[device], size, NULL);
@@ -191,7 +186,7 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
 
 static void add_reserved(int device, size_t bytes) {
     const size_t now = accounts[device].reserved + bytes;
-    __atomic_store_n(&accounts[device].reserved, now, __ATOMIC_RELAXED);
+    store_relaxed(&accounts[device].reserved, now);
     if (now > accounts[device].peak_reserved)
         accounts[device].peak_reserved = now;
 }
@@ -200,8 +195,7 @@ static bool unlink_way(struct block_pool *pool, struct block *block) {
     struct block **ways = pool->ways[block_set(block->size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *expected = block;
-        if (__atomic_compare_exchange_n(&ways[way], &expected, NULL, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
+        if (cas_acq_rel(&ways[way], &expected, NULL))
             return true;
     }
     return false;
@@ -223,9 +217,9 @@ static void leave(struct block *block) {
     if (block->state == BLOCK_GONE)
         return;
     const size_t now = accounts[block->device].reserved - block->size;
-    __atomic_store_n(&accounts[block->device].reserved, now, __ATOMIC_RELAXED);
+    store_relaxed(&accounts[block->device].reserved, now);
     ranges_remove((uintptr_t)block->handle.key);
-    __atomic_store_n(&block->state, BLOCK_GONE, __ATOMIC_RELEASE);
+    store_release(&block->state, BLOCK_GONE);
 }
 
 static bool unlink_cached(struct block *block, struct stream *stream) {
@@ -257,32 +251,32 @@ bool block_enter(void *address, size_t size, int device) {
         struct handle **bucket = &buckets[bucket_of(address)];
         block->handle = (struct handle){address, *bucket, all};
         block->state = BLOCK_GONE;
-        __atomic_store_n(bucket, &block->handle, __ATOMIC_RELEASE);
-        __atomic_store_n(&all, &block->handle, __ATOMIC_RELEASE);
+        store_release(bucket, &block->handle);
+        store_release(&all, &block->handle);
     }
     if (block) {
         forget_past(address, size);
         leave(block);
-        __atomic_store_n(&block_clock, block_clock + 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&block->size, size, __ATOMIC_RELAXED);
-        __atomic_store_n(&block->entered, block_clock, __ATOMIC_RELAXED);
-        __atomic_store_n(&block->device, device, __ATOMIC_RELAXED);
+        store_relaxed(&block_clock, block_clock + 1);
+        store_relaxed(&block->size, size);
+        store_relaxed(&block->entered, block_clock);
+        store_relaxed(&block->device, device);
         block_note_use(block);
         block->stream = NULL;
         add_reserved(device, size);
         ranges_add((uintptr_t)address, size, RANGE_DEVICE);
-        __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+        store_release(&block->state, BLOCK_LIVE);
     }
     pthread_mutex_unlock(&registry_lock);
     return block != NULL;
 }
 
 bool block_retire(struct block *block) {
-    if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED)
+    if (load_acquire(&block->state) != BLOCK_CACHED)
         return false;
     pthread_mutex_lock(&registry_lock);
     /* It may be on its way into a pool just now: then it is not found, and stays. */
-    const bool owned = unlink_cached(block, __atomic_load_n(&block->stream, __ATOMIC_RELAXED));
+    const bool owned = unlink_cached(block, load_relaxed(&block->stream));
     if (owned)
         leave(block);
     pthread_mutex_unlock(&registry_lock);
@@ -296,7 +290,7 @@ void block_forget(struct block *block) {
 }
 
 struct block *block_first(void) {
-    return __atomic_load_n((struct block **)&all, __ATOMIC_ACQUIRE);
+    return load_acquire((struct block **)&all);
 }
 
 struct block *block_around(const void *address) {
@@ -318,7 +312,7 @@ bool block_confirm(const struct block *block) {
 static void empty(struct block_pool *pool) {
     for (int set = 0; set < POOL_SETS; set++) {
         for (int way = 0; way < POOL_WAYS; way++)
-            __atomic_store_n(&pool->ways[set][way], NULL, __ATOMIC_RELEASE);
+            store_release(&pool->ways[set][way], NULL);
         pool->spilled[set] = NULL;
     }
 }
@@ -337,17 +331,14 @@ void block_forget_all(void) {
 /* ---- accounts ---- */
 
 void block_count(int device, ptrdiff_t bytes) {
-    const size_t now =
-        __atomic_add_fetch(&accounts[device].in_use, (size_t)bytes, __ATOMIC_RELAXED);
-    size_t peak = __atomic_load_n(&accounts[device].peak_in_use, __ATOMIC_RELAXED);
-    while (bytes > 0 && now > peak &&
-           !__atomic_compare_exchange_n(&accounts[device].peak_in_use, &peak, now, true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    const size_t now = add_fetch_relaxed(&accounts[device].in_use, (size_t)bytes);
+    size_t peak = load_relaxed(&accounts[device].peak_in_use);
+    while (bytes > 0 && now > peak && !cas_weak_relaxed(&accounts[device].peak_in_use, &peak, now))
         continue;
 }
 
 size_t block_reserved(int device) {
-    return __atomic_load_n(&accounts[device].reserved, __ATOMIC_RELAXED);
+    return load_relaxed(&accounts[device].reserved);
 }
 
 struct block_account block_account(int device) {
@@ -358,7 +349,7 @@ struct block_account block_account(int device) {
         return account;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        const int state = __atomic_load_n(&block->state, __ATOMIC_ACQUIRE);
+        const int state = load_acquire(&block->state);
         if (state == BLOCK_GONE || block_device(block) != device)
             continue;
         account.blocks++;

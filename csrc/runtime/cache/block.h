@@ -10,6 +10,7 @@
 #ifndef MGPU_RT_BLOCK_H
 #define MGPU_RT_BLOCK_H
 
+#include "base/atomics.h"
 #include "base/handles.h"
 #include "cache/stream.h"
 
@@ -54,15 +55,15 @@ static inline size_t block_set(size_t size) {
 
 /* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
 static inline size_t block_size(const struct block *block) {
-    return __atomic_load_n(&block->size, __ATOMIC_RELAXED);
+    return load_relaxed(&block->size);
 }
 static inline int block_device(const struct block *block) {
-    return __atomic_load_n(&block->device, __ATOMIC_RELAXED);
+    return load_relaxed(&block->device);
 }
 
 /* By who has taken it; others may read meanwhile. */
 static inline void block_note_use(struct block *block) {
-    __atomic_store_n(&block->uses, block->uses + 1, __ATOMIC_RELAXED);
+    store_relaxed(&block->uses, block->uses + 1);
 }
 
 /* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
@@ -75,17 +76,15 @@ bool block_put(struct block *block, struct stream *stream);
 static inline struct block *block_take(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     for (int way = 0; way < POOL_WAYS; way++) {
-        struct block *block = __atomic_load_n(&ways[way], __ATOMIC_ACQUIRE);
-        if (!block || block_size(block) != size ||
-            !__atomic_compare_exchange_n(&ways[way], &block, NULL, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+        struct block *block = load_acquire(&ways[way]);
+        if (!block || block_size(block) != size || !cas_acq_rel(&ways[way], &block, NULL))
             continue;
         if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
             (void)block_put(block, pool->owner);
             continue;
         }
         block_note_use(block);
-        __atomic_store_n(&block->state, BLOCK_LIVE, __ATOMIC_RELEASE);
+        store_release(&block->state, BLOCK_LIVE);
         return block;
     }
     return NULL;

@@ -5,6 +5,7 @@
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
 #include "cache/evict.h"
+#include "base/atomics.h"
 #include "base/observe.h"
 #include "cache/manage.h"
 #include "cache/registry.h"
@@ -72,8 +73,8 @@ static hipError_t unload(const struct evicted *evicted) {
 
 static int by_last_use(const void *a, const void *b) {
     const struct module *left = *(struct module *const *)a, *right = *(struct module *const *)b;
-    const uint64_t before = __atomic_load_n(&left->last_use, __ATOMIC_RELAXED);
-    const uint64_t after = __atomic_load_n(&right->last_use, __ATOMIC_RELAXED);
+    const uint64_t before = load_relaxed(&left->last_use);
+    const uint64_t after = load_relaxed(&right->last_use);
     return (before > after) - (before < after);
 }
 
@@ -177,9 +178,9 @@ size_t module_list(struct cached *out, size_t room) {
         if (state == MODULE_GONE)
             continue;
         if (count < room)
-            out[count] = (struct cached){module_handle(module), module->image.size,
-                                         __atomic_load_n(&module->uses, __ATOMIC_RELAXED),
-                                         module->device, state == MODULE_LIVE};
+            out[count] =
+                (struct cached){module_handle(module), module->image.size,
+                                load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
         count++;
     }
     pthread_mutex_unlock(&registry_lock);

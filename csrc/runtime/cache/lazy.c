@@ -1,4 +1,5 @@
 #include "cache/lazy.h"
+#include "base/atomics.h"
 #include "cache/registry.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
@@ -16,25 +17,24 @@ static int visible;          /* pieces of host memory that kernels can write */
 static bool possible = true; /* no kernel is known that prints, nor a second stream */
 
 static bool is_observable(const struct stream *stream) {
-    return stream_state(stream) != STREAM_LIVE || !__atomic_load_n(&possible, __ATOMIC_RELAXED) ||
-           __atomic_load_n(&visible, __ATOMIC_RELAXED) || runtime_exiting() || !exclusive_hip() ||
+    return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
+           load_relaxed(&visible) || runtime_exiting() || !exclusive_hip() ||
            device_reaches_pageable(stream->device);
 }
 
 bool lazy_put_off(struct stream *stream) {
-    uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
+    uintptr_t busy = load_acquire(&stream->busy);
     if (is_observable(stream))
         return false;
     if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
         return busy == STREAM_PUT_OFF; /* nothing has come since; or another thread waits for it */
     pthread_mutex_lock(&registry_lock);
-    const bool done = (!put_off || put_off == stream) &&
-                      __atomic_compare_exchange_n(&stream->busy, &busy, STREAM_PUT_OFF, false,
-                                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    const bool done =
+        (!put_off || put_off == stream) && cas_acq_rel(&stream->busy, &busy, STREAM_PUT_OFF);
     if (done) {
         put_off = stream;
         round++;
-        __atomic_store_n(&stream_put_off, true, __ATOMIC_RELEASE);
+        store_release(&stream_put_off, true);
     }
     pthread_mutex_unlock(&registry_lock);
     return done;
@@ -52,7 +52,7 @@ static void clear(const struct stream *stream, uint64_t at) {
     pthread_mutex_lock(&registry_lock);
     if (put_off == stream && round == at) {
         put_off = NULL;
-        __atomic_store_n(&stream_put_off, false, __ATOMIC_RELEASE);
+        store_release(&stream_put_off, false);
     }
     pthread_mutex_unlock(&registry_lock);
 }
@@ -62,7 +62,7 @@ void lazy_settle(const struct stream *same) {
     struct stream *stream = current(&at);
     if (!stream || stream == same)
         return;
-    const bool waits = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) != STREAM_IDLE;
+    const bool waits = load_acquire(&stream->busy) != STREAM_IDLE;
     const hipError_t error = waits ? stream_wait(thread_get(), stream) : hipSuccess;
     clear(stream, at);
     if (error != hipSuccess)
@@ -70,11 +70,11 @@ void lazy_settle(const struct stream *same) {
 }
 
 void lazy_visible(int change) {
-    __atomic_fetch_add(&visible, change, __ATOMIC_RELAXED);
+    fetch_add_relaxed(&visible, change);
 }
 
 void lazy_end(void) {
-    __atomic_store_n(&possible, false, __ATOMIC_RELAXED);
+    store_relaxed(&possible, false);
 }
 
 /* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata

@@ -3,6 +3,7 @@
  * the array stays as a gap until the newcomers are merged in, so that a program which holds 100,000
  * blocks does not shift them for each one more. */
 #include "cache/ranges.h"
+#include "base/atomics.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,22 +26,22 @@ static bool incomplete;   /* for good: there was no memory */
 uint64_t ranges_changes;
 
 static uintptr_t get(const uintptr_t *field) {
-    return __atomic_load_n(field, __ATOMIC_RELAXED);
+    return load_relaxed(field);
 }
 
 static void set(struct range *to, struct range range) {
-    __atomic_store_n(&to->begin, range.begin, __ATOMIC_RELAXED);
-    __atomic_store_n(&to->end, range.end, __ATOMIC_RELAXED);
-    __atomic_store_n(&to->kind, range.kind, __ATOMIC_RELAXED);
+    store_relaxed(&to->begin, range.begin);
+    store_relaxed(&to->end, range.end);
+    store_relaxed(&to->kind, range.kind);
 }
 
 static void begin_write(void) {
-    __atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    store_relaxed(&sequence, sequence + 1);
+    fence_seq_cst();
 }
 
 static void end_write(void) {
-    __atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELEASE);
+    store_release(&sequence, sequence + 1);
 }
 
 /* ---- looking ---- */
@@ -67,14 +68,14 @@ static enum range_kind kind_in(const struct range *range, uintptr_t begin, uintp
 }
 
 static enum range_kind look(uintptr_t begin, uintptr_t end) {
-    const size_t count = __atomic_load_n(&sorted_count, __ATOMIC_ACQUIRE);
-    const struct range *ranges = __atomic_load_n(&sorted, __ATOMIC_ACQUIRE);
+    const size_t count = load_acquire(&sorted_count);
+    const struct range *ranges = load_acquire(&sorted);
     for (size_t i = search(ranges, count, begin); i < count && get(&ranges[i].begin) < end; i++) {
         const enum range_kind kind = kind_in(&ranges[i], begin, end);
         if (kind != RANGE_NONE)
             return kind;
     }
-    const size_t new_count = __atomic_load_n(&newcomer_count, __ATOMIC_RELAXED);
+    const size_t new_count = load_relaxed(&newcomer_count);
     for (size_t i = 0; i < new_count && i < NEWCOMERS; i++) {
         const enum range_kind kind = kind_in(&newcomers[i], begin, end);
         if (kind != RANGE_NONE)
@@ -85,13 +86,13 @@ static enum range_kind look(uintptr_t begin, uintptr_t end) {
 
 enum range_kind ranges_find(const void *address, size_t bytes) {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const uint64_t before = __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
+        const uint64_t before = load_acquire(&sequence);
         if (before & 1)
             continue;
         const enum range_kind kind = look((uintptr_t)address, (uintptr_t)address + bytes);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&sequence, __ATOMIC_RELAXED) == before)
-            return __atomic_load_n(&incomplete, __ATOMIC_RELAXED) ? RANGE_MIXED : kind;
+        fence_acquire();
+        if (load_relaxed(&sequence) == before)
+            return load_relaxed(&incomplete) ? RANGE_MIXED : kind;
     }
     return RANGE_MIXED;
 }
@@ -109,7 +110,7 @@ static bool grow(size_t wanted) {
         return false;
     if (sorted_count)
         memcpy(larger, sorted, sorted_count * sizeof *larger);
-    __atomic_store_n(&sorted, larger, __ATOMIC_RELEASE);
+    store_release(&sorted, larger);
     capacity = larger_capacity;
     return true;
 }
@@ -124,7 +125,7 @@ static void close_gaps(void) {
     for (size_t i = 0; i < sorted_count; i++)
         if (sorted[i].kind != RANGE_NONE)
             set(&sorted[kept++], sorted[i]);
-    __atomic_store_n(&sorted_count, kept, __ATOMIC_RELEASE);
+    store_release(&sorted_count, kept);
 }
 
 /* The newcomers take their places, from the end on. False without memory. */
@@ -140,8 +141,8 @@ static bool merge(void) {
         else
             set(&sorted[--to], newcomers[--next]);
     }
-    __atomic_store_n(&sorted_count, sorted_count + newcomer_count, __ATOMIC_RELEASE);
-    __atomic_store_n(&newcomer_count, 0, __ATOMIC_RELAXED);
+    store_release(&sorted_count, sorted_count + newcomer_count);
+    store_relaxed(&newcomer_count, 0);
     return true;
 }
 
@@ -161,9 +162,9 @@ static void remove_range(struct range *range) {
     begin_write();
     if (range >= newcomers && range < newcomers + NEWCOMERS) {
         set(range, newcomers[newcomer_count - 1]);
-        __atomic_store_n(&newcomer_count, newcomer_count - 1, __ATOMIC_RELAXED);
+        store_relaxed(&newcomer_count, newcomer_count - 1);
     } else {
-        __atomic_store_n(&range->kind, RANGE_NONE, __ATOMIC_RELAXED);
+        store_relaxed(&range->kind, RANGE_NONE);
     }
     end_write();
 }
@@ -180,7 +181,7 @@ void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
         incomplete = true;
     else {
         set(&newcomers[newcomer_count], (struct range){begin, begin + bytes, kind});
-        __atomic_store_n(&newcomer_count, newcomer_count + 1, __ATOMIC_RELAXED);
+        store_relaxed(&newcomer_count, newcomer_count + 1);
     }
     end_write();
 }

@@ -7,6 +7,8 @@
 #ifndef MGPU_RT_RANGES_H
 #define MGPU_RT_RANGES_H
 
+#include "base/atomics.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,10 +36,10 @@ void *ranges_begin(const void *address, size_t bytes);
  * stays, where nobody else calls HIP. */
 extern uint64_t ranges_changes;
 static inline uint64_t ranges_now(void) {
-    return __atomic_load_n(&ranges_changes, __ATOMIC_ACQUIRE);
+    return load_acquire(&ranges_changes);
 }
 static inline void ranges_change(void) {
-    __atomic_fetch_add(&ranges_changes, 1, __ATOMIC_ACQ_REL);
+    fetch_add_acq_rel(&ranges_changes, 1);
 }
 
 #endif

@@ -1,4 +1,5 @@
 #include "cache/registry.h"
+#include "base/atomics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,8 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
     registry_bytes += image->size;
     if (shared)
         enter_image(module);
-    __atomic_store_n(&module->generation, module->generation + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&module->state, MODULE_LIVE, __ATOMIC_RELEASE);
+    store_release(&module->generation, module->generation + 1);
+    store_release(&module->state, MODULE_LIVE);
     if (!known)
         handle_add(&registry_modules, &module->handle);
     return module;
@@ -68,10 +69,10 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
 void registry_forget(struct module *module) {
     if (!module->image.bytes)
         return; /* out already */
-    __atomic_store_n(&module->generation, module->generation + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&module->state, MODULE_GONE, __ATOMIC_RELEASE);
+    store_release(&module->generation, module->generation + 1);
+    store_release(&module->state, MODULE_GONE);
     for (struct function *function = module->functions; function; function = function->next)
-        __atomic_store_n(&function->handle, NULL, __ATOMIC_RELAXED);
+        store_relaxed(&function->handle, NULL);
     if (module->shared)
         leave_image(module);
     registry_bytes -= module->image.size;
@@ -103,6 +104,6 @@ struct function *registry_set_function(struct module *module, const char *name,
         function->next = module->functions;
         module->functions = function;
     }
-    __atomic_store_n(&function->handle, handle, __ATOMIC_RELEASE); /* read without the lock */
+    store_release(&function->handle, handle); /* read without the lock */
     return function;
 }

@@ -2,6 +2,7 @@
 #ifndef MGPU_RT_REGISTRY_H
 #define MGPU_RT_REGISTRY_H
 
+#include "base/atomics.h"
 #include "base/handles.h"
 #include "cache/thread.h"
 #include "image/image.h"
@@ -17,7 +18,7 @@ struct function {
 };
 
 static inline hipFunction_t function_handle(const struct function *function) {
-    return __atomic_load_n(&function->handle, __ATOMIC_RELAXED);
+    return load_relaxed(&function->handle);
 }
 
 static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
@@ -58,7 +59,7 @@ extern struct handle_map registry_modules;
 extern uint64_t registry_clock;
 
 static inline uint64_t registry_now(void) {
-    return __atomic_load_n(&registry_clock, __ATOMIC_RELAXED);
+    return load_relaxed(&registry_clock);
 }
 
 static inline hipModule_t module_handle(const struct module *module) {
@@ -66,28 +67,27 @@ static inline hipModule_t module_handle(const struct module *module) {
 }
 
 static inline uint64_t module_generation(const struct module *module) {
-    return __atomic_load_n(&module->generation, __ATOMIC_ACQUIRE);
+    return load_acquire(&module->generation);
 }
 
 static inline int module_state(const struct module *module) {
-    return __atomic_load_n(&module->state, __ATOMIC_ACQUIRE);
+    return load_acquire(&module->state);
 }
 
 /* By who has taken it; others may read meanwhile. */
 static inline void module_note_use(struct module *module) {
-    __atomic_store_n(&module->uses, module->uses + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&module->last_use, registry_now(), __ATOMIC_RELAXED);
+    store_relaxed(&module->uses, module->uses + 1);
+    store_relaxed(&module->last_use, registry_now());
 }
 
 /* Takes a module that the program does not hold: it is the caller's until module_put. */
 static inline bool module_take(struct module *module) {
     int expected = MODULE_FREE;
-    return __atomic_compare_exchange_n(&module->state, &expected, MODULE_LIVE, false,
-                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return cas_acq_rel(&module->state, &expected, MODULE_LIVE);
 }
 
 static inline void module_put(struct module *module) {
-    __atomic_store_n(&module->state, MODULE_FREE, __ATOMIC_RELEASE);
+    store_release(&module->state, MODULE_FREE);
 }
 
 /* The calls below need registry_lock. */

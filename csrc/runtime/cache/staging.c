@@ -1,4 +1,5 @@
 #include "cache/staging.h"
+#include "base/atomics.h"
 #include "hip/device.h"
 
 #include <string.h>
@@ -20,15 +21,15 @@ static struct staging all[STAGING_COUNT];
 static uint64_t clock_now; /* counts the changes of owner */
 
 static bool try_take(struct staging *staging) {
-    return !__atomic_exchange_n(&staging->taken, 1, __ATOMIC_ACQUIRE);
+    return !exchange_acquire(&staging->taken, 1);
 }
 
 static void release(struct staging *staging) {
-    __atomic_store_n(&staging->taken, 0, __ATOMIC_RELEASE);
+    store_release(&staging->taken, 0);
 }
 
 static struct stream *owner_of(const struct staging *staging) {
-    return __atomic_load_n(&staging->owner, __ATOMIC_RELAXED);
+    return load_relaxed(&staging->owner);
 }
 
 /* Whether HIP has taken everything out of the owner's memory: what it copied to the device has been
@@ -59,16 +60,16 @@ static struct staging *take_oldest(struct stream *stream) {
     if (!best)
         return NULL;
     best->used = 0;
-    __atomic_fetch_add(&clock_now, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&best->owner, stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&stream->staging, best, __ATOMIC_RELEASE);
+    fetch_add_relaxed(&clock_now, 1);
+    store_relaxed(&best->owner, stream);
+    store_release(&stream->staging, best);
     return best;
 }
 
 /* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
  * now, or if all are at work for others. */
 static struct staging *take(struct stream *stream) {
-    struct staging *staging = __atomic_load_n(&stream->staging, __ATOMIC_ACQUIRE);
+    struct staging *staging = load_acquire(&stream->staging);
     const bool own = LIKELY(staging && owner_of(staging) == stream);
     if (own && !try_take(staging))
         return NULL;
@@ -79,7 +80,7 @@ static struct staging *take(struct stream *stream) {
     if (!own || !staging)
         staging = take_oldest(stream);
     if (staging)
-        staging->last_use = __atomic_load_n(&clock_now, __ATOMIC_RELAXED);
+        staging->last_use = load_relaxed(&clock_now);
     return staging;
 }
 
@@ -227,7 +228,7 @@ bool staging_down(struct thread *thread, struct stream *stream, void *host, cons
 
 /* As new, for who has taken it: all but `taken` and `owner`, which others look at, is his. */
 static void forget(struct staging *staging) {
-    __atomic_store_n(&staging->owner, NULL, __ATOMIC_RELAXED);
+    store_relaxed(&staging->owner, NULL);
     staging->up = staging->down = NULL;
     staging->no_up = staging->no_down = false;
     staging->used = 0;
@@ -242,7 +243,7 @@ void staging_leave(struct stream *stream) {
     if (!staging || owner_of(staging) != stream || !try_take(staging))
         return;
     if (owner_of(staging) == stream) {
-        __atomic_store_n(&staging->owner, NULL, __ATOMIC_RELAXED);
+        store_relaxed(&staging->owner, NULL);
         staging->used = 0;
     }
     release(staging);

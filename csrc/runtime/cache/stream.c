@@ -5,6 +5,7 @@
  * idle still, and still there, before it is handed out: others may have used it, or reset the
  * device. */
 #include "cache/stream.h"
+#include "base/atomics.h"
 #include "base/observe.h"
 #include "cache/block.h"
 #include "cache/lazy.h"
@@ -35,8 +36,7 @@ struct advice stream_fault = {
             "before it"};
 
 static bool change(struct stream *stream, int from, int to) {
-    return __atomic_compare_exchange_n(&stream->state, &from, to, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_RELAXED);
+    return cas_acq_rel(&stream->state, &from, to);
 }
 
 static hipStream_t handle_of(const struct stream *stream) {
@@ -44,7 +44,7 @@ static hipStream_t handle_of(const struct stream *stream) {
 }
 
 static bool is_on(const struct stream *stream, int device) {
-    return __atomic_load_n(&stream->device, __ATOMIC_RELAXED) == device;
+    return load_relaxed(&stream->device) == device;
 }
 
 /* ---- asking HIP ---- */
@@ -118,7 +118,7 @@ static struct stream *take_from_threads(int device) {
     struct stream *found = NULL;
     pthread_mutex_lock(&registry_lock);
     for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
-        struct stream *stream = __atomic_load_n(&thread->stream, __ATOMIC_RELAXED);
+        struct stream *stream = load_relaxed(&thread->stream);
         if (stream && is_on(stream, device) && change(stream, STREAM_FREE, STREAM_LIVE))
             found = stream;
     }
@@ -134,7 +134,7 @@ static void put(struct stream_queue *queue, struct stream *stream) {
             drop(stream);
         append(queue, stream);
     }
-    __atomic_store_n(&stream->state, state_in(queue), __ATOMIC_RELEASE);
+    store_release(&stream->state, state_in(queue));
     pthread_mutex_unlock(&stream_lock);
 }
 
@@ -162,16 +162,16 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     if (stream) {
         if (stream->device != device)
             block_stream_moves(stream, device);
-        __atomic_store_n(&stream->device, device, __ATOMIC_RELAXED);
-        __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELAXED);
-        __atomic_store_n(&stream->state, state, __ATOMIC_RELEASE);
+        store_relaxed(&stream->device, device);
+        store_relaxed(&stream->busy, STREAM_IDLE);
+        store_release(&stream->state, state);
     }
     pthread_mutex_unlock(&registry_lock);
     return stream;
 }
 
 static void use(struct thread *thread, struct stream *stream) {
-    __atomic_store_n(&thread->stream, stream, __ATOMIC_RELAXED);
+    store_relaxed(&thread->stream, stream);
 }
 
 /* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
@@ -182,8 +182,8 @@ static hipError_t finish(struct stream *stream) {
     if (mark && hip.StreamSynchronize(handle_of(stream)) == hipSuccess)
         stream_pass(stream, mark);
     staging_leave(stream);
-    __atomic_fetch_sub(&total, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+    fetch_sub_relaxed(&total, 1);
+    store_release(&stream->state, STREAM_GONE);
     const hipError_t error = hip.StreamDestroy(handle_of(stream));
     observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
@@ -215,7 +215,7 @@ static void trim(int device) {
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&registry_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
-        struct stream *stream = __atomic_load_n(&thread->stream, __ATOMIC_RELAXED);
+        struct stream *stream = load_relaxed(&thread->stream);
         if (stream && change(stream, STREAM_FREE, STREAM_LIVE))
             put(&idle[stream->device], stream);
     }
@@ -239,7 +239,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
     use(thread, stream);
     observe(OBSERVED_STREAM_CREATED, handle, 0, device);
     device_watch(device);
-    if (__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED) == cache_limits.streams + 1)
+    if (add_fetch_relaxed(&total, 1) == cache_limits.streams + 1)
         queue_those_of_threads();
     return handle;
 }
@@ -256,7 +256,7 @@ static void note_several(void) {
 /* HIP does not know a stream that it never got back from here: somebody has reset the device. What
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
-    __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+    store_release(&stream->state, STREAM_GONE);
     runtime_forget_all();
 }
 
@@ -289,7 +289,7 @@ static struct stream *take_retired(int device) {
             return NULL;
         const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess) {
-            __atomic_store_n(&stream->busy, STREAM_IDLE, __ATOMIC_RELEASE);
+            store_release(&stream->busy, STREAM_IDLE);
             return stream;
         }
         if (error != hipErrorNotReady) {
@@ -359,8 +359,8 @@ static __attribute__((noinline)) bool is_ours(hipStream_t handle) {
 }
 
 static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
-    __atomic_fetch_sub(&total, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+    fetch_sub_relaxed(&total, 1);
+    store_release(&stream->state, STREAM_GONE);
     REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle_of(stream)), NULL);
 }
 
@@ -374,13 +374,13 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
                handle ? &destroyed_twice : &null_destroyed, (void *)handle);
         return;
     }
-    if (__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED))
+    if (load_relaxed(&stream->borrowers))
         return; /* it is lent: the caller's */
     if (state == STREAM_LIVE && !exclusive_hip() && !is_ours(handle)) {
         destroy_as_stock(stream);
         return;
     }
-    const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
+    const uintptr_t busy = load_acquire(&stream->busy);
     if (change(stream, STREAM_LIVE, STREAM_LEAVING))
         put_by(stream, busy == STREAM_IDLE || busy == STREAM_PUT_OFF);
     else if (!device_kept(stream->device)) /* another one's by now */
@@ -392,10 +392,8 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
 
 /* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
 static inline bool is_simple(const struct stream *stream, hipStream_t handle) {
-    return stream && handle_of(stream) == handle &&
-           __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
-           !__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&total, __ATOMIC_RELAXED) <= cache_limits.streams &&
+    return stream && handle_of(stream) == handle && load_acquire(&stream->busy) == STREAM_IDLE &&
+           !load_relaxed(&stream->borrowers) && load_relaxed(&total) <= cache_limits.streams &&
            (exclusive_hip() || (stream_state(stream) == STREAM_LIVE && is_ours(handle)));
 }
 
@@ -423,21 +421,20 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 hipError_t stream_wait(struct thread *thread, struct stream *stream) {
     uintptr_t token = (uintptr_t)thread;
     const uint64_t mark = stream_set_mark(stream);
-    __atomic_store_n(&stream->busy, token, __ATOMIC_RELEASE);
+    store_release(&stream->busy, token);
     const hipError_t error = hip.StreamSynchronize(handle_of(stream));
     if (UNLIKELY(error != hipSuccess)) {
         stream_launched(stream);
         return error;
     }
     stream_pass(stream, mark);
-    __atomic_compare_exchange_n(&stream->busy, &token, STREAM_IDLE, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_RELAXED);
+    cas_acq_rel(&stream->busy, &token, STREAM_IDLE);
     return hipSuccess;
 }
 
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
 static bool is_known_idle(const struct stream *stream) {
-    return exclusive_hip() && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE) == STREAM_IDLE &&
+    return exclusive_hip() && load_acquire(&stream->busy) == STREAM_IDLE &&
            stream_state(stream) == STREAM_LIVE;
 }
 
@@ -476,7 +473,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
 
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream_state(stream) != STREAM_GONE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+        if (stream_state(stream) != STREAM_GONE && load_acquire(&stream->busy))
             return true;
     return false;
 }
@@ -484,12 +481,12 @@ bool stream_any_busy(void) {
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_LIVE && __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE))
+        if (state == STREAM_LIVE && load_acquire(&stream->busy))
             return false; /* HIP may not even know it any more: the program may have destroyed it */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
     }
-    return __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE;
+    return load_acquire(&stream_others) == OTHERS_IDLE;
 }
 
 int stream_give_back_all(void) {
@@ -504,10 +501,10 @@ int stream_give_back_all(void) {
 void stream_forget_all(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         if (stream_state(stream) != STREAM_BORROWED)
-            __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
+            store_release(&stream->state, STREAM_GONE);
         stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
     }
-    __atomic_store_n(&total, 0, __ATOMIC_RELAXED);
+    store_relaxed(&total, 0);
 }
 
 /* ---- mgpu_rt_use_stream ---- */
@@ -518,7 +515,7 @@ static void unchoose(struct thread *thread) {
     if (!stream)
         return;
     pthread_mutex_lock(&stream_lock);
-    __atomic_store_n(&stream->borrowers, stream->borrowers - 1, __ATOMIC_RELAXED);
+    store_relaxed(&stream->borrowers, stream->borrowers - 1);
     if (!stream->borrowers)
         change(stream, STREAM_BORROWED, STREAM_GONE); /* the program may destroy it from now on */
     pthread_mutex_unlock(&stream_lock);
@@ -536,7 +533,7 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     if (!stream)
         return -1;
     pthread_mutex_lock(&stream_lock);
-    __atomic_store_n(&stream->borrowers, stream->borrowers + 1, __ATOMIC_RELAXED);
+    store_relaxed(&stream->borrowers, stream->borrowers + 1);
     pthread_mutex_unlock(&stream_lock);
     thread->chosen = stream;
     return 0;

@@ -5,6 +5,7 @@
 #ifndef MGPU_RT_STREAM_H
 #define MGPU_RT_STREAM_H
 
+#include "base/atomics.h"
 #include "base/handles.h"
 #include "cache/thread.h"
 
@@ -50,7 +51,7 @@ struct stream {
 extern struct handle_map stream_map;
 
 static inline int stream_state(const struct stream *stream) {
-    return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
+    return load_acquire(&stream->state);
 }
 
 /* Held by the program, or its own. */
@@ -80,7 +81,7 @@ bool stream_report_dead(struct stream **stream, const char *expression);
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = handle ? stream_find(thread, handle) : NULL;
-    if (UNLIKELY(__atomic_load_n(&stream_put_off, __ATOMIC_ACQUIRE)))
+    if (UNLIKELY(load_acquire(&stream_put_off)))
         lazy_settle(*stream);
     if (LIKELY(!*stream || stream_is_live(*stream)))
         return true;
@@ -99,17 +100,16 @@ extern uintptr_t stream_others;
  * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
 static inline void stream_launched(struct stream *stream) {
     if (LIKELY(stream))
-        __atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE);
-    else if (__atomic_load_n(&stream_others, __ATOMIC_RELAXED) != OTHERS_BUSY)
-        __atomic_store_n(&stream_others, OTHERS_BUSY, __ATOMIC_RELEASE);
+        store_release(&stream->busy, STREAM_LAUNCHED);
+    else if (load_relaxed(&stream_others) != OTHERS_BUSY)
+        store_release(&stream_others, OTHERS_BUSY);
 }
 
 /* To be called after each other submission; does not hide that there are kernels too. */
 static inline void stream_submitted(struct stream *stream) {
     uintptr_t idle = STREAM_IDLE;
-    if (!stream || (!__atomic_compare_exchange_n(&stream->busy, &idle, STREAM_SUBMITTED, false,
-                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
-                    idle != STREAM_SUBMITTED))
+    if (!stream ||
+        (!cas_acq_rel_acquire(&stream->busy, &idle, STREAM_SUBMITTED) && idle != STREAM_SUBMITTED))
         stream_launched(stream);
 }
 
@@ -122,27 +122,24 @@ static inline void stream_submitted(struct stream *stream) {
 /* The mark that covers everything submitted so far. */
 static inline uint64_t stream_next_mark(struct stream *stream) {
     if (!stream->awaited)
-        __atomic_store_n(&stream->awaited, true, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST) + 1;
+        store_seq_cst(&stream->awaited, true);
+    return load_seq_cst(&stream->marks) + 1;
 }
 
 /* To be called before HIP is asked to wait. 0 if nothing waits for a mark. */
 static inline uint64_t stream_set_mark(struct stream *stream) {
-    return stream && __atomic_load_n(&stream->awaited, __ATOMIC_ACQUIRE)
-               ? __atomic_add_fetch(&stream->marks, 1, __ATOMIC_SEQ_CST)
-               : 0;
+    return stream && load_acquire(&stream->awaited) ? add_fetch_seq_cst(&stream->marks, 1) : 0;
 }
 
 /* To be called once all before the mark is done. */
 static inline void stream_pass(struct stream *stream, uint64_t mark) {
-    uint64_t passed = mark ? __atomic_load_n(&stream->passed, __ATOMIC_RELAXED) : 0;
-    while (passed < mark && !__atomic_compare_exchange_n(&stream->passed, &passed, mark, true,
-                                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    uint64_t passed = mark ? load_relaxed(&stream->passed) : 0;
+    while (passed < mark && !cas_weak_release(&stream->passed, &passed, mark))
         continue;
 }
 
 static inline bool stream_has_passed(const struct stream *stream, uint64_t mark) {
-    return __atomic_load_n(&stream->passed, __ATOMIC_ACQUIRE) >= mark;
+    return load_acquire(&stream->passed) >= mark;
 }
 
 /* Waits as mgpuStreamSynchronize does; the expression is the one to report. */

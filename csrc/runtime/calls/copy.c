@@ -8,6 +8,7 @@
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
  * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
  * some address is. */
+#include "base/atomics.h"
 #include "cache/ranges.h"
 #include "cache/staging.h"
 #include "hip/cuda.h"
@@ -71,9 +72,9 @@ static bool is_block(const void *address, size_t bytes) {
 
 /* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
 static bool is_quiet(struct stream *stream) {
-    const uintptr_t busy = __atomic_load_n(&stream->busy, __ATOMIC_ACQUIRE);
+    const uintptr_t busy = load_acquire(&stream->busy);
     if ((busy != STREAM_IDLE && busy != STREAM_SUBMITTED) || stream_state(stream) != STREAM_LIVE ||
-        __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) != OTHERS_IDLE)
+        load_acquire(&stream_others) != OTHERS_IDLE)
         return false;
     if (exclusive_hip())
         return true;

@@ -3,6 +3,7 @@
  * Each thread keeps a few spare events; a thread that only creates or only destroys exchanges them
  * with the others through a common pool. A hit takes no lock and asks nothing of HIP. */
 #include "calls/event.h"
+#include "base/atomics.h"
 #include "base/handles.h"
 #include "cache/registry.h"
 #include "cache/stream.h"
@@ -252,7 +253,7 @@ void event_forget_all(void) {
     spare = NULL;
     spare_end = &spare;
     for (struct thread *thread = thread_list; thread; thread = thread->next)
-        __atomic_store_n(&thread->event_count, 0, __ATOMIC_RELAXED);
+        store_relaxed(&thread->event_count, 0);
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         event->gone = true;

@@ -8,6 +8,7 @@
  * program frees is still the one that was handed out: the program may have freed it by hipFree, and
  * its address may be a smaller one's by now. */
 #include "calls/memory.h"
+#include "base/atomics.h"
 #include "base/observe.h"
 #include "cache/block.h"
 #include "cache/lazy.h"
@@ -40,11 +41,11 @@ static const char free_expression[] = "hipFree(ptr)";
 static bool direct[BLOCK_DEVICES]; /* nothing is kept */
 
 static bool is_direct(int device) {
-    return __atomic_load_n(&direct[device], __ATOMIC_RELAXED);
+    return load_relaxed(&direct[device]);
 }
 
 static void set_direct(int device, bool value) {
-    __atomic_store_n(&direct[device], value, __ATOMIC_RELAXED);
+    store_relaxed(&direct[device], value);
 }
 
 static size_t limit_of(int device) {
@@ -87,7 +88,7 @@ static bool give_back(struct block *block) {
 int memory_give_back(int device) {
     int count = 0;
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
-        if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_CACHED &&
+        if (load_acquire(&block->state) == BLOCK_CACHED &&
             (device < 0 || block_device(block) == device))
             count += give_back(block);
     return count;
@@ -112,14 +113,12 @@ static int by_last_use(const void *a, const void *b) {
 static size_t list_cached(int device, struct candidate *out, size_t room) {
     size_t count = 0;
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
-        if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_CACHED ||
-            block_device(block) != device)
+        if (load_acquire(&block->state) != BLOCK_CACHED || block_device(block) != device)
             continue;
         if (count < room)
             out[count] =
-                (struct candidate){block, __atomic_load_n(&block->last_use, __ATOMIC_RELAXED),
-                                   __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
-                                   __atomic_load_n(&block->entered, __ATOMIC_RELAXED)};
+                (struct candidate){block, load_relaxed(&block->last_use),
+                                   load_relaxed(&block->uses), load_relaxed(&block->entered)};
         count++;
     }
     return count;
@@ -151,7 +150,7 @@ size_t memory_held(size_t *bytes) {
     *bytes = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        if (__atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_LIVE)
+        if (load_acquire(&block->state) != BLOCK_LIVE)
             continue;
         count++;
         *bytes += block_size(block);
@@ -234,7 +233,7 @@ static void *allocate(uint64_t bytes, hipStream_t handle, bool shared) {
     const int device = hip_current_device();
     struct block_pool *pool = NULL;
     if (LIKELY(stream && stream->device == device))
-        pool = __atomic_load_n(&stream->pool, __ATOMIC_ACQUIRE);
+        pool = load_acquire(&stream->pool);
     else if (!shared && device < BLOCK_DEVICES)
         pool = block_device_pool(device);
     struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
@@ -282,18 +281,15 @@ static void free_foreign(void *address) {
  * threads here each waits by itself: one that finds another waiting knows nothing yet. */
 static hipError_t wait_for_device(int device) {
     uintptr_t token = (uintptr_t)thread_get();
-    if (exclusive_hip() && !stream_any_busy() &&
-        __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE)
+    if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)
         return hipSuccess;
     const int current = hip_current_device();
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
     if (hip_device_count == 1)
-        __atomic_store_n(&stream_others, token, __ATOMIC_SEQ_CST);
+        store_seq_cst(&stream_others, token);
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
-    __atomic_compare_exchange_n(&stream_others, &token,
-                                error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY, false,
-                                __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    cas_seq_cst(&stream_others, &token, error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY);
     if (current != device)
         (void)hip.SetDevice(current);
     return error;
@@ -327,8 +323,7 @@ void impl_mgpuMemFree(void *ptr, hipStream_t handle) {
             free_foreign(ptr);
         return;
     }
-    if (UNLIKELY(!__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,
-                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {
+    if (UNLIKELY(!cas_acq_rel(&block->state, &live, BLOCK_CACHED))) {
         if (device_kept(block->device))
             report_failure(free_expression, hipErrorInvalidValue, &freed_twice, ptr);
         else
@@ -351,13 +346,13 @@ size_t block_list(struct cached *out, size_t room) {
     size_t count = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        const int state = __atomic_load_n(&block->state, __ATOMIC_ACQUIRE);
+        const int state = load_acquire(&block->state);
         if (state == BLOCK_GONE)
             continue;
         if (count < room)
             out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block_size(block),
-                                         __atomic_load_n(&block->uses, __ATOMIC_RELAXED),
-                                         block_device(block), state == BLOCK_LIVE};
+                                         load_relaxed(&block->uses), block_device(block),
+                                         state == BLOCK_LIVE};
         count++;
     }
     return count;
@@ -365,8 +360,7 @@ size_t block_list(struct cached *out, size_t room) {
 
 hipError_t block_evict(void *address) {
     struct block *block = block_find(address);
-    if (!block || !device_kept(block_device(block)) ||
-        __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) == BLOCK_GONE)
+    if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
     if (!block_retire(block))
         return hipErrorNotReady;

@@ -6,6 +6,7 @@
  * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
  * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
  * lowered program are its constants. */
+#include "base/atomics.h"
 #include "base/observe.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
@@ -105,7 +106,7 @@ struct load {
 static hipModule_t enter(struct load *load, hipModule_t handle) {
     const bool shared = !load->image.writable;
     pthread_mutex_lock(&registry_lock);
-    __atomic_store_n(&registry_clock, registry_clock + 1, __ATOMIC_RELAXED);
+    store_relaxed(&registry_clock, registry_clock + 1);
     struct module *module = registry_add(handle, &load->image, load->hash, load->device, shared);
     pthread_mutex_unlock(&registry_lock);
     if (!module)

@@ -1,5 +1,6 @@
 /* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
 #include "hip/device.h"
+#include "base/atomics.h"
 #include "cache/thread.h"
 #include "hip/cuda.h"
 #include "hip/exclusive.h"
@@ -20,7 +21,7 @@ bool device_reaches_pageable(int device) {
     static char answers[DEVICES];
     if (device >= DEVICES)
         return true;
-    char answer = __atomic_load_n(&answers[device], __ATOMIC_RELAXED);
+    char answer = load_relaxed(&answers[device]);
     if (LIKELY(answer != UNKNOWN))
         return answer == YES;
     int value = 1;
@@ -31,7 +32,7 @@ bool device_reaches_pageable(int device) {
         value = 1;
     }
     answer = value ? YES : NO;
-    __atomic_store_n(&answers[device], answer, __ATOMIC_RELAXED);
+    store_relaxed(&answers[device], answer);
     return answer == YES;
 }
 
@@ -58,7 +59,7 @@ static struct watch {
 
 static bool is_watching(int device) {
     return device < DEVICES && !exclusive_hip() && !cuda_present() &&
-           __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
+           load_acquire(&watches[device].memory);
 }
 
 static bool number_of(void *memory, uint64_t *number) {
@@ -79,8 +80,8 @@ static bool set_up(struct watch *watch) {
     }
     if (!number_of(memory, &number))
         return false;
-    __atomic_store_n(&watch->number, number, __ATOMIC_RELAXED);
-    __atomic_store_n(&watch->memory, memory, __ATOMIC_RELEASE);
+    store_relaxed(&watch->number, number);
+    store_release(&watch->memory, memory);
     return true;
 }
 
@@ -88,19 +89,18 @@ void device_watch(int device) {
     if (device >= DEVICES || exclusive_hip() || cuda_present())
         return;
     struct watch *watch = &watches[device];
-    if (__atomic_load_n(&watch->claimed, __ATOMIC_RELAXED) ||
-        __atomic_exchange_n(&watch->claimed, true, __ATOMIC_ACQ_REL))
+    if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
         return;
     if (!set_up(watch))
-        __atomic_store_n(&watch->claimed, false, __ATOMIC_RELEASE);
+        store_release(&watch->claimed, false);
 }
 
 bool device_ask_kept(int device) {
     uint64_t number = 0;
     if (!is_watching(device))
         return true;
-    void *memory = __atomic_load_n(&watches[device].memory, __ATOMIC_ACQUIRE);
-    const uint64_t before = __atomic_load_n(&watches[device].number, __ATOMIC_RELAXED);
+    void *memory = load_acquire(&watches[device].memory);
+    const uint64_t before = load_relaxed(&watches[device].number);
     if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
         return true;
     runtime_forget_all();
@@ -116,7 +116,7 @@ bool device_all_kept(void) {
 
 void device_forget_watches(void) {
     for (int device = 0; device < DEVICES; device++) {
-        __atomic_store_n(&watches[device].memory, NULL, __ATOMIC_RELEASE);
-        __atomic_store_n(&watches[device].claimed, false, __ATOMIC_RELEASE);
+        store_release(&watches[device].memory, NULL);
+        store_release(&watches[device].claimed, false);
     }
 }

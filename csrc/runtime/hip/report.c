@@ -1,4 +1,5 @@
 /* Messages: stock's line on each failure, what to do about it once per cause. */
+#include "base/atomics.h"
 #include "base/state.h"
 
 #include <stdarg.h>
@@ -31,12 +32,12 @@ struct advice report_no_device = {
 static unsigned explained; /* of enum consequence */
 
 static bool first_time(struct advice *advice) {
-    return !__atomic_exchange_n(&advice->given, true, __ATOMIC_RELAXED);
+    return !exchange_relaxed(&advice->given, true);
 }
 
 /* True if nothing is left to say: what it follows from was said before. */
 static bool follows(const struct advice *advice) {
-    const unsigned before = __atomic_fetch_or(&explained, advice->leads_to, __ATOMIC_RELAXED);
+    const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
     return (before & (NOTHING_RUNS | advice->follows)) != 0;
 }
 

@@ -4,6 +4,7 @@
  * only under `gate`, which manager_stop closes. It waits a while before it starts anything: a
  * program that is over in a second has no use for a manager. */
 #include "manager/manager.h"
+#include "base/atomics.h"
 #include "base/state.h"
 #include "manager/interpreter.h"
 #include "manager/spawn.h"
@@ -48,11 +49,11 @@ static struct advice manager_slow = {
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {
-    return __atomic_load_n(&stopping, __ATOMIC_ACQUIRE);
+    return load_acquire(&stopping);
 }
 
 enum manager_state manager_state(void) {
-    return (enum manager_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
+    return (enum manager_state)load_acquire(&state);
 }
 
 /* ---- waiting ---- */
@@ -90,7 +91,7 @@ static void set_up(struct channel *fresh) {
     make_robust(&fresh->program);
     make_robust(&fresh->manager);
     pthread_mutex_lock(&fresh->program);
-    __atomic_store_n(&fresh->ready, 1, __ATOMIC_RELEASE);
+    store_release(&fresh->ready, 1);
     channel_ring(&fresh->ready);
 }
 
@@ -144,8 +145,8 @@ static const char *why_not(int error) {
 static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
     const uint64_t limit = stats_now() + UINT64_C(1000000) * BEGIN;
     bool there = true;
-    while (__atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING &&
-           !fresh->reason[0] && there && !is_stopping() && stats_now() < limit) {
+    while (load_acquire(&fresh->state) == CHANNEL_STARTING && !fresh->reason[0] && there &&
+           !is_stopping() && stats_now() < limit) {
         rest(GLANCE);
         there = kill(process, 0) == 0 || errno != ESRCH;
     }
@@ -156,7 +157,7 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
         snprintf(reason, size, "it %s",
                  there ? "has not begun within a minute"
                        : "ended before it began (does it have mgpu_rt?)");
-    return __atomic_load_n(&fresh->state, __ATOMIC_ACQUIRE) == CHANNEL_SERVING;
+    return load_acquire(&fresh->state) == CHANNEL_SERVING;
 }
 
 /* What another interpreter would not change. */
@@ -227,7 +228,7 @@ static bool answer(struct channel *from) {
     if (open)
         services_answer(from);
     pthread_mutex_unlock(&gate);
-    __atomic_fetch_add(&from->answered, 1, __ATOMIC_RELEASE);
+    fetch_add_release(&from->answered, 1);
     channel_ring(&from->answered);
     return open;
 }
@@ -235,8 +236,7 @@ static bool answer(struct channel *from) {
 static void notice_slowness(struct channel *of) {
     static uint32_t done;
     static uint64_t since;
-    const uint32_t now_done = __atomic_load_n(&of->turns, __ATOMIC_ACQUIRE) +
-                              __atomic_load_n(&of->asked, __ATOMIC_ACQUIRE);
+    const uint32_t now_done = load_acquire(&of->turns) + load_acquire(&of->asked);
     const uint64_t now = stats_now();
     if (now_done != done || !since) {
         done = now_done;
@@ -269,8 +269,8 @@ static bool alone(void) {
 
 static void serve(struct channel *from) {
     while (!is_stopping() && !alone()) {
-        const uint32_t heard = __atomic_load_n(&from->bell, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&from->asked, __ATOMIC_ACQUIRE) != from->answered) {
+        const uint32_t heard = load_acquire(&from->bell);
+        if (load_acquire(&from->asked) != from->answered) {
             (void)answer(from);
             continue;
         }
@@ -290,14 +290,14 @@ static void *run(void *unused) {
     rest((uint64_t)options.python_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
-        __atomic_store_n(&channel, found, __ATOMIC_RELEASE);
-        __atomic_store_n(&state, MANAGER_SERVING, __ATOMIC_RELEASE);
+        store_release(&channel, found);
+        store_release(&state, MANAGER_SERVING);
         observe_listen(found);
         serve(found);
         observe_listen(NULL);
         pthread_mutex_unlock(&found->program);
     }
-    __atomic_store_n(&state, MANAGER_ENDED, __ATOMIC_RELEASE);
+    store_release(&state, MANAGER_ENDED);
     return NULL;
 }
 
@@ -323,13 +323,12 @@ static bool create_thread(void) {
 
 void manager_start(void) {
     if (!options.cache_on || strcmp(options.python, "off") == 0 || !hip_path()[0] ||
-        runtime_forked || getauxval(AT_SECURE) ||
-        __atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL))
+        runtime_forked || getauxval(AT_SECURE) || exchange_acq_rel(&started, true))
         return;
     surroundings_read(&around);
-    __atomic_store_n(&state, MANAGER_STARTING, __ATOMIC_RELEASE);
+    store_release(&state, MANAGER_STARTING);
     if (!create_thread()) {
-        __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);
+        store_release(&state, MANAGER_NONE);
         report_verbose("no thread for Python: the library goes on by itself");
     }
 }
@@ -338,13 +337,13 @@ void manager_stop(void) {
     if (runtime_forked || manager_state() == MANAGER_NONE || is_stopping())
         return;
     pthread_mutex_lock(&gate);
-    __atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
+    store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
-    __atomic_store_n(&stop_bell, 1, __ATOMIC_RELEASE);
+    store_release(&stop_bell, 1);
     channel_ring(&stop_bell);
-    struct channel *known = __atomic_load_n(&channel, __ATOMIC_ACQUIRE);
+    struct channel *known = load_acquire(&channel);
     if (known) {
-        __atomic_fetch_add(&known->bell, 1, __ATOMIC_RELEASE);
+        fetch_add_release(&known->bell, 1);
         channel_ring(&known->bell);
     }
     struct timespec limit;
@@ -360,5 +359,5 @@ void manager_stop(void) {
 
 void manager_forked(void) {
     observe_listen(NULL);
-    __atomic_store_n(&state, MANAGER_NONE, __ATOMIC_RELEASE);
+    store_release(&state, MANAGER_NONE);
 }

@@ -1,8 +1,12 @@
 /* The exported functions. Each is one predictable test before its implementation, which is in the
  * file of its concern; statistics, the first call and the time after exit take the slow entry. */
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/counters.h"
+#include "base/likely.h"
 #include "base/state.h"
-#include "mgpu_rt.h"
+#include "hip/report.h"
+#include "lifecycle.h"
 
 /* Calls that only give back: what is held at the end is freed with the process, and HIP may not
  * bear them any more (llvm #190563). */

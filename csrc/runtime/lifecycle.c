@@ -1,5 +1,10 @@
 /* The life of the library in a process: first call, fork, exit. */
+#include "lifecycle.h"
 #include "base/atomics.h"
+#include "base/counters.h"
+#include "base/handles.h"
+#include "base/likely.h"
+#include "base/options.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/block.h"
@@ -9,14 +14,17 @@
 #include "cache/ranges.h"
 #include "cache/registry.h"
 #include "cache/staging.h"
-#include "cache/stream.h"
+#include "cache/stream_pool.h"
+#include "cache/thread.h"
 #include "calls/event.h"
 #include "calls/memory.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/hip_open.h"
 #include "hip/mapped.h"
+#include "hip/report.h"
 #include "manager/manager.h"
-#include "mgpu_rt.h"
 #include "statistics.h"
 
 #include <stdio.h>
@@ -24,9 +32,6 @@
 #include <string.h>
 
 enum { EXIT_REGISTRATIONS = 8 };
-
-unsigned runtime_mode = MODE_UNSTARTED;
-bool runtime_forked;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool options_known;
@@ -41,7 +46,7 @@ int runtime_give_back(void) {
            event_trim(thread_get());
 }
 
-bool runtime_make_room(void) {
+static bool make_room(void) {
     if (!options.cache_on)
         return false;
     (void)runtime_give_back();
@@ -49,12 +54,12 @@ bool runtime_make_room(void) {
     return true;
 }
 
-void runtime_forget_all(void) {
-    pthread_mutex_lock(&registry_lock);
+static void forget_all(void) {
+    pthread_mutex_lock(&tables_lock);
     for (struct module *module = handle_first(&registry_modules); module;
          module = (struct module *)module->handle.next)
         registry_forget(module);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     stream_forget_all();
     staging_forget_all();
     block_forget_all();
@@ -63,16 +68,16 @@ void runtime_forget_all(void) {
     ranges_change();
 }
 
-int mgpu_rt_empty_cache(void) {
-    runtime_start();
-    lazy_settle(NULL);
-    return runtime_give_back();
+/* Its spare events and its last stream are for the others. */
+static void thread_ends(struct thread *thread) {
+    event_give_back(thread);
+    stream_thread_ends(thread);
 }
 
 /* ---- fork ---- */
 
 /* In the order in which they are taken elsewhere, so that a child finds them free. */
-static pthread_mutex_t *const locks[] = {&start_lock, &registry_lock, &stream_lock};
+static pthread_mutex_t *const locks[] = {&start_lock, &tables_lock, &stream_pool_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 static void before_fork(void) {
@@ -117,7 +122,7 @@ static void run_exit(void) {
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
         report_held();
-        runtime_forget_all();
+        forget_all();
     }
     options.cache_on = false;
     fetch_or_release(&runtime_mode, MODE_EXITING);
@@ -136,12 +141,12 @@ static void note_end_of_hip(void) {
 /* After the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void write_statistics(void) {
     if (options.stats && options.stats[0])
-        stats_write(options.stats);
+        statistics_write(options.stats);
     if (options.trace && options.trace[0])
         trace_write(options.trace);
 }
 
-void runtime_register_exit(void) {
+static void register_exit(void) {
     static int registrations;
     if (fetch_add_relaxed(&registrations, 1) < EXIT_REGISTRATIONS)
         atexit(run_exit);
@@ -249,15 +254,13 @@ void runtime_start(void) {
     if (LIKELY(!(load_acquire(&runtime_mode) & MODE_UNSTARTED)))
         return;
     pthread_mutex_lock(&start_lock);
-    if (!options_known)
+    if (!options_known) {
         options_read(&options);
+        hooks = (struct hooks){forget_all, make_room, register_exit, thread_ends};
+    }
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     find_and_install();
-    runtime_register_exit();
+    register_exit();
     manager_start();
-}
-
-const char *mgpu_rt_version(void) {
-    return MGPU_RT_VERSION;
 }

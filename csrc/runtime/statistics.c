@@ -1,8 +1,8 @@
-/* Counts and times of the program's calls and of the driver's, and how they are shown. */
+/* How counts and times of the program's calls and of the driver's are shown. */
 #include "statistics.h"
-#include "base/atomics.h"
-#include "base/state.h"
-#include "base/trace.h"
+#include "base/abi.h"
+#include "base/counters.h"
+#include "base/output.h"
 #include "cache/block.h"
 #include "manager/manager.h"
 #include "mgpu_rt.h"
@@ -14,72 +14,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-struct counter {
-    uint64_t calls, nanoseconds;
-};
-
-static struct counter abi_counters[ABI_COUNT];
-static struct counter hip_counters[HIP_COUNT];
-static struct {
-    uint64_t misses, evictions, bypasses;
-} caches[CACHE_COUNT];
-
-static const char *const abi_names[] = {
-#define MGPU_FN(result, name, params, args, first, last) #name,
-#define MGPU_VOID(name, params, args, first, last) #name,
-#include "../abi.def"
-#undef MGPU_FN
-#undef MGPU_VOID
-};
-
-static const char *const hip_names[] = {
-#define HIP_FN(need, name, params, args) "hip" #name,
-#include "base/hip.def"
-#undef HIP_FN
-};
-
-uint64_t stats_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void add(uint64_t *counter, uint64_t amount) {
-    fetch_add_relaxed(counter, amount);
-}
-
-void stats_abi_call(enum abi_index function, uint64_t begin) {
-    const uint64_t nanoseconds = stats_now() - begin;
-    add(&abi_counters[function].calls, 1);
-    add(&abi_counters[function].nanoseconds, nanoseconds);
-    if (options.trace[0])
-        trace_call(abi_names[function], "program", begin, nanoseconds);
-}
-
-void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
-    add(&hip_counters[function].calls, 1);
-    add(&hip_counters[function].nanoseconds, nanoseconds);
-    if (options.trace[0])
-        trace_call(hip_names[function], "driver", stats_now() - nanoseconds, nanoseconds);
-}
-
-void stats_miss(enum cache cache) {
-    add(&caches[cache].misses, 1);
-}
-void stats_eviction(enum cache cache) {
-    add(&caches[cache].evictions, 1);
-}
-void stats_bypass(enum cache cache) {
-    add(&caches[cache].bypasses, 1);
-}
-
-void stats_reset(void) {
-    memset(abi_counters, 0, sizeof abi_counters);
-    memset(hip_counters, 0, sizeof hip_counters);
-    memset(caches, 0, sizeof caches);
-    trace_reset();
-}
 
 /* ---- the table ---- */
 
@@ -139,13 +73,13 @@ static void print_counters(FILE *out, const char *key, const struct counter *cou
 
 static void print_cache(FILE *out, const char *name, enum cache cache, enum abi_index entry,
                         const char *separator) {
-    const uint64_t unserved = caches[cache].misses + caches[cache].bypasses;
-    const uint64_t calls = abi_counters[entry].calls;
+    const uint64_t unserved = stats_of_caches[cache].misses + stats_of_caches[cache].bypasses;
+    const uint64_t calls = stats_of_abi[entry].calls;
     fprintf(out,
             "\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
             "}%s",
-            name, calls > unserved ? calls - unserved : 0, caches[cache].misses,
-            caches[cache].evictions, separator);
+            name, calls > unserved ? calls - unserved : 0, stats_of_caches[cache].misses,
+            stats_of_caches[cache].evictions, separator);
 }
 
 /* A device that no block was ever asked of is left out. */
@@ -170,9 +104,9 @@ static const char *const manager_states[] = {"none", "starting", "serving", "end
 
 static void print_json(FILE *out) {
     fputs("{", out);
-    print_counters(out, "abi", abi_counters, abi_names, ABI_COUNT);
+    print_counters(out, "abi", stats_of_abi, abi_names, ABI_COUNT);
     fputs(", ", out);
-    print_counters(out, "hip", hip_counters, hip_names, HIP_COUNT);
+    print_counters(out, "hip", stats_of_hip, hip_names, HIP_COUNT);
     fputs(", \"cache\": {", out);
     print_cache(out, "modules", CACHE_MODULES, ABI_mgpuModuleLoad, ", ");
     print_cache(out, "functions", CACHE_FUNCTIONS, ABI_mgpuModuleGetFunction, ", ");
@@ -196,54 +130,21 @@ char *mgpu_rt_stats_json(void) {
 
 /* ---- at exit ---- */
 
-/* The path with each %p replaced by the process id, for programs of several processes. */
-static void expand(const char *pattern, char *path, size_t size) {
-    size_t used = 0;
-    for (const char *at = pattern; *at && used + 1 < size; at++) {
-        if (at[0] == '%' && at[1] == 'p') {
-            const int length = snprintf(path + used, size - used, "%ld", (long)getpid());
-            used = used + (size_t)length < size ? used + (size_t)length : size - 1;
-            at++;
-        } else {
-            path[used++] = *at;
-        }
-    }
-    path[used] = '\0';
-}
-
 static void write_tables(FILE *out) {
-    print_table(out, "mgpu_rt: calls of the program", abi_counters, abi_names, ABI_COUNT);
-    print_table(out, "mgpu_rt: calls of the driver", hip_counters, hip_names, HIP_COUNT);
-}
-
-static void say_cannot_write(const char *variable, const char *pattern) {
-    fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", variable, pattern, strerror(errno));
-}
-
-FILE *stats_open(const char *variable, const char *pattern) {
-    char path[4096];
-    expand(pattern, path, sizeof path);
-    FILE *out = fopen(path, "we");
-    if (!out)
-        say_cannot_write(variable, path);
-    return out;
-}
-
-void stats_close(const char *variable, const char *pattern, FILE *file) {
-    if (fclose(file) != 0)
-        say_cannot_write(variable, pattern);
+    print_table(out, "mgpu_rt: calls of the program", stats_of_abi, abi_names, ABI_COUNT);
+    print_table(out, "mgpu_rt: calls of the driver", stats_of_hip, hip_names, HIP_COUNT);
 }
 
 static void write_json(const char *destination) {
-    FILE *out = stats_open("MGPU_RT_STATS", destination);
+    FILE *out = output_open("MGPU_RT_STATS", destination);
     if (!out)
         return;
     print_json(out);
     fputc('\n', out);
-    stats_close("MGPU_RT_STATS", destination, out);
+    output_close("MGPU_RT_STATS", destination, out);
 }
 
-void stats_write(const char *destination) {
+void statistics_write(const char *destination) {
     if (strcmp(destination, "1") == 0)
         write_tables(stderr);
     else

@@ -1,5 +1,5 @@
 /* The settings: a value for each variable of the table, one a line. */
-#include "base/state.h"
+#include "base/options.h"
 #include "edge.h"
 
 #include <stdlib.h>

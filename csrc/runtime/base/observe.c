@@ -5,8 +5,9 @@
  * the manager reads the tables instead). */
 #include "base/observe.h"
 #include "base/atomics.h"
-#include "base/state.h"
-#include "manager/manager.h"
+#include "base/channel.h"
+#include "base/counters.h"
+#include "base/likely.h"
 
 #include <stdbool.h>
 

@@ -23,4 +23,8 @@ enum observed {
  * for streams. */
 void observe(enum observed what, const void *handle, size_t bytes, int device);
 
+/* From now on it is told to this channel; NULL: to nobody. */
+struct channel;
+void observe_listen(struct channel *channel);
+
 #endif

@@ -1,4 +1,4 @@
-#include "base/state.h"
+#include "base/options.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,6 +1,6 @@
 #include "base/trace.h"
 #include "base/atomics.h"
-#include "statistics.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -93,7 +93,7 @@ static size_t print_calls(FILE *out, long process) {
 
 void trace_write(const char *path) {
     const long process = (long)getpid();
-    FILE *out = stats_open("MGPU_RT_TRACE", path);
+    FILE *out = output_open("MGPU_RT_TRACE", path);
     if (!out)
         return;
     fprintf(out,
@@ -105,7 +105,7 @@ void trace_write(const char *path) {
     const size_t kept = print_calls(out, process);
     const size_t lost = used - kept;
     fprintf(out, "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu}}\n", kept, lost);
-    stats_close("MGPU_RT_TRACE", path, out);
+    output_close("MGPU_RT_TRACE", path, out);
     if (lost)
         fprintf(stderr, "mgpu_rt: MGPU_RT_TRACE: of %zu calls the first %zu were kept\n",
                 kept + lost, kept);

@@ -1,7 +1,8 @@
 #include "cache/block.h"
-#include "base/atomics.h"
+#include "base/state.h"
 #include "cache/ranges.h"
-#include "cache/registry.h"
+#include "cache/stream_pool.h"
+#include "hip/hip.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ static struct block_pool *stream_pools; /* of the streams that memory was ever f
 static struct block_pool *next_pool;    /* where the next search goes on; a hint */
 uint64_t block_clock = 1;
 
-/* Change on calls of HIP only, under registry_lock; in_use only while statistics are on. */
+/* Change on calls of HIP only, under tables_lock; in_use only while statistics are on. */
 static struct {
     size_t reserved, peak_reserved, in_use, peak_in_use;
 } accounts[BLOCK_DEVICES];
@@ -46,8 +47,10 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-void block_stream_moves(struct stream *stream, int device) {
-    store_release(&stream->pool, pool_on(stream, device));
+void block_stream_enters(struct stream *stream) {
+    struct block_pool *pool = load_acquire(&stream->pool);
+    if (!pool || pool->device != stream->device)
+        cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
 /* The stream's pool, made at its first free. NULL without memory. */
@@ -64,19 +67,19 @@ static struct block_pool *pool_of(struct stream *stream, int device) {
         free(fresh);
         return pool;
     }
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     fresh->next = stream_pools;
     store_release(&stream_pools, fresh);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return fresh;
 }
 
 static void spill(struct block_pool *pool, struct block *block) {
     struct block **chain = &pool->spilled[block_set(block->size)];
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     block->next_spilled = *chain;
     *chain = block;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 bool block_put(struct block *block, struct stream *stream) {
@@ -107,13 +110,13 @@ static struct block *take_spilled(struct block_pool *pool, size_t size, struct s
     struct block **link = &pool->spilled[block_set(size)];
     if (!load_relaxed(link))
         return NULL;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     while (*link && ((*link)->size != size || (idle && !is_idle(*link, owner))))
         link = &(*link)->next_spilled;
     struct block *block = *link;
     if (block)
         *link = block->next_spilled;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return block;
 }
 
@@ -201,7 +204,7 @@ static bool unlink_way(struct block_pool *pool, struct block *block) {
     return false;
 }
 
-/* Under registry_lock. */
+/* Under tables_lock. */
 static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
     struct block **link = &pool->spilled[block_set(block->size)];
     while (*link && *link != block)
@@ -212,7 +215,7 @@ static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
     return true;
 }
 
-/* Under registry_lock. */
+/* Under tables_lock. */
 static void leave(struct block *block) {
     if (block->state == BLOCK_GONE)
         return;
@@ -245,7 +248,7 @@ static void forget_past(const void *address, size_t size) {
 }
 
 bool block_enter(void *address, size_t size, int device) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct block *block = block_find(address);
     if (!block && (block = calloc(1, sizeof *block))) {
         struct handle **bucket = &buckets[bucket_of(address)];
@@ -267,26 +270,26 @@ bool block_enter(void *address, size_t size, int device) {
         ranges_add((uintptr_t)address, size, RANGE_DEVICE);
         store_release(&block->state, BLOCK_LIVE);
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return block != NULL;
 }
 
 bool block_retire(struct block *block) {
     if (load_acquire(&block->state) != BLOCK_CACHED)
         return false;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     /* It may be on its way into a pool just now: then it is not found, and stays. */
     const bool owned = unlink_cached(block, load_relaxed(&block->stream));
     if (owned)
         leave(block);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return owned;
 }
 
 void block_forget(struct block *block) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     leave(block);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 struct block *block_first(void) {
@@ -294,9 +297,9 @@ struct block *block_first(void) {
 }
 
 struct block *block_around(const void *address) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     const void *begin = ranges_begin(address, 1);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     struct block *block = begin ? block_find(begin) : NULL;
     return block && block->state != BLOCK_GONE ? block : NULL;
 }
@@ -318,14 +321,14 @@ static void empty(struct block_pool *pool) {
 }
 
 void block_forget_all(void) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     for (int device = 0; device < BLOCK_DEVICES; device++)
         empty(&device_pools[device]);
     for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
         empty(pool);
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
         leave(block);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- accounts ---- */

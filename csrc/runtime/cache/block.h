@@ -12,6 +12,7 @@
 
 #include "base/atomics.h"
 #include "base/handles.h"
+#include "base/likely.h"
 #include "cache/stream.h"
 
 enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
@@ -39,7 +40,7 @@ struct block {
 /* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *spilled[POOL_SETS]; /* those beyond the ways; under registry_lock */
+    struct block *spilled[POOL_SETS]; /* those beyond the ways; under tables_lock */
     struct stream *owner;             /* NULL: a device's */
     int device;                       /* the blocks', for good; the owner's handle may move */
     struct block_pool *next;          /* all streams' pools; never freed */
@@ -96,9 +97,9 @@ struct block *block_find(const void *address);
 /* The device's pool: blocks that are idle for every stream. device < BLOCK_DEVICES. */
 struct block_pool *block_device_pool(int device);
 
-/* HIP has handed a stream's handle out anew, on another device: what was given back on its
- * predecessor stays with that one's device. Under registry_lock. */
-void block_stream_moves(struct stream *stream, int device);
+/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device:
+ * what was given back on its predecessor stays with that one's device. */
+void block_stream_enters(struct stream *stream);
 
 /* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
 extern uint64_t block_clock;

@@ -5,13 +5,18 @@
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
 #include "cache/evict.h"
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/counters.h"
+#include "base/handles.h"
 #include "base/observe.h"
+#include "base/state.h"
 #include "cache/manage.h"
 #include "cache/registry.h"
-#include "cache/stream.h"
-#include "calls/memory.h"
+#include "cache/stream_pool.h"
 #include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 #include <stdlib.h>
 
@@ -25,14 +30,14 @@ static struct advice limit_thrashes = {
 
 /* ---- what was unloaded for the limit lately ---- */
 
-static uint64_t ghosts[GHOSTS]; /* hashes of images, under registry_lock */
+static uint64_t ghosts[GHOSTS]; /* hashes of images, under tables_lock */
 static unsigned false_evictions;
 
 static void note_eviction(uint64_t hash) {
     ghosts[hash % GHOSTS] = hash;
 }
 
-/* True if the limit has cost too many loads by now. Under registry_lock. */
+/* True if the limit has cost too many loads by now. Under tables_lock. */
 static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
@@ -51,7 +56,7 @@ struct evicted {
     int device;
 };
 
-/* Makes a module that nobody holds unknown. Under registry_lock. */
+/* Makes a module that nobody holds unknown. Under tables_lock. */
 static bool take_out(struct module *module, struct evicted *evicted) {
     if (!module_take(module))
         return false;
@@ -78,7 +83,7 @@ static int by_last_use(const void *a, const void *b) {
     return (before > after) - (before < after);
 }
 
-/* The modules that nobody holds and nothing pins, oldest first. Under registry_lock; the caller
+/* The modules that nobody holds and nothing pins, oldest first. Under tables_lock; the caller
  * frees the list. */
 static struct module **list_idle(size_t *count, size_t *bytes) {
     size_t entries = 0;
@@ -98,7 +103,7 @@ static struct module **list_idle(size_t *count, size_t *bytes) {
 }
 
 /* Looking means looking at all modules, so where the last look has left more than the limit, as the
- * program holds it, the next one waits. Under registry_lock. */
+ * program holds it, the next one waits. Under tables_lock. */
 static size_t bytes_then;
 static uint64_t clock_then;
 
@@ -115,7 +120,7 @@ static void note_look(void) {
 /* Takes out up to BATCH modules until what is idle fits; returns how many. */
 static size_t take_out_oldest(size_t keep, bool quiet, struct evicted *out) {
     size_t count, bytes, taken = 0;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct module **idle = list_idle(&count, &bytes);
     for (size_t i = 0; idle && i < count && taken < BATCH && bytes > (quiet ? keep : 2 * keep);
          i++) {
@@ -128,20 +133,20 @@ static size_t take_out_oldest(size_t keep, bool quiet, struct evicted *out) {
         note_eviction(hash);
     }
     note_look();
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     free(idle);
     return taken;
 }
 
 void evict_modules(uint64_t missed) {
     struct evicted evicted[BATCH];
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     size_t limit = cache_limits.module_bytes;
     const bool thrashing = is_thrashing(missed);
     if (thrashing)
         cache_limits.module_bytes = limit * 2;
     const bool due = !thrashing && look_due(limit);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     if (thrashing)
         report_once(&limit_thrashes, limit, limit * 2);
     if (!due || !device_all_kept())
@@ -156,11 +161,11 @@ int evict_all_modules(void) {
     int total = 0;
     for (size_t count = BATCH; count == BATCH;) {
         count = 0;
-        pthread_mutex_lock(&registry_lock);
+        pthread_mutex_lock(&tables_lock);
         for (struct module *module = handle_first(&registry_modules); module && count < BATCH;
              module = (struct module *)module->handle.next)
             count += module_state(module) == MODULE_FREE && take_out(module, &evicted[count]);
-        pthread_mutex_unlock(&registry_lock);
+        pthread_mutex_unlock(&tables_lock);
         for (size_t i = 0; i < count; i++)
             total += unload(&evicted[i]) == hipSuccess;
     }
@@ -171,7 +176,7 @@ int evict_all_modules(void) {
 
 size_t module_list(struct cached *out, size_t room) {
     size_t count = 0;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     for (const struct module *module = handle_first(&registry_modules); module;
          module = (const struct module *)module->handle.next) {
         const int state = module_state(module);
@@ -183,7 +188,7 @@ size_t module_list(struct cached *out, size_t room) {
                                 load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
         count++;
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return count;
 }
 
@@ -194,16 +199,16 @@ hipError_t module_evict(void *handle) {
         return hipErrorNotFound;
     if (module_state(module) != MODULE_FREE || !device_kept(module->device) || !stream_all_quiet())
         return hipErrorNotReady;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     const bool taken = take_out(module, &evicted);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return taken ? unload(&evicted) : hipErrorNotReady;
 }
 
 void module_pin(void *handle, int pinned) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct module *module = handle_find(&registry_modules, handle);
     if (module)
         module->pinned = pinned != 0;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }

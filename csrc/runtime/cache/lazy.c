@@ -1,14 +1,18 @@
 #include "cache/lazy.h"
 #include "base/atomics.h"
-#include "cache/registry.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/thread.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 #include <string.h>
 
-bool stream_put_off;
+bool lazy_pending;
 
-/* Under registry_lock. `round` counts how often it was put off: a wait that began before the last
+/* Under tables_lock. `round` counts how often it was put off: a wait that began before the last
  * time does not settle it. */
 static struct stream *put_off;
 static uint64_t round;
@@ -28,33 +32,33 @@ bool lazy_put_off(struct stream *stream) {
         return false;
     if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
         return busy == STREAM_PUT_OFF; /* nothing has come since; or another thread waits for it */
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     const bool done =
         (!put_off || put_off == stream) && cas_acq_rel(&stream->busy, &busy, STREAM_PUT_OFF);
     if (done) {
         put_off = stream;
         round++;
-        store_release(&stream_put_off, true);
+        store_release(&lazy_pending, true);
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return done;
 }
 
 static struct stream *current(uint64_t *at) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct stream *stream = put_off;
     *at = round;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return stream;
 }
 
 static void clear(const struct stream *stream, uint64_t at) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     if (put_off == stream && round == at) {
         put_off = NULL;
-        store_release(&stream_put_off, false);
+        store_release(&lazy_pending, false);
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 void lazy_settle(const struct stream *same) {

@@ -16,8 +16,10 @@
 /* True if the stream need not be waited for now. */
 bool lazy_put_off(struct stream *stream);
 
-/* Waits for the stream that was put off, unless it is `same`; declared in stream.h too, for its
- * inline functions. */
+/* True while one was put off: before anything on another stream, it is made up for. */
+extern bool lazy_pending;
+
+/* Waits for the stream that was put off, unless it is `same`. */
 void lazy_settle(const struct stream *same);
 
 /* Host memory that kernels can write was added (1) or taken away (-1). */

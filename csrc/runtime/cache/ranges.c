@@ -3,7 +3,6 @@
  * the array stays as a gap until the newcomers are merged in, so that a program which holds 100,000
  * blocks does not shift them for each one more. */
 #include "cache/ranges.h"
-#include "base/atomics.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@ enum range_kind {
     RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
 };
 
-/* Both need registry_lock. A range that overlaps older ones ends those: HIP would not have handed
+/* Both need tables_lock. A range that overlaps older ones ends those: HIP would not have handed
  * out, or registered, what is still another's. */
 void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind);
 /* The range that begins there; nothing if none does. */
@@ -29,7 +29,7 @@ void ranges_remove(uintptr_t begin);
 /* What `bytes` bytes from an address on are. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 
-/* Where a range begins that shares bytes with these; NULL if none does. Needs registry_lock. */
+/* Where a range begins that shares bytes with these; NULL if none does. Needs tables_lock. */
 void *ranges_begin(const void *address, size_t bytes);
 
 /* Counts the calls that may have changed what some address is: while it stays, an answer of HIP's

@@ -1,12 +1,10 @@
 #include "cache/registry.h"
-#include "base/atomics.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { IMAGE_BUCKETS = 1024 };
 
-pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 struct handle_map registry_modules;
 uint64_t registry_clock = 1;
 size_t registry_bytes;

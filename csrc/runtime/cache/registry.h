@@ -2,9 +2,9 @@
 #ifndef MGPU_RT_REGISTRY_H
 #define MGPU_RT_REGISTRY_H
 
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/handles.h"
-#include "cache/thread.h"
 #include "image/image.h"
 
 #include <pthread.h>
@@ -21,10 +21,6 @@ static inline hipFunction_t function_handle(const struct function *function) {
     return load_relaxed(&function->handle);
 }
 
-static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
-    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
-}
-
 enum module_state {
     MODULE_GONE, /* HIP has it back, or somebody else had: nothing is known of the handle */
     MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
@@ -37,7 +33,7 @@ enum module_state {
  * serves the new module, in a new generation. */
 struct module {
     struct handle handle;
-    struct module *next_image; /* chain of the image table, under registry_lock */
+    struct module *next_image; /* chain of the image table, under tables_lock */
     struct image image;        /* the library's own copy of the bytes, unless it is GONE */
     uint64_t hash;
     uint64_t generation; /* counts the modules that the entry has served */
@@ -49,9 +45,7 @@ struct module {
     struct function *functions;
 };
 
-/* Guards the tables below. Held for short stretches of this library's own code only: never while
- * HIP, Python or the loader is called. */
-extern pthread_mutex_t registry_lock;
+/* All that follow are guarded by tables_lock. */
 extern struct handle_map registry_modules;
 
 /* Counts the misses, the clock by which the least recently used is found: a hit reads it, nothing
@@ -90,7 +84,7 @@ static inline void module_put(struct module *module) {
     store_release(&module->state, MODULE_FREE);
 }
 
-/* The calls below need registry_lock. */
+/* The calls below need tables_lock. */
 
 /* Takes a module with these bytes on this device that the program does not hold; NULL if there is
  * none. */

@@ -1,5 +1,8 @@
 #include "cache/staging.h"
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/likely.h"
+#include "base/state.h"
 #include "hip/device.h"
 
 #include <string.h>
@@ -95,7 +98,7 @@ static bool have(char **memory, bool *failed, size_t bytes) {
     *failed = error != hipSuccess;
     if (*failed)
         device_forget_error(error);
-    runtime_register_exit();
+    hooks.register_exit();
     *memory = pinned;
     return !*failed;
 }

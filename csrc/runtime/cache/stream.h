@@ -5,11 +5,17 @@
 #ifndef MGPU_RT_STREAM_H
 #define MGPU_RT_STREAM_H
 
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/handles.h"
+#include "base/likely.h"
 #include "cache/thread.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 #include <pthread.h>
+
+enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
 
 enum stream_state {
     STREAM_FREE,     /* idle, to be handed out */
@@ -39,19 +45,27 @@ struct stream {
     int device;
     int state;          /* enum stream_state; changed by compare-and-swap */
     uintptr_t busy;     /* STREAM_IDLE ... STREAM_PUT_OFF */
-    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_lock */
+    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
     bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
     struct block_pool *pool;      /* memory that was given back on it (block.h); NULL: none yet */
     struct staging *staging;      /* pinned memory it copied through last (staging.h), or NULL */
-    struct stream_queue *queue;   /* of those that nobody holds (stream.c); NULL: in none */
+    struct stream_queue *queue;   /* of those that nobody holds (stream_pool.c); NULL: in none */
     struct stream *newer, *older; /* there */
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
 
+static inline hipStream_t stream_handle(const struct stream *stream) {
+    return (hipStream_t)stream->handle.key;
+}
+
 static inline int stream_state(const struct stream *stream) {
     return load_acquire(&stream->state);
+}
+
+static inline bool stream_change(struct stream *stream, int from, int to) {
+    return cas_acq_rel(&stream->state, &from, to);
 }
 
 /* Held by the program, or its own. */
@@ -65,30 +79,6 @@ static inline bool stream_is_live(const struct stream *stream) {
 static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
     struct stream *last = thread->stream;
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
-}
-
-/* A synchronise was put off (lazy.h): before anything on another stream, it is made up for. */
-extern bool stream_put_off;
-void lazy_settle(const struct stream *same);
-
-/* Says that a stream was given back before, and false; true if that is not so any more. */
-bool stream_report_dead(struct stream **stream, const char *expression);
-
-/* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
- * for the null stream and those of the program's own. False if the program has destroyed it while
- * the runtime keeps it: that is reported as a failure of `expression`, and HIP is not to see it. A
- * handle that HIP has back is somebody else's by now, or HIP's to judge. */
-static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
-                                 struct stream **stream, const char *expression) {
-    *stream = handle ? stream_find(thread, handle) : NULL;
-    if (UNLIKELY(load_acquire(&stream_put_off)))
-        lazy_settle(*stream);
-    if (LIKELY(!*stream || stream_is_live(*stream)))
-        return true;
-    if (stream_state(*stream) != STREAM_GONE)
-        return stream_report_dead(stream, expression);
-    *stream = NULL;
-    return true;
 }
 
 /* Whether work was submitted to the null stream or to streams of the program's own since the device
@@ -142,9 +132,6 @@ static inline bool stream_has_passed(const struct stream *stream, uint64_t mark)
     return load_acquire(&stream->passed) >= mark;
 }
 
-/* Waits as mgpuStreamSynchronize does; the expression is the one to report. */
-void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression);
-
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct thread *thread, struct stream *stream);
 
@@ -152,9 +139,6 @@ hipError_t stream_wait(struct thread *thread, struct stream *stream);
  * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
  * as stock would find it. */
 hipError_t stream_ask(struct stream *stream);
-
-/* True if a stream that the program does not hold is done with all work. Asks HIP. */
-bool stream_query_unheld(struct stream *stream);
 
 /* The advice for an error of earlier work that a wait has brought to light. */
 extern struct advice stream_fault;
@@ -167,6 +151,9 @@ static inline struct stream *stream_next(const struct stream *stream) {
     return (struct stream *)stream->handle.next;
 }
 
+/* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */
+struct stream *stream_enter(hipStream_t handle, int device, int state);
+
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
 static inline struct stream *stream_known(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
@@ -175,20 +162,5 @@ static inline struct stream *stream_known(hipStream_t handle) {
 
 /* True if one of the runtime's streams may have work pending. Asks no driver. */
 bool stream_any_busy(void);
-
-/* True if no work is pending as far as can be told: HIP is asked about the streams that the program
- * does not hold; of those that it holds only their last synchronise tells. */
-bool stream_all_quiet(void);
-
-/* A thread ends: its last stream is for the others, and it has chosen none. */
-void stream_thread_ends(struct thread *thread);
-
-/* Destroys all streams that nobody holds; returns how many. */
-int stream_give_back_all(void);
-
-/* From here on nothing is known of any stream: HIP was reset, or ends. */
-void stream_forget_all(void);
-
-extern pthread_mutex_t stream_lock; /* for fork */
 
 #endif

@@ -2,19 +2,10 @@
 #ifndef MGPU_RT_THREAD_H
 #define MGPU_RT_THREAD_H
 
-#include "base/state.h"
+#include "base/abi.h"
+#include "base/likely.h"
 
-enum { EVENT_SLOTS = 8, HOST_SLOTS = 4 };
-
-/* Slots lie in tables of a power of two that double when they are half full, up to the last size.
- * A key leads to a slot; it or one of the next three serves: images and names lie in rows, so that
- * several keys lead to one slot even where most slots are empty. */
-enum { FIRST_SLOT_BITS = 6, LAST_SLOT_BITS = 16, SLOT_WINDOW = 4 };
-
-/* The slot that a key leads to: the upper bits of a product depend on all bits of the key. */
-static inline size_t slot_home(uintptr_t key, unsigned bits) {
-    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - bits));
-}
+enum { EVENT_SLOTS = 8, HOST_SLOTS = 4, FIRST_SLOT_BITS = 6 };
 
 struct module;
 struct function;
@@ -57,7 +48,7 @@ struct thread {
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    struct thread *next; /* all threads, under registry_lock */
+    struct thread *next; /* all threads, under tables_lock */
 };
 
 /* NULL until the thread's first call. Initial-exec: one load, where the default model of a shared
@@ -74,12 +65,7 @@ static inline struct thread *thread_get(void) {
     return LIKELY(thread != NULL) ? thread : thread_new();
 }
 
-/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
- * out. */
-void thread_grow_modules(struct thread *thread);
-void thread_grow_functions(struct thread *thread);
-
-/* All threads' blocks; the caller holds registry_lock. */
+/* All threads' blocks; the caller holds tables_lock. */
 extern struct thread *thread_list;
 
 #endif

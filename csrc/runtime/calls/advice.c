@@ -1,6 +1,9 @@
 #include "calls/advice.h"
+#include "base/handles.h"
+#include "base/state.h"
 #include "cache/registry.h"
 #include "hip/cuda.h"
+#include "hip/report.h"
 #include "image/metadata.h"
 
 #include <elf.h>
@@ -99,11 +102,11 @@ static bool describe(const struct module *module, hipFunction_t handle, struct k
 static struct kernel kernel_of(hipFunction_t handle) {
     struct kernel kernel = {"", 0};
     bool found = false;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     for (const struct module *module = handle_first(&registry_modules); module && !found;
          module = (const struct module *)module->handle.next)
         found = module_state(module) != MODULE_GONE && describe(module, handle, &kernel);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return kernel;
 }
 

@@ -2,7 +2,8 @@
 #ifndef MGPU_RT_ADVICE_H
 #define MGPU_RT_ADVICE_H
 
-#include "base/state.h"
+#include "base/abi.h"
+#include "hip/hip.h"
 #include "image/image.h"
 
 /* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */

@@ -8,12 +8,20 @@
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
  * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
  * some address is. */
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/likely.h"
+#include "base/options.h"
 #include "cache/ranges.h"
 #include "cache/staging.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+#include "calls/stream.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 static struct advice bad_copy = {
     .text = "copy of %llu bytes from %p to %p: check that both ends are allocated as long"};

@@ -1,14 +1,19 @@
-/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord.
+/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent.
  *
  * Each thread keeps a few spare events; a thread that only creates or only destroys exchanges them
  * with the others through a common pool. A hit takes no lock and asks nothing of HIP. */
 #include "calls/event.h"
 #include "base/atomics.h"
+#include "base/counters.h"
 #include "base/handles.h"
-#include "cache/registry.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/state.h"
 #include "cache/stream.h"
+#include "calls/stream.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/report.h"
 
 #include <stdlib.h>
 
@@ -25,7 +30,7 @@ struct event {
 };
 
 static struct handle_map event_map;
-/* The common pool, oldest first, under registry_lock. */
+/* The common pool, oldest first, under tables_lock. */
 static struct event *spare, **spare_end = &spare;
 
 static struct advice stream_as_event = {
@@ -91,23 +96,23 @@ static bool is_over(struct event *event) {
 
 /* From the common pool. */
 static struct event *take_spare(int device) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct event **link = &spare;
     while (*link && (*link)->device != device)
         link = &(*link)->next_spare;
     struct event *event = *link;
     if (event && !(*link = event->next_spare))
         spare_end = link;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return event;
 }
 
 static void put_spare(struct event *event) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     event->next_spare = NULL;
     *spare_end = event;
     spare_end = &event->next_spare;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 static hipEvent_t hand_out(struct event *event) {
@@ -117,7 +122,7 @@ static hipEvent_t hand_out(struct event *event) {
 }
 
 static void enter(hipEvent_t handle, int device) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct event *event = handle_find(&event_map, handle);
     if (!event && (event = calloc(1, sizeof *event))) {
         event->handle.key = handle;
@@ -129,7 +134,7 @@ static void enter(hipEvent_t handle, int device) {
         event->gone = event->reused = event->recorded = false;
         event->stream = NULL;
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     device_watch(device);
 }
 
@@ -228,6 +233,18 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     stream_submitted(stream);
 }
 
+void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
+    static const char expression[] = "hipStreamWaitEvent(stream, event, 0)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression) ||
+        !event_usable(event, expression) || !event_recorded(event))
+        return;
+    const hipError_t error = hip.StreamWaitEvent(handle, event, 0);
+    if (UNLIKELY(error != hipSuccess && !event_is_new(event, error)))
+        report_failure(expression, error, NULL);
+    stream_launched(stream); /* it now depends on kernels, perhaps */
+}
+
 void event_give_back(struct thread *thread) {
     while (thread->event_count)
         put_spare(thread->events[--thread->event_count]);
@@ -235,11 +252,11 @@ void event_give_back(struct thread *thread) {
 
 int event_trim(struct thread *thread) {
     event_give_back(thread);
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct event *event = spare;
     spare = NULL;
     spare_end = &spare;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     int count = 0;
     for (; event; event = event->next_spare, count++) {
         event->gone = true;
@@ -249,7 +266,7 @@ int event_trim(struct thread *thread) {
 }
 
 void event_forget_all(void) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     spare = NULL;
     spare_end = &spare;
     for (struct thread *thread = thread_list; thread; thread = thread->next)
@@ -257,5 +274,5 @@ void event_forget_all(void) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         event->gone = true;
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
 }

@@ -2,7 +2,9 @@
 #ifndef MGPU_RT_EVENT_H
 #define MGPU_RT_EVENT_H
 
+#include "base/abi.h"
 #include "cache/thread.h"
+#include "hip/hip.h"
 
 /* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
  * `expression`, and HIP is not to see it. */

@@ -1,9 +1,20 @@
 /* mgpuModuleGetFunction. A hit costs about 25 instructions, and a comparison of the name where it
  * is no constant of the program (mapped_for_good): a name alone would mix up two modules, and the
  * address of a name may be reused by a JIT. */
+#include "base/abi.h"
+#include "base/counters.h"
+#include "base/handles.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/state.h"
 #include "cache/registry.h"
+#include "cache/slots.h"
+#include "cache/thread.h"
 #include "hip/device.h"
+#include "hip/hip.h"
 #include "hip/mapped.h"
+#include "hip/report.h"
+#include "image/image.h"
 
 #include <string.h>
 
@@ -28,7 +39,7 @@ static struct advice foreign_module = {
 /* The slot of a window that is to serve a new function: one out of use, else the first. */
 static struct function_slot *choose_slot(struct thread *thread, hipModule_t handle,
                                          const char *name) {
-    thread_grow_functions(thread);
+    slots_grow_functions(thread);
     const size_t mask = ((size_t)1 << thread->function_bits) - 1;
     const size_t home = function_home(handle, name, thread->function_bits);
     for (size_t i = 0; i < SLOT_WINDOW; i++) {
@@ -52,10 +63,10 @@ static hipFunction_t get_directly(hipModule_t module, const char *name) {
 
 static void report_unknown(struct module *module, const char *name, hipError_t error) {
     char names[512] = "";
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     if (module->image.bytes)
         image_kernel_names(&module->image, names, sizeof names);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     report_failure(expression, error, &unknown_kernel, (void *)module_handle(module), name,
                    names[0] ? names : "none that could be listed");
 }
@@ -70,10 +81,10 @@ static struct function *ask_hip(struct module *module, uint64_t generation, cons
         report_unknown(module, name, error);
         return NULL;
     }
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     if (module_generation(module) == generation)
         function = registry_set_function(module, name, handle);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     return function;
 }
 
@@ -91,10 +102,10 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
         report_failure(expression, hipErrorNotFound, &unloaded_module, name, (void *)handle);
         return NULL;
     }
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     const uint64_t generation = module_generation(module);
     struct function *function = registry_find_function(module, name);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     if (!function)
         function = ask_hip(module, generation, name);
     if (!function)

@@ -2,9 +2,13 @@
  *
  * Never cached: pages that stay pinned after their unregister would be another memory's once the
  * program has unmapped them, and nothing tells this library of that. */
+#include "base/abi.h"
+#include "base/state.h"
 #include "cache/lazy.h"
 #include "cache/ranges.h"
-#include "cache/registry.h"
+#include "cache/thread.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 static struct advice not_registered = {
     .text = "host memory at %p (%llu bytes) could not be registered: is it mapped, writable, and "
@@ -26,9 +30,9 @@ void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
                        (unsigned long long)sizeBytes);
         return;
     }
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     ranges_add((uintptr_t)ptr, sizeBytes, RANGE_REGISTERED);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     lazy_visible(1);
 }
 
@@ -41,9 +45,9 @@ void impl_mgpuMemHostUnregister(void *ptr) {
         report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);
         return;
     }
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     ranges_remove((uintptr_t)ptr);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     lazy_visible(-1);
 }
 

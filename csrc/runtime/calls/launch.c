@@ -1,7 +1,15 @@
 /* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
+#include "base/abi.h"
+#include "base/likely.h"
+#include "base/state.h"
 #include "cache/lazy.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
 #include "calls/advice.h"
+#include "calls/stream.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 static struct advice null_function = {
     .text = "a null function was launched: mgpuModuleGetFunction failed, see the message before",
@@ -39,7 +47,7 @@ static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           hipStream_t stream, void **params,
                                                           void **extra) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (error == hipErrorOutOfMemory && runtime_make_room())
+    if (error == hipErrorOutOfMemory && hooks.make_room())
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, stream, params,

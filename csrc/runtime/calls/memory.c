@@ -8,15 +8,23 @@
  * program frees is still the one that was handed out: the program may have freed it by hipFree, and
  * its address may be a smaller one's by now. */
 #include "calls/memory.h"
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/counters.h"
+#include "base/likely.h"
 #include "base/observe.h"
+#include "base/options.h"
+#include "base/state.h"
 #include "cache/block.h"
 #include "cache/lazy.h"
 #include "cache/manage.h"
 #include "cache/ranges.h"
-#include "cache/registry.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 #include <stdlib.h>
 
@@ -192,9 +200,9 @@ static void *allocate_shared(uint64_t bytes) {
     stats_bypass(CACHE_MEMORY);
     if (error != hipSuccess)
         return report_no_memory(error, bytes, hip_current_device());
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     ranges_add((uintptr_t)address, bytes, RANGE_MANAGED);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     lazy_visible(1);
     return address;
 }
@@ -267,9 +275,9 @@ static void free_foreign(void *address) {
     const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
     if (around) /* HIP 5.2.3 takes an address inside a block for the block */
         block_forget(around);
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     ranges_remove((uintptr_t)address); /* before HIP can hand it out again */
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     const hipError_t error = hip.Free(address);
     if (error != hipSuccess)
         report_failure(free_expression, error, &foreign_free, address);

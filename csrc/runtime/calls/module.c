@@ -6,15 +6,26 @@
  * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
  * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
  * lowered program are its constants. */
+#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/counters.h"
+#include "base/handles.h"
+#include "base/likely.h"
 #include "base/observe.h"
+#include "base/options.h"
+#include "base/state.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
 #include "cache/registry.h"
+#include "cache/slots.h"
+#include "cache/thread.h"
 #include "calls/advice.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
+#include "hip/hip.h"
 #include "hip/mapped.h"
+#include "hip/report.h"
+#include "image/image.h"
 #include "image/metadata.h"
 
 #include <stdlib.h>
@@ -41,7 +52,7 @@ static struct advice null_unload = {
 /* The slot of a window that is to serve an image: its own, else one that serves none, else the
  * first. The table grows before it fills up, so that the last case stays rare. */
 static struct module_slot *choose_slot(struct thread *thread, const void *image) {
-    thread_grow_modules(thread);
+    slots_grow_modules(thread);
     const size_t mask = ((size_t)1 << thread->module_bits) - 1;
     const size_t home = slot_home((uintptr_t)image, thread->module_bits);
     struct module_slot *chosen = &thread->modules[home];
@@ -105,10 +116,10 @@ struct load {
 
 static hipModule_t enter(struct load *load, hipModule_t handle) {
     const bool shared = !load->image.writable;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     store_relaxed(&registry_clock, registry_clock + 1);
     struct module *module = registry_add(handle, &load->image, load->hash, load->device, shared);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     if (!module)
         return handle; /* without memory for the entry: as stock's */
     device_watch(load->device);
@@ -129,7 +140,7 @@ static hipModule_t load_new(struct load *load) {
     hipModule_t handle = NULL;
     lazy_note_image(&load->image);
     const hipError_t error = RETRY(hip.ModuleLoadData(&handle, for_hip));
-    runtime_register_exit();
+    hooks.register_exit();
     if (error != hipSuccess) {
         advise_image(load_expression, error, &load->image);
         free(bytes);
@@ -141,9 +152,9 @@ static hipModule_t load_new(struct load *load) {
 
 /* The image has moved, or a module of another thread's serves. */
 static hipModule_t take_known(const struct load *load) {
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     struct module *module = registry_take_image(&load->image, load->hash, load->device);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     if (!module || !device_kept(load->device))
         return NULL;
     module_note_use(module);
@@ -212,12 +223,12 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
 static void unload_private(struct module *module) {
     const hipModule_t handle = module_handle(module);
     const int device = module->device;
-    pthread_mutex_lock(&registry_lock);
+    pthread_mutex_lock(&tables_lock);
     const bool mine = module_state(module) == MODULE_LIVE; /* else another thread was faster */
     const size_t bytes = module->image.size;
     if (mine)
         registry_forget(module);
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_unlock(&tables_lock);
     if (mine)
         observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
     REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);

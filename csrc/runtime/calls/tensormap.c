@@ -1,7 +1,9 @@
 /* Tensor maps, for the tensor memory accelerator of NVIDIA's GPUs from sm_90 on. */
-#include "base/state.h"
+#include "base/abi.h"
 #include "cache/thread.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 enum { MOST_DIMENSIONS = 5, MAP_BYTES = 128 };
 

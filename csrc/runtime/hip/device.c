@@ -1,20 +1,10 @@
-/* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
 #include "hip/device.h"
 #include "base/atomics.h"
-#include "cache/thread.h"
+#include "base/likely.h"
+#include "base/state.h"
 #include "hip/cuda.h"
-#include "hip/exclusive.h"
 
 enum { DEVICES = 64 };
-
-static struct advice no_such_device = {.text =
-                                           "device %d was asked for; there are %d, counted from 0"};
-
-void impl_mgpuSetDefaultDevice(int32_t device) {
-    (void)thread_get();
-    REPORT("hipSetDevice(device)", hip.SetDevice(device), &no_such_device, device,
-           hip_device_count);
-}
 
 bool device_reaches_pageable(int device) {
     enum { UNKNOWN, NO, YES };
@@ -103,7 +93,7 @@ bool device_ask_kept(int device) {
     const uint64_t before = load_relaxed(&watches[device].number);
     if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
         return true;
-    runtime_forget_all();
+    hooks.forget_all();
     return false;
 }
 

@@ -7,7 +7,7 @@
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 
-#include "base/state.h"
+#include "base/options.h"
 
 static inline bool exclusive_hip(void) {
     return options.exclusive_on;

@@ -7,6 +7,8 @@
 #define MGPU_RT_HIP_H
 
 #include "base/abi.h"
+#include "base/likely.h"
+#include "base/state.h"
 
 typedef int hipError_t;
 
@@ -55,13 +57,6 @@ struct hip_functions {
     const char *(*GetErrorName)(hipError_t error);
 };
 
-enum hip_index {
-#define HIP_FN(need, name, params, args) HIP_##name,
-#include "base/hip.def"
-#undef HIP_FN
-    HIP_COUNT
-};
-
 /* Callable at any time: before hip_install, and when no HIP was found, each function answers
  * hipErrorSharedObjectInitFailed; a missing optional one answers hipErrorNotSupported. */
 extern struct hip_functions hip;
@@ -72,14 +67,7 @@ struct hip_library {
     char path[4096]; /* as the loader knows it; "" if none */
 };
 
-/* Finds and opens HIP: `wanted` (MGPU_RT_HIP) if it is not empty; one that the process has mapped;
- * what hip_search.h finds, the first that can be opened and has what is needed. If none can be had,
- * false, and once on stderr what was tried and how to say where it is, unless `silent`; if the
- * process has two then, that is said too. Changes nothing but *library: several threads may try at
- * once. */
-bool hip_open(struct hip_library *library, const char *wanted, bool silent);
-
-/* Makes it the one that `hip` calls. */
+/* Makes this library the one that `hip` calls. */
 void hip_install(const struct hip_library *library);
 
 /* Path of the installed library; "" if none. */
@@ -107,5 +95,15 @@ static inline int hip_current_device(void) {
         device = 0;
     return device;
 }
+
+/* RETRY(call): HIP's call that may want memory; if there is none, once more after what is cached
+ * was given back. */
+#define RETRY(call)                                                                                \
+    __extension__({                                                                                \
+        hipError_t answer_ = (call);                                                               \
+        if (UNLIKELY(answer_ == hipErrorOutOfMemory) && hooks.make_room())                         \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
 
 #endif

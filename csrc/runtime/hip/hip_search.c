@@ -1,7 +1,6 @@
 #include "hip/hip_search.h"
-#include "base/state.h"
+#include "base/options.h"
 #include "hip/mapped.h"
-#include "mgpu_rt.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -243,20 +242,4 @@ void hip_search_free(struct hip_candidates *found) {
         free(found->list[i].path);
     free(found->list);
     *found = (struct hip_candidates){NULL, 0, 0};
-}
-
-/* ---- for mgpu-rt doctor ---- */
-
-char *mgpu_rt_find_hip(void) {
-    char *text = NULL;
-    size_t size;
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines)
-        return NULL;
-    struct hip_candidates found = hip_search();
-    for (size_t i = 0; i < found.count; i++)
-        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
-    hip_search_free(&found);
-    fclose(lines);
-    return text;
 }

@@ -1,6 +1,7 @@
 /* Messages: stock's line on each failure, what to do about it once per cause. */
+#include "hip/report.h"
 #include "base/atomics.h"
-#include "base/state.h"
+#include "base/options.h"
 
 #include <stdarg.h>
 #include <stdio.h>

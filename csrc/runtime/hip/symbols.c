@@ -1,6 +1,7 @@
 #include "hip/symbols.h"
-#include "base/state.h"
+#include "base/options.h"
 #include "hip/mapped.h"
+#include "hip/report.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -93,14 +94,14 @@ static int search_library(struct dl_phdr_info *info, size_t info_size, void *dat
 
 /* The file that HIP's own dlopen would take: the loader matches what is open by name, so any other
  * would be taken in its stead. `path` is the bare name if no directory of HIP's search has it. */
-static void find_file(void *hip, const char *name, char *path, size_t size) {
+static void find_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);
-    if (dlinfo(hip, RTLD_DI_SERINFOSIZE, &head) != 0)
+    if (dlinfo(library, RTLD_DI_SERINFOSIZE, &head) != 0)
         return;
     Dl_serinfo *list = malloc(head.dls_size);
-    if (list && dlinfo(hip, RTLD_DI_SERINFOSIZE, list) == 0 &&
-        dlinfo(hip, RTLD_DI_SERINFO, list) == 0)
+    if (list && dlinfo(library, RTLD_DI_SERINFOSIZE, list) == 0 &&
+        dlinfo(library, RTLD_DI_SERINFO, list) == 0)
         for (unsigned i = 0; i < list->dls_cnt; i++) {
             char file[PATH_MAX];
             snprintf(file, sizeof file, "%s/%s", list->dls_serpath[i].dls_name, name);
@@ -112,17 +113,17 @@ static void find_file(void *hip, const char *name, char *path, size_t size) {
     free(list);
 }
 
-void symbols_open_compiler(void *hip) {
+void symbols_open_compiler(void *library) {
     struct link_map *map = NULL;
     struct search search = {0, ""};
     char path[PATH_MAX];
-    if (dlinfo(hip, RTLD_DI_LINKMAP, &map) != 0)
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
         return;
     search.base = map->l_addr;
     dl_iterate_phdr(search_library, &search);
     if (!search.name[0])
         return;
-    find_file(hip, search.name, path, sizeof path);
+    find_file(library, search.name, path, sizeof path);
     const bool opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND) != NULL;
     report_verbose("HIP's compiler %s: %s", path,
                    opened ? "apart from the LLVM of this program" : dlerror());

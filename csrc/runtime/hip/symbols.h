@@ -28,6 +28,6 @@ int symbols_flags(bool own);
 
 /* After HIP was opened or found in the process: opens the compiler that it will ask for, bound
  * within itself. Nothing if HIP has it already, or has none. */
-void symbols_open_compiler(void *hip);
+void symbols_open_compiler(void *library);
 
 #endif

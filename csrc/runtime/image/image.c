@@ -1,6 +1,7 @@
 #include "image/image.h"
 #include "image/image_parts.h"
 #include "image/ptx.h"
+#include "image/view.h"
 
 #include <string.h>
 

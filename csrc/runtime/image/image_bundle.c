@@ -2,7 +2,9 @@
  *
  * The driver takes the entry for its GPU and does not look at the others, so one that is damaged
  * is no reason to refuse the rest: then the driver is given all of it, uncached. */
+#include "image/image.h"
 #include "image/image_parts.h"
+#include "image/view.h"
 
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* Code objects of AMD's and cubins: where they end, and whether a kernel can write to them. */
+#include "image/image.h"
 #include "image/image_parts.h"
+#include "image/view.h"
 
 #include <elf.h>
 #include <string.h>

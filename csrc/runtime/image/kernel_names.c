@@ -1,5 +1,6 @@
 /* The names of an image's kernels, for messages: found in its text, without a reader of each
  * format. */
+#include "image/image.h"
 #include "image/image_parts.h"
 #include "image/ptx.h"
 

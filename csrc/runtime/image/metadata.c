@@ -31,8 +31,8 @@ bool metadata_wants_queue(const struct image *image) {
     return false;
 }
 
-bool metadata_needs_copy(const struct image *image, int hip_version) {
-    return hip_version > 0 && hip_version < HIP_5_3 && metadata_wants_queue(image);
+bool metadata_needs_copy(const struct image *image, int release) {
+    return release > 0 && release < HIP_5_3 && metadata_wants_queue(image);
 }
 
 static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {

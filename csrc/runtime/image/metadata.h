@@ -16,7 +16,7 @@ bool metadata_wants_queue(const struct image *image);
 
 /* True if this release of HIP crashes on it, by hipRuntimeGetVersion: 5.2.3 does, 5.7.1, 6.4.3 and
  * 7.2.4 do not. For those the image is not even looked at. */
-bool metadata_needs_copy(const struct image *image, int hip_version);
+bool metadata_needs_copy(const struct image *image, int release);
 
 /* Says hidden_none instead, in the code object itself. */
 void metadata_drop_queue(unsigned char *bytes, size_t size);

@@ -1,5 +1,5 @@
 #include "manager/interpreter.h"
-#include "base/state.h"
+#include "base/options.h"
 #include "hip/mapped.h"
 
 #include <stdio.h>

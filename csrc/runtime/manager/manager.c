@@ -5,8 +5,15 @@
  * program that is over in a second has no use for a manager. */
 #include "manager/manager.h"
 #include "base/atomics.h"
+#include "base/channel.h"
+#include "base/counters.h"
+#include "base/observe.h"
+#include "base/options.h"
 #include "base/state.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 #include "manager/interpreter.h"
+#include "manager/services.h"
 #include "manager/spawn.h"
 
 #include <errno.h>

@@ -5,8 +5,6 @@
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
-#include "base/channel.h"
-
 #include <stdbool.h>
 
 /* Starts the thread that starts the manager, MGPU_RT_PYTHON_DELAY later. Once HIP was opened; later
@@ -22,11 +20,5 @@ void manager_forked(void);
 /* For the statistics. */
 enum manager_state { MANAGER_NONE, MANAGER_STARTING, MANAGER_SERVING, MANAGER_ENDED };
 enum manager_state manager_state(void);
-
-/* observe.c: events go to this channel; NULL: nowhere. */
-void observe_listen(struct channel *channel);
-
-/* services.c: carries out what the manager has asked for. */
-void services_answer(struct channel *channel);
 
 #endif

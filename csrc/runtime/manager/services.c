@@ -2,9 +2,11 @@
  *
  * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
  * compared with what is in a table, numbers are bounded. */
-#include "base/state.h"
+#include "manager/services.h"
+#include "base/channel.h"
 #include "cache/manage.h"
-#include "manager/manager.h"
+#include "hip/hip.h"
+#include "hip/report.h"
 
 #include <stdio.h>
 #include <string.h>

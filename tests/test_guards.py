@@ -197,7 +197,7 @@ GUARDS = [
         f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
     ),
     Guard(
-        "cache/block.c",
+        "cache/block_pool.c",
         "return !owner || stream_has_passed(",
         "return true || stream_has_passed(",
         f"{TRAPS}:test_05_freed_block_waits_for_its_stream",
@@ -245,13 +245,13 @@ GUARDS = [
         f"{MEMORY}:test_address_inside_a_cached_block",
     ),
     Guard(
-        "cache/block.c",
+        "cache/block_pool.c",
         "pool->owner != self && pool->device == device",
         "pool->owner != self && device >= 0",
         f"{MEMORY}:test_devices_have_pools_of_their_own",
     ),
     Guard(
-        "cache/block.c",
+        "cache/block_pool.c",
         "if (!pool || pool->device != stream->device)",
         "if (false)",
         f"{MEMORY}:test_a_stream_comes_back_on_another_device",

@@ -2,7 +2,7 @@
 #include "base/abi.h"
 #include "base/likely.h"
 #include "base/state.h"
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "cache/lazy.h"
 #include "cache/stream_pool.h"
 #include "cache/thread.h"

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "base/trace.h"
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
 #include "cache/manage.h"

@@ -3,7 +3,7 @@
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/output.h"
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "manager/manager.h"
 #include "mgpu_rt.h"
 

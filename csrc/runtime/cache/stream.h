@@ -48,8 +48,8 @@ struct stream {
     unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
     bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
-    struct block_pool *pool;      /* memory that was given back on it (block.h); NULL: none yet */
-    struct staging *staging;      /* pinned memory it copied through last (staging.h), or NULL */
+    struct block_pool *pool; /* memory that was given back on it (block_pool.h); NULL: none yet */
+    struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
     struct stream_queue *queue;   /* of those that nobody holds (stream_pool.c); NULL: in none */
     struct stream *newer, *older; /* there */
 } __attribute__((aligned(64)));

@@ -1,7 +1,7 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (block.h). What is not a block of the program's
+ * to a pool of its stream and comes from there (block_pool.h). What is not a block of the program's
  * stream, in its order, takes the careful way: it waits for the device, as stock does.
  *
  * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a block that the
@@ -15,7 +15,7 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "cache/lazy.h"
 #include "cache/manage.h"
 #include "cache/ranges.h"

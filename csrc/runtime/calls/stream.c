@@ -9,7 +9,7 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "cache/stream_pool.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"

@@ -7,8 +7,8 @@
  *
  * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
  * allocation, no call of HIP. */
-#ifndef MGPU_RT_BLOCK_H
-#define MGPU_RT_BLOCK_H
+#ifndef MGPU_RT_BLOCK_POOL_H
+#define MGPU_RT_BLOCK_POOL_H
 
 #include "base/atomics.h"
 #include "base/handles.h"

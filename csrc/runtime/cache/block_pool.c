@@ -1,4 +1,4 @@
-#include "cache/block.h"
+#include "cache/block_pool.h"
 #include "base/state.h"
 #include "cache/ranges.h"
 #include "cache/stream_pool.h"

@@ -215,13 +215,13 @@ GUARDS = [
         f"{TRAPS}:test_05_event_after_the_free_counts",
     ),
     Guard(
-        "calls/memory.c",
-        "    REPORT(free_expression, wait_for_device(block->device), NULL);",
-        "    (void)wait_for_device;",
+        "cache/block.c",
+        "    const hipError_t error = wait_for_device(block->device);",
+        "    const hipError_t error = wait_for_device == NULL;",
         f"{TRAPS}:test_06_free_without_a_stream_waits_for_all",
     ),
     Guard(
-        "calls/memory.c",
+        "cache/block.h",
         "stream && stream_is_live(stream) &&",
         "stream &&",
         f"{TRAPS}:test_06_free_on_a_destroyed_stream_waits_for_all",
@@ -233,7 +233,7 @@ GUARDS = [
         f"{TRAPS}:test_06_null_stream_work_is_waited_for",
     ),
     Guard(
-        "calls/memory.c",
+        "cache/block.c",
         "!cas_acq_rel(&block->state, &live, BLOCK_CACHED)",
         "(block->state = BLOCK_CACHED, live != live)",
         f"{MEMORY}:test_freed_twice",
@@ -258,10 +258,9 @@ GUARDS = [
     ),
     Guard(
         "calls/memory.c",
-        "late_host_shared && !stream",
+        "late_host_shared && !handle",
         "late_host_shared",
         f"{MEMORY}:test_shared_flag_counts_without_a_stream_only",
-        also=("if (LIKELY(stream && stream->device == device))\n        pool", "if (false)\n pool"),
     ),
     Guard(
         "hip/hip.h",
@@ -452,7 +451,7 @@ GUARDS = [
         f"{KNOWN}:test_09_pinned_memory_in_use_is_not_taken",
     ),
     Guard(
-        "calls/memory.c",
+        "cache/block.c",
         "!(exclusive_hip() || block_confirm(block))",
         "false",
         f"{KNOWN}:test_11_a_block_whose_address_came_back_smaller",

@@ -7,7 +7,8 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "base/trace.h"
-#include "cache/block_pool.h"
+#include "cache/block.h"
+#include "cache/block_table.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
 #include "cache/manage.h"
@@ -17,7 +18,6 @@
 #include "cache/stream_pool.h"
 #include "cache/thread.h"
 #include "calls/event.h"
-#include "calls/memory.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -42,7 +42,7 @@ int runtime_give_back(void) {
     if (!device_all_kept())
         return 0;
     staging_give_back();
-    return evict_all_modules() + memory_give_back(-1) + stream_give_back_all() +
+    return evict_all_modules() + block_give_back_all() + stream_give_back_all() +
            event_trim(thread_get());
 }
 
@@ -102,7 +102,7 @@ static void in_child(void) {
  * process, as with stock. */
 static void report_held(void) {
     size_t bytes;
-    const size_t count = memory_held(&bytes);
+    const size_t count = block_held(&bytes);
     if (count)
         report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
                        count, bytes);

@@ -4,6 +4,7 @@
 #include "base/counters.h"
 #include "base/output.h"
 #include "cache/block_pool.h"
+#include "cache/block_table.h"
 #include "manager/manager.h"
 #include "mgpu_rt.h"
 

@@ -74,45 +74,32 @@ def images(program: str, chip: str) -> list[Path]:
 
 
 #: The test by which statistics, the first call and the time after exit leave the fast path.
-_TEST = "LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0)"
+_TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
 def bare_runtime() -> Path:
     """The library without its instrumentation, to measure what that costs when it is off."""
     result = native.OUT / "bare" / native.RUNTIME.name
-    runtime = native.ROOT / "csrc" / "runtime"
-    inputs = [*runtime.iterdir(), native.SOURCES / "bare.c", Path(__file__)]
+    sources = native.ROOT / "csrc" / "runtime"
+    inputs = [*sources.rglob("*.*"), native.SOURCES / "bare.c", Path(__file__)]
     newest = max(path.stat().st_mtime for path in inputs)
     if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
         return result
     with tempfile.TemporaryDirectory() as scratch:
+        for folder in ("csrc", "mgpu_rt"):
+            shutil.copytree(native.ROOT / folder, Path(scratch, folder))
         copy = Path(scratch, "csrc", "runtime")
-        shutil.copytree(native.ROOT / "csrc" / "include", copy.with_name("include"))
-        shutil.copyfile(native.ROOT / "csrc" / "abi.def", copy.with_name("abi.def"))
-        shutil.copytree(runtime, copy)
+        shutil.copyfile(native.SOURCES / "bare.c", copy / "bare.c")
         entry = copy / "entry.c"
         text = entry.read_text(encoding="utf-8")
         if text.count(_TEST) != 2:
-            raise native.Failed(f"{runtime / 'entry.c'} no longer tests as {__file__} expects")
+            raise native.Failed(f"{sources / 'entry.c'} no longer tests as {__file__} expects")
         entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
+        bare = "build/lib/libmlir_rocm_runtime-bare.so"
+        native.run(["make", "-s", "-C", scratch, "-f", "csrc/runtime/build.mk", f"LIBRARY={bare}"])
         result.parent.mkdir(parents=True, exist_ok=True)
-        _compile_bare(copy, result)
+        shutil.copyfile(Path(scratch, bare), result)
     return result
-
-
-def _compile_bare(sources: Path, result: Path) -> None:
-    native.compile_c(
-        [
-            *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),
-            '-DMGPU_RT_VERSION=""',
-            *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
-            *sorted(sources.glob("*.c")),
-            native.SOURCES / "bare.c",
-            *("-Wl,-soname,libmlir_rocm_runtime-bare.so", "-Wl,-z,nodelete,-z,now"),
-            *("-lpthread", "-ldl"),
-        ],
-        result,
-    )
 
 
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:

@@ -24,8 +24,8 @@ The functions of `libmlir_rocm_runtime.so` and the versions of LLVM whose progra
 OPTIONS = """# Options
 
 Environment variables, read once, at the first call; from
-[options.def](../csrc/runtime/options.def). `mgpu-rt config` prints them with the values in force.
-In a program with rights that its caller lacks (set-uid) none counts.
+[options.def](../csrc/runtime/base/options.def). `mgpu-rt config` prints them with the values in
+force. In a program with rights that its caller lacks (set-uid) none counts.
 
 | variable | default | |
 |---|---|---|

@@ -41,6 +41,11 @@ SUITES = (
         "blocks, copies, shared memory",
         (*_ON_DEVICE, "tests/test_memory.py", "tests/test_copies.py"),
     ),
+    Suite(
+        "last error",
+        "the thread's last error after each call, against stock's runtime",
+        (*_ON_DEVICE, "tests/test_last_error.py"),
+    ),
     Suite("random", "random sequences of calls", (*_ON_DEVICE, "tests/test_memory_random.py")),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
     Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),

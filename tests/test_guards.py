@@ -45,6 +45,7 @@ KNOWN = "tests.test_known"
 IMAGES = "tests.test_images"
 ADVICE = "tests.test_advice"
 OPTIONS = "tests.test_options"
+LAST_ERROR = "tests.test_last_error"
 GUARDS = [
     Guard(
         "module.c",
@@ -129,8 +130,8 @@ GUARDS = [
     ),
     Guard(
         "function.c",
-        "if (!handle && options.cache_on)",
-        "if (false)",
+        "module ? &foreign_module : &null_module",
+        "&foreign_module",
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
@@ -478,6 +479,54 @@ GUARDS = [
         "    if (++false_evictions < FALSE_EVICTIONS)",
         "    if (true)",
         f"{KNOWN}:test_18_a_limit_that_costs_loads_gives_way",
+    ),
+    Guard(
+        "refusal.c",
+        "answer = hip.StreamQuery(stream);",
+        "(void)stream;",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed",
+    ),
+    Guard(
+        "refusal.c",
+        "hip_version < HIP_7",
+        "true",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_from_hip_7_on",
+    ),
+    Guard(
+        "stream.c",
+        "        (void)refusal_of_stream(); /* up to",
+        "        (void)0; /* up to",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_and_is_waited_for",
+    ),
+    Guard(
+        "refusal.c",
+        "or_known(hip.EventSynchronize(NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_event_that_was_destroyed",
+    ),
+    Guard(
+        "refusal.c",
+        "or_known(hip.ModuleUnload((hipModule_t)(void *)unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_module_that_was_unloaded",
+    ),
+    Guard(
+        "refusal.c",
+        "or_known(hip.Free(unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_block_that_was_freed",
+    ),
+    Guard(
+        "refusal.c",
+        "or_known(hip.ModuleLoadData(&module, data ? unknown : NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_image_that_is_cut",
+    ),
+    Guard(
+        "refusal.c",
+        "data ? unknown : NULL",
+        "unknown",
+        f"{LAST_ERROR}:test_no_image_at_all",
     ),
 ]
 

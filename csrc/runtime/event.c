@@ -6,6 +6,7 @@
 #include "device.h"
 #include "exclusive.h"
 #include "handles.h"
+#include "refusal.h"
 #include "registry.h"
 #include "stream.h"
 
@@ -53,7 +54,7 @@ bool event_usable(hipEvent_t handle, const char *expression) {
     else if (handle && stream_known((hipStream_t)handle))
         advice = &stream_as_event;
     if (advice)
-        report_failure(expression, hipErrorInvalidHandle, advice, (void *)handle);
+        REPORT(expression, refusal_of_event(), advice, (void *)handle);
     return advice == NULL;
 }
 

@@ -15,6 +15,7 @@
 #include "manage.h"
 #include "observe.h"
 #include "ranges.h"
+#include "refusal.h"
 #include "registry.h"
 
 #include <stdlib.h>
@@ -262,7 +263,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool late_host_s
 static void free_foreign(void *address) {
     struct block *around = options.cache_on && address ? block_around(address) : NULL;
     if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {
-        report_failure(free_expression, hipErrorInvalidValue, &freed_twice, address);
+        REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;
     }
     const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
@@ -330,7 +331,7 @@ void impl_mgpuMemFree(void *ptr, hipStream_t handle) {
     if (UNLIKELY(!__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,
                                               __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {
         if (device_kept(block->device))
-            report_failure(free_expression, hipErrorInvalidValue, &freed_twice, ptr);
+            REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
         else
             free_foreign(ptr);
         return;

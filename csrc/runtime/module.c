@@ -14,6 +14,7 @@
 #include "mapped.h"
 #include "metadata.h"
 #include "observe.h"
+#include "refusal.h"
 #include "registry.h"
 
 #include <stdlib.h>
@@ -156,8 +157,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
         return load_directly(data);
     struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
     if (load.image.damage) {
-        report_failure(load_expression, hipErrorInvalidImage, &damaged_image, data,
-                       load.image.damage);
+        REPORT(load_expression, refusal_of_image(data), &damaged_image, data, load.image.damage);
         return NULL;
     }
     if (!load.image.size)
@@ -232,7 +232,7 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     else if (state == MODULE_LIVE)
         unload_private(module);
     else if (state == MODULE_FREE && device_kept(module->device))
-        report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
+        REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
                (void *)handle);

@@ -14,6 +14,7 @@
 #include "manage.h"
 #include "mgpu_rt.h"
 #include "observe.h"
+#include "refusal.h"
 #include "registry.h"
 #include "staging.h"
 
@@ -386,8 +387,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
     else if (!device_kept(stream->device)) /* another one's by now */
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
     else
-        report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
-                       (void *)handle);
+        REPORT("hipStreamDestroy(stream)", refusal_of_stream(), &destroyed_twice, (void *)handle);
 }
 
 /* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
@@ -408,8 +408,7 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
 
 bool stream_report_dead(struct stream **stream, const char *expression) {
     if (device_kept((*stream)->device)) {
-        report_failure(expression, hipErrorContextIsDestroyed, &used_after_destroy,
-                       (void *)handle_of(*stream));
+        REPORT(expression, refusal_of_stream(), &used_after_destroy, (void *)handle_of(*stream));
         return false;
     }
     *stream = NULL; /* the device was reset: another one's by now */
@@ -445,7 +444,7 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
-    (void)stream_usable(thread, handle, &stream, expression);
+    const bool usable = stream_usable(thread, handle, &stream, expression);
     if (UNLIKELY(stream && is_known_idle(stream)))
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
@@ -454,6 +453,8 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
         LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, &stream_fault);
+    else if (UNLIKELY(!usable))
+        (void)refusal_of_stream(); /* up to HIP 6 the wait has cleared the last error */
 }
 
 void impl_mgpuStreamSynchronize(hipStream_t stream) {

@@ -528,6 +528,18 @@ GUARDS = [
         "unknown",
         f"{LAST_ERROR}:test_no_image_at_all",
     ),
+    Guard(
+        "image.c",
+        "enum { LOOK = 24,",
+        "enum { LOOK = 8,",
+        f"{LAST_ERROR}:test_an_image_of_a_few_bytes",
+    ),
+    Guard(
+        "image_elf.c",
+        "(header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)",
+        "false",
+        f"{LAST_ERROR}:test_an_elf_of_32_bits",
+    ),
 ]
 
 

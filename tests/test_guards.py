@@ -540,6 +540,18 @@ GUARDS = [
         "false",
         f"{LAST_ERROR}:test_an_elf_of_32_bits",
     ),
+    Guard(
+        "stream.c",
+        "    end_past(handle);\n",
+        "",
+        f"{MEMORY}:test_a_stream_comes_back_that_hip_destroyed",
+    ),
+    Guard(
+        "stream.c",
+        "__atomic_store_n(&stream->awaited, false, __ATOMIC_RELEASE)",
+        "(void)0",
+        f"{MEMORY}:test_a_stream_comes_back_on_another_device",
+    ),
 ]
 
 

@@ -279,9 +279,9 @@ static void free_foreign(void *address) {
         lazy_visible(-1);
 }
 
-/* Waits for all work on the block's device, unless it is known that there is none. Of several
- * threads here each waits by itself: one that finds another waiting knows nothing yet. */
-static hipError_t wait_for_device(int device) {
+/* Of several threads here each waits by itself: one that finds another waiting knows nothing yet.
+ */
+hipError_t memory_wait_for_device(int device) {
     uintptr_t token = (uintptr_t)thread_get();
     if (exclusive_hip() && !stream_any_busy() &&
         __atomic_load_n(&stream_others, __ATOMIC_ACQUIRE) == OTHERS_IDLE)
@@ -315,7 +315,7 @@ static __attribute__((noinline)) void free_now(struct block *block) {
 /* No stream says when the block is free: the null stream, one that is gone, one of another device,
  * one of the program's own that the table does not know. */
 static __attribute__((noinline)) void free_unordered(struct block *block) {
-    REPORT(free_expression, wait_for_device(block->device), NULL);
+    REPORT(free_expression, memory_wait_for_device(block->device), NULL);
     (void)block_put(block, NULL); /* a device's pool is always there */
 }
 

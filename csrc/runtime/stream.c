@@ -12,6 +12,7 @@
 #include "exclusive.h"
 #include "lazy.h"
 #include "manage.h"
+#include "memory.h"
 #include "mgpu_rt.h"
 #include "observe.h"
 #include "refusal.h"
@@ -171,6 +172,21 @@ static struct stream *enter(hipStream_t handle, int device, int state) {
     return stream;
 }
 
+/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
+ * stream by HIP itself, which need not have waited for its work. What was freed on it, or copied
+ * through pinned memory, is not in the order of the stream that has the handle now. */
+static void end_past(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (LIKELY(!stream || !__atomic_load_n(&stream->awaited, __ATOMIC_ACQUIRE)))
+        return;
+    const uint64_t mark = stream_set_mark(stream);
+    const hipError_t error = memory_wait_for_device(stream->device);
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
+        device_forget_error(error);
+}
+
 static void use(struct thread *thread, struct stream *stream) {
     __atomic_store_n(&thread->stream, stream, __ATOMIC_RELAXED);
 }
@@ -180,8 +196,10 @@ static void use(struct thread *thread, struct stream *stream) {
 static hipError_t finish(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t mark = stream_set_mark(stream);
-    if (mark && hip.StreamSynchronize(handle_of(stream)) == hipSuccess)
+    if (mark && hip.StreamSynchronize(handle_of(stream)) == hipSuccess) {
         stream_pass(stream, mark);
+        __atomic_store_n(&stream->awaited, false, __ATOMIC_RELEASE);
+    }
     staging_leave(stream);
     __atomic_fetch_sub(&total, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&stream->state, STREAM_GONE, __ATOMIC_RELEASE);
@@ -234,6 +252,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
         report_failure("hipStreamCreate(&stream)", error, NULL);
         return NULL;
     }
+    end_past(handle);
     struct stream *stream = device < DEVICES ? enter(handle, device, STREAM_LIVE) : NULL;
     if (!stream)
         return handle;

@@ -43,6 +43,7 @@ KNOWN = "tests.runtime.test_known"
 IMAGES = "tests.runtime.test_images"
 ADVICE = "tests.runtime.test_advice"
 OPTIONS = "tests.runtime.test_options"
+LAST_ERROR = "tests.runtime.test_last_error"
 GUARDS = [
     Guard(
         "calls/module.c",
@@ -126,8 +127,8 @@ GUARDS = [
     ),
     Guard(
         "calls/function.c",
-        "if (!handle && options.cache_on)",
-        "if (false)",
+        "module ? &foreign_module : &null_module",
+        "&foreign_module",
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
@@ -491,6 +492,78 @@ GUARDS = [
         "    if (++false_evictions < FALSE_EVICTIONS)",
         "    if (true)",
         f"{KNOWN}:test_18_a_limit_that_costs_loads_gives_way",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "answer = hip.StreamQuery(stream);",
+        "(void)stream;",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "hip_version < HIP_7",
+        "true",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_from_hip_7_on",
+    ),
+    Guard(
+        "calls/stream.c",
+        "        (void)refusal_of_stream(); /* up to",
+        "        (void)0; /* up to",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_and_is_waited_for",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.EventSynchronize(NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_event_that_was_destroyed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.ModuleUnload((hipModule_t)(void *)unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_module_that_was_unloaded",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.Free(unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_block_that_was_freed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.ModuleLoadData(&module, data ? unknown : NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_image_that_is_cut",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "data ? unknown : NULL",
+        "unknown",
+        f"{LAST_ERROR}:test_no_image_at_all",
+    ),
+    Guard(
+        "image/image_describe.c",
+        "enum { LOOK = 24,",
+        "enum { LOOK = 8,",
+        f"{LAST_ERROR}:test_an_image_of_a_few_bytes",
+    ),
+    Guard(
+        "image/image_elf.c",
+        "(header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)",
+        "false",
+        f"{LAST_ERROR}:test_an_elf_of_32_bits",
+    ),
+    Guard(
+        "calls/stream.c",
+        "    end_past(handle);\n",
+        "",
+        f"{MEMORY}:test_a_stream_comes_back_that_hip_destroyed",
+    ),
+    Guard(
+        "cache/stream_pool.c",
+        "store_release(&stream->awaited, false)",
+        "(void)0",
+        f"{MEMORY}:test_a_stream_comes_back_on_another_device",
     ),
 ]
 

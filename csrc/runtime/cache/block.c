@@ -211,24 +211,6 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
 
 /* ---- freeing ---- */
 
-/* Waits for all work on the block's device, unless it is known that there is none. Of several
- * threads here each waits by itself: one that finds another waiting knows nothing yet. */
-static hipError_t wait_for_device(int device) {
-    uintptr_t token = (uintptr_t)thread_get();
-    if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)
-        return hipSuccess;
-    const int current = hip_current_device();
-    hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
-    if (hip_device_count == 1)
-        store_seq_cst(&stream_others, token);
-    if (error == hipSuccess)
-        error = hip.DeviceSynchronize();
-    cas_seq_cst(&stream_others, &token, error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY);
-    if (current != device)
-        (void)hip.SetDevice(current);
-    return error;
-}
-
 /* A block that is not kept: HIP takes it as stock gives it. */
 static __attribute__((noinline)) hipError_t free_now(struct block *block) {
     void *address = (void *)(uintptr_t)block->handle.key;
@@ -245,7 +227,7 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
 /* No stream says when the block is free: the null stream, one that is gone, one of another device,
  * one of the program's own that the table does not know. */
 static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
-    const hipError_t error = wait_for_device(block->device);
+    const hipError_t error = stream_wait_for_device(block->device);
     (void)block_put(block, NULL); /* a device's pool is always there */
     return error;
 }

@@ -61,3 +61,21 @@ bool stream_any_busy(void) {
             return true;
     return false;
 }
+
+/* Of several threads here each waits by itself: one that finds another waiting knows nothing yet.
+ */
+hipError_t stream_wait_for_device(int device) {
+    uintptr_t token = (uintptr_t)thread_get();
+    if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)
+        return hipSuccess;
+    const int current = hip_current_device();
+    hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
+    if (hip_device_count == 1)
+        store_seq_cst(&stream_others, token);
+    if (error == hipSuccess)
+        error = hip.DeviceSynchronize();
+    cas_seq_cst(&stream_others, &token, error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY);
+    if (current != device)
+        (void)hip.SetDevice(current);
+    return error;
+}

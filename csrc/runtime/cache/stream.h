@@ -167,4 +167,7 @@ bool stream_is_here(hipStream_t handle);
 /* True if one of the runtime's streams may have work pending. Asks no driver. */
 bool stream_any_busy(void);
 
+/* Waits for all work on a device, unless it is known that there is none. */
+hipError_t stream_wait_for_device(int device);
+
 #endif

@@ -120,8 +120,10 @@ void stream_pool_forget(struct stream *stream) {
 static hipError_t give_stream_back(struct stream *stream) {
     lazy_settle(NULL);
     const uint64_t mark = stream_set_mark(stream);
-    if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess)
+    if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
         stream_pass(stream, mark);
+        store_release(&stream->awaited, false);
+    }
     staging_leave(stream);
     stream_pool_forget(stream);
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));

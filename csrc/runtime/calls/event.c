@@ -13,6 +13,7 @@
 #include "calls/stream.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/refusal.h"
 #include "hip/report.h"
 
 #include <stdlib.h>
@@ -59,7 +60,7 @@ bool event_usable(hipEvent_t handle, const char *expression) {
     else if (handle && stream_is_here((hipStream_t)handle))
         advice = &stream_as_event;
     if (advice)
-        report_failure(expression, hipErrorInvalidHandle, advice, (void *)handle);
+        REPORT(expression, refusal_of_event(), advice, (void *)handle);
     return advice == NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
+#include "hip/refusal.h"
 #include "hip/report.h"
 #include "image/image.h"
 
@@ -56,8 +57,8 @@ static struct function_slot *choose_slot(struct thread *thread, hipModule_t hand
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
     stats_bypass(CACHE_FUNCTIONS);
-    REPORT(expression, hip.ModuleGetFunction(&function, module, name), &foreign_module,
-           name ? name : "(null)", (void *)module);
+    REPORT(expression, hip.ModuleGetFunction(&function, module, name),
+           module ? &foreign_module : &null_module, name ? name : "(null)", (void *)module);
     return function;
 }
 
@@ -90,16 +91,12 @@ static struct function *ask_hip(struct module *module, uint64_t generation, cons
 
 static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
                                                         const char *name) {
-    if (!handle && options.cache_on) {
-        report_failure(expression, hipErrorNotFound, &null_module, name ? name : "(null)");
-        return NULL;
-    }
     struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
     if (state == MODULE_GONE || !name || (state == MODULE_FREE && !device_kept(module->device)))
         return get_directly(handle, name);
     if (state == MODULE_FREE) {
-        report_failure(expression, hipErrorNotFound, &unloaded_module, name, (void *)handle);
+        REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);
         return NULL;
     }
     pthread_mutex_lock(&tables_lock);

@@ -112,17 +112,15 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
                        stream, params, extra);
         return;
     }
-    if (!function) {
-        report_failure(cooperative_expression, hipErrorInvalidImage, &null_function);
-        return;
-    }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
     const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
-    if (error != hipSuccess)
+    if (error != hipSuccess && !function)
+        report_failure(cooperative_expression, error, &null_function);
+    else if (error != hipSuccess)
         advise_launch(cooperative_expression, error, LAUNCH);
 }
 
@@ -151,17 +149,15 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     const struct hip_dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
     const struct hip_dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
     struct stream *known;
-    if (!symbol) {
-        report_failure(expression, hipErrorInvalidImage, &null_function);
-        return;
-    }
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;
     lazy_end();
     const hipError_t error =
         RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
-    if (error != hipSuccess)
+    if (error != hipSuccess && !symbol)
+        report_failure(expression, error, &null_function);
+    else if (error != hipSuccess)
         report_failure(expression, error, &unknown_symbol, symbol, (long)gridX, (long)gridY,
                        (long)gridZ);
 }

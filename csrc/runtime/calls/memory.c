@@ -21,6 +21,7 @@
 #include "cache/thread.h"
 #include "hip/device.h"
 #include "hip/hip.h"
+#include "hip/refusal.h"
 #include "hip/report.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 static void free_foreign(void *address) {
     struct block *around = options.cache_on && address ? block_around(address) : NULL;
     if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {
-        report_failure(free_expression, hipErrorInvalidValue, &freed_twice, address);
+        REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;
     }
     const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
@@ -115,7 +116,7 @@ void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
         REPORT(free_expression, freed.error, NULL);
         break;
     case FREE_TWICE:
-        report_failure(free_expression, hipErrorInvalidValue, &freed_twice, ptr);
+        REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
         break;
     case FREE_UNKNOWN:
         free_foreign(ptr);

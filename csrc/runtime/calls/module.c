@@ -24,6 +24,7 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
+#include "hip/refusal.h"
 #include "hip/report.h"
 #include "image/image.h"
 #include "image/metadata.h"
@@ -168,8 +169,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
         return load_directly(data);
     struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
     if (load.image.damage) {
-        report_failure(load_expression, hipErrorInvalidImage, &damaged_image, data,
-                       load.image.damage);
+        REPORT(load_expression, refusal_of_image(data), &damaged_image, data, load.image.damage);
         return NULL;
     }
     if (!load.image.size)
@@ -244,7 +244,7 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
     else if (state == MODULE_LIVE)
         unload_private(module);
     else if (state == MODULE_FREE && device_kept(module->device))
-        report_failure(unload_expression, hipErrorNotFound, &unknown_unload, (void *)handle);
+        REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,
                (void *)handle);

@@ -14,6 +14,7 @@
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
+#include "hip/refusal.h"
 #include "hip/report.h"
 
 static struct advice destroyed_twice = {
@@ -28,6 +29,21 @@ static void make_last(struct thread *thread, struct stream *stream) {
     store_relaxed(&thread->stream, stream);
 }
 
+/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
+ * stream by HIP itself, which need not have waited for its work. What was freed on it, or copied
+ * through pinned memory, is not in the order of the stream that has the handle now. */
+static void end_past(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (LIKELY(!stream || !load_acquire(&stream->awaited)))
+        return;
+    const uint64_t mark = stream_set_mark(stream);
+    const hipError_t error = stream_wait_for_device(stream->device);
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
+        device_forget_error(error);
+}
+
 static hipStream_t create_new(struct thread *thread, int device) {
     hipStream_t handle = NULL;
     stats_miss(CACHE_STREAMS);
@@ -37,6 +53,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
         report_failure("hipStreamCreate(&stream)", error, NULL);
         return NULL;
     }
+    end_past(handle);
     struct stream *stream =
         device < STREAM_DEVICES ? stream_enter(handle, device, STREAM_LIVE) : NULL;
     if (!stream)
@@ -124,8 +141,7 @@ static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStr
     else if (!device_kept(stream->device)) /* another one's by now */
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
     else
-        report_failure("hipStreamDestroy(stream)", hipErrorContextIsDestroyed, &destroyed_twice,
-                       (void *)handle);
+        REPORT("hipStreamDestroy(stream)", refusal_of_stream(), &destroyed_twice, (void *)handle);
 }
 
 /* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
@@ -155,8 +171,8 @@ bool stream_is_here(hipStream_t handle) {
 
 bool stream_report_dead(struct stream **stream, const char *expression) {
     if (device_kept((*stream)->device)) {
-        report_failure(expression, hipErrorContextIsDestroyed, &used_after_destroy,
-                       (void *)stream_handle(*stream));
+        REPORT(expression, refusal_of_stream(), &used_after_destroy,
+               (void *)stream_handle(*stream));
         return false;
     }
     *stream = NULL; /* the device was reset: another one's by now */
@@ -175,7 +191,7 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
-    (void)stream_usable(thread, handle, &stream, expression);
+    const bool usable = stream_usable(thread, handle, &stream, expression);
     if (UNLIKELY(stream && is_known_idle(stream)))
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
@@ -184,6 +200,8 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
         LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, &stream_fault);
+    else if (UNLIKELY(!usable))
+        (void)refusal_of_stream(); /* up to HIP 6 the wait has cleared the last error */
 }
 
 void impl_mgpuStreamSynchronize(hipStream_t stream) {

@@ -19,10 +19,12 @@ static void describe_text(struct image *image, struct view *view) {
     image->writable = ptx_has_globals(text);
 }
 
-enum { LOOK = 8 }; /* bytes that tell a text; no image has fewer */
+/* HIP reads as many bytes before it knows what it has, and no image has fewer; those that tell a
+ * text. */
+enum { LOOK = 24, TEXT = 8 };
 
 static bool is_text(const unsigned char *bytes) {
-    for (size_t i = 0; i < LOOK && bytes[i]; i++)
+    for (size_t i = 0; i < TEXT && bytes[i]; i++)
         if (bytes[i] >= 127 || (bytes[i] < 32 && !memchr("\t\n\r", bytes[i], 3)))
             return false;
     return bytes[0] != '\0';
@@ -32,7 +34,7 @@ struct image image_describe(const void *data) {
     struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
     struct view view = {.bytes = data, .limit = SIZE_MAX};
     if (!view_holds(&view, 0, LOOK))
-        image.damage = "nothing can be read at its address";
+        image.damage = "no 24 bytes can be read at its address, and it takes more";
     else if (image_is_elf(&view))
         image_describe_elf(&image, &view);
     else if (memcmp(data, "CCOB", 4) == 0)

@@ -30,7 +30,7 @@ struct image {
     bool sized_by_tables; /* the size is not in the head alone */
     bool writable;        /* holds device globals that a kernel can write, or may hold some */
     bool opaque;          /* parts of it are packed, or of a kind that is not read here */
-    const char *damage;   /* why no driver can load it; NULL if nothing is known against it */
+    const char *damage;   /* why no driver can load it, which may crash with it; NULL: none known */
 };
 
 /* Reads what lies at `data`. Touches only memory that can be read, however damaged the image is.

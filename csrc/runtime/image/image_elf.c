@@ -138,8 +138,15 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     const Elf64_Ehdr header = header_of(view->bytes);
     image->machine = header.e_machine;
+    /* AMD's HIP takes none, and up to 6 it crashes with some: a stripped program, for example. */
     if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
         image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
+        return;
+    }
+    /* With the first AMD's HIP crashes, with the second up to 6; 7 refuses it. */
+    if (image->machine == MACHINE_AMDGPU &&
+        (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
+        image->damage = "it is an ELF of 32 bits, or one without sections";
         return;
     }
     if (!is_plain(&header))

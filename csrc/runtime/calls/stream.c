@@ -30,8 +30,9 @@ static void make_last(struct thread *thread, struct stream *stream) {
 }
 
 /* HIP hands out a handle again that it did not get back from here: the program has destroyed that
- * stream by HIP itself, which need not have waited for its work. What was freed on it, or copied
- * through pinned memory, is not in the order of the stream that has the handle now. */
+ * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
+ * NVIDIA's driver does not wait. What was freed on it, or copied through pinned memory, is not in
+ * the order of the stream that has the handle now. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (LIKELY(!stream || !load_acquire(&stream->awaited)))

@@ -1,5 +1,6 @@
 /* The life of the library in a process: first call, fork, exit. */
 #include "lifecycle.h"
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/handles.h"
@@ -11,7 +12,7 @@
 #include "cache/block_table.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
-#include "cache/manage.h"
+#include "cache/limits.h"
 #include "cache/ranges.h"
 #include "cache/registry.h"
 #include "cache/staging.h"
@@ -207,13 +208,8 @@ static struct found ask_hip(const struct hip_functions *functions) {
     return found;
 }
 
-static void set_limits(void) {
-    cache_limits.module_bytes = options.module_limit_bytes;
-    cache_limits.streams = (size_t)options.stream_limit_count;
-}
-
 static void install(const struct hip_library *library, struct found found) {
-    set_limits();
+    limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
     hip_version = found.version;

@@ -1,9 +1,9 @@
 #include "cache/staging.h"
-#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
 #include "hip/device.h"
+#include "hip/hip.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
+#include "base/abi.h"
 #include "cache/stream.h"
 #include "cache/thread.h"
-#include "hip/hip.h"
 
 /* Measured on an H100 (driver 580, pageable against staged, kernel between two copies): at 4 KB
  * 19.8 µs against 16.3, at 64 KB 82.6 against 36.9, at 256 KB 123 against 58, at 1 MB 342 against

@@ -3,6 +3,7 @@
 #include "base/state.h"
 #include "cache/registry.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
 #include "hip/report.h"
 #include "image/metadata.h"
 

@@ -3,7 +3,6 @@
 #define MGPU_RT_ADVICE_H
 
 #include "base/abi.h"
-#include "hip/hip.h"
 #include "image/image.h"
 
 /* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */

@@ -38,14 +38,17 @@ enum { CUDA_TAKES = 16 << 10 };
 
 /* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
 static bool ask_hip(const void *address) {
-    struct hip_pointer pointer = {.device_pointer = NULL};
+    struct {
+        hipPointerAttribute_t is;
+        uint64_t room[8]; /* for what a later HIP may add */
+    } pointer = {.is = {.device_pointer = NULL}};
     if (cuda_present())
         return cuda.memory_type(address) == 0;
-    const hipError_t error = hip.PointerGetAttributes(&pointer, address);
+    const hipError_t error = hip.PointerGetAttributes(&pointer.is, address);
     if (error != hipSuccess)
         device_forget_error(error);
     return error == hipErrorInvalidValue ||
-           (error == hipSuccess && !pointer.device_pointer && !pointer.is_managed);
+           (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
 static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,

@@ -13,6 +13,7 @@
 #include "calls/stream.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
 #include "hip/report.h"
 
 #include <stdlib.h>

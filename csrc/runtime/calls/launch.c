@@ -74,14 +74,14 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         launch_failed(error, LAUNCH, stream, params, extra);
 }
 
-static struct hip_dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {
-    return (struct hip_dim3){(uint32_t)x, (uint32_t)y, (uint32_t)z};
+static dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {
+    return (dim3){(uint32_t)x, (uint32_t)y, (uint32_t)z};
 }
 
 /* In clusters, which only NVIDIA's GPUs have. */
-static void launch_cluster(hipFunction_t function, struct hip_dim3 cluster, struct hip_dim3 grid,
-                           struct hip_dim3 block, int32_t smem, bool cooperative,
-                           hipStream_t stream, void **params, void **extra) {
+static void launch_cluster(hipFunction_t function, dim3 cluster, dim3 grid, dim3 block,
+                           int32_t smem, bool cooperative, hipStream_t stream, void **params,
+                           void **extra) {
     struct stream *known;
     if (!function || !cuda_present()) {
         report_failure(launch_expression, function ? hipErrorNotSupported : hipErrorInvalidImage,
@@ -148,8 +148,8 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     static const char expression[] =
         "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
         "params, smem, stream)";
-    const struct hip_dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
-    const struct hip_dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
+    const dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
+    const dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
     struct stream *known;
     if (!symbol) {
         report_failure(expression, hipErrorInvalidImage, &null_function);

@@ -3,6 +3,7 @@
 #include "base/likely.h"
 #include "base/state.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
 
 enum { DEVICES = 64 };
 

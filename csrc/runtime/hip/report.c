@@ -2,6 +2,7 @@
 #include "hip/report.h"
 #include "base/atomics.h"
 #include "base/options.h"
+#include "hip/hip.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,9 @@
  * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
  * compared with what is in a table, numbers are bounded. */
 #include "manager/services.h"
+#include "base/abi.h"
 #include "base/channel.h"
+#include "cache/limits.h"
 #include "cache/manage.h"
 #include "hip/hip.h"
 #include "hip/report.h"

@@ -31,7 +31,7 @@ TREES = {
 }
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
-COMPILE = ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O1", "-w", '-DMGPU_RT_VERSION=""']
+COMPILE = ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-w", '-DMGPU_RT_VERSION=""']
 #: Where the header of AMD's driver library lies, as in csrc/common.mk.
 HSAKMT = [Path("/usr/include", name) for name in (".", "hsakmt")]
 HSAKMT += [Path("/opt/rocm/include", name) for name in (".", "hsakmt")]

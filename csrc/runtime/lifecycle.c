@@ -196,7 +196,7 @@ struct found {
     int version; /* 0: the same */
 };
 
-static struct found ask_hip(const struct hip_functions *functions) {
+static struct found start_hip(const struct hip_functions *functions) {
     struct found found = {-1, 0};
     const hipError_t started = functions->Init(0);
     const hipError_t counted = functions->GetDeviceCount(&found.devices);
@@ -238,7 +238,7 @@ static void find_and_install(void) {
     const bool opened = find_hip(library);
     atexit(note_late);
     if (opened && options.cache_on)
-        found = ask_hip(&library->functions);
+        found = start_hip(&library->functions);
     pthread_mutex_lock(&start_lock);
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);

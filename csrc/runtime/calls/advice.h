@@ -13,6 +13,8 @@ struct launch {
     hipFunction_t function;
     intptr_t grid[3], block[3];
     int32_t smem;
+    hipStream_t stream;
+    void **params, **extra;
 };
 
 /* Reports that the driver refused a launch; by the metadata of the kernel's image, if the block is

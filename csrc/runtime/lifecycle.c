@@ -1,5 +1,6 @@
 /* The life of the library in a process: first call, fork, exit. */
 #include "lifecycle.h"
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/handles.h"
@@ -11,7 +12,7 @@
 #include "cache/block_table.h"
 #include "cache/evict.h"
 #include "cache/lazy.h"
-#include "cache/manage.h"
+#include "cache/limits.h"
 #include "cache/ranges.h"
 #include "cache/registry.h"
 #include "cache/staging.h"
@@ -195,7 +196,7 @@ struct found {
     int version; /* 0: the same */
 };
 
-static struct found ask_hip(const struct hip_functions *functions) {
+static struct found start_hip(const struct hip_functions *functions) {
     struct found found = {-1, 0};
     const hipError_t started = functions->Init(0);
     const hipError_t counted = functions->GetDeviceCount(&found.devices);
@@ -207,13 +208,8 @@ static struct found ask_hip(const struct hip_functions *functions) {
     return found;
 }
 
-static void set_limits(void) {
-    cache_limits.module_bytes = options.module_limit_bytes;
-    cache_limits.streams = (size_t)options.stream_limit_count;
-}
-
 static void install(const struct hip_library *library, struct found found) {
-    set_limits();
+    limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
     hip_version = found.version;
@@ -242,7 +238,7 @@ static void find_and_install(void) {
     const bool opened = find_hip(library);
     atexit(note_late);
     if (opened && options.cache_on)
-        found = ask_hip(&library->functions);
+        found = start_hip(&library->functions);
     pthread_mutex_lock(&start_lock);
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);

@@ -117,7 +117,7 @@ def test_refused(driver: Driver, function: str, arguments: tuple, expected: int)
 
 
 def _hip_errors() -> set[int]:
-    table = (ROOT / "csrc" / "cuhip" / "errors.def").read_text()
+    table = (ROOT / "csrc" / "hip_errors.def").read_text()
     return {int(number) for number in re.findall(r"^HIP_ERROR\((\d+),", table, re.MULTILINE)}
 
 

@@ -284,8 +284,8 @@ GUARDS = [
     ),
     Guard(
         "calls/copy.c",
-        "    if (!ask_hip(address) ||",
-        "    (void)ask_hip;\n    if (false &&",
+        "    if (!hip_calls_pageable(address) ||",
+        "    (void)hip_calls_pageable;\n    if (false &&",
         f"{COPIES}:test_where_others_call_hip_it_is_asked",
     ),
     Guard(

@@ -6,12 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* HIP's handles are opaque pointers; they are handed to the program as HIP made them, so that it
- * can mix mgpu* calls with HIP calls of its own. */
-typedef struct ihipModule_t *hipModule_t;
-typedef struct ihipModuleSymbol_t *hipFunction_t;
-typedef struct ihipStream_t *hipStream_t;
-typedef struct ihipEvent_t *hipEvent_t;
+/* HIP's handles are handed to the program as HIP made them, so that it can mix mgpu* calls with HIP
+ * calls of its own. */
+#include "../../hip_abi.h"
 
 /* The head of a memref descriptor; sizes[rank] and then strides[rank] follow. */
 struct mgpu_memref {

@@ -7,9 +7,11 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/block_table.h"
+#include "cache/limits.h"
 #include "cache/manage.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
 #include "hip/report.h"
 
 #include <stdlib.h>

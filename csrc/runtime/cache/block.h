@@ -8,7 +8,6 @@
 #include "cache/block_pool.h"
 #include "cache/stream.h"
 #include "cache/thread.h"
-#include "hip/hip.h"
 
 /* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if
  * the handle is of no such stream. */

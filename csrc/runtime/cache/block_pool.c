@@ -114,7 +114,7 @@ static struct block *take_idle(struct block_pool *pool, size_t size, struct stre
     return take_spilled(pool, size, owner, true);
 }
 
-static struct block *hand_out(struct block *block) {
+static struct block *hand_out_block(struct block *block) {
     block_note_use(block);
     store_release(&block->state, BLOCK_LIVE);
     return block;
@@ -160,7 +160,7 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
         block = take_idle(&device_pools[device], size, NULL);
     if (!block)
         block = search_streams(device, size, stream);
-    return block ? hand_out(block) : NULL;
+    return block ? hand_out_block(block) : NULL;
 }
 
 /* ---- taking out, whatever is in it ---- */

@@ -1,4 +1,5 @@
 #include "cache/block_table.h"
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/handles.h"
 #include "base/state.h"

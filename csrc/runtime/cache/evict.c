@@ -11,6 +11,7 @@
 #include "base/handles.h"
 #include "base/observe.h"
 #include "base/state.h"
+#include "cache/limits.h"
 #include "cache/manage.h"
 #include "cache/registry.h"
 #include "cache/stream_pool.h"
@@ -21,8 +22,6 @@
 #include <stdlib.h>
 
 enum { BATCH = 64, GHOSTS = 256, FALSE_EVICTIONS = 8, MISSES_BETWEEN = 16 };
-
-struct cache_limits cache_limits;
 
 static struct advice limit_thrashes = {
     .text = "MGPU_RT_MODULE_LIMIT (%zu bytes of images) is less than what this program uses again "

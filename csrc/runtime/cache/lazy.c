@@ -1,11 +1,11 @@
 #include "cache/lazy.h"
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/thread.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
-#include "hip/hip.h"
 #include "hip/report.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef MGPU_RT_MANAGE_H
 #define MGPU_RT_MANAGE_H
 
-#include "hip/hip.h"
+#include "base/abi.h"
 
 /* One thing that a cache holds from HIP. */
 struct cached {
@@ -31,14 +31,5 @@ hipError_t block_evict(void *address);
 
 /* A pinned module is not evicted by a limit, only by module_evict and mgpu_rt_empty_cache. */
 void module_pin(void *handle, int pinned);
-
-/* What the caches may hold that the program does not; they keep to it by themselves, least recently
- * used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the manager. */
-struct cache_limits {
-    _Atomic size_t module_bytes;     /* images of idle modules */
-    _Atomic size_t streams;          /* streams that the program does not hold */
-    _Atomic size_t memory_bytes[64]; /* by device; 0: not asked for yet */
-};
-extern struct cache_limits cache_limits;
 
 #endif

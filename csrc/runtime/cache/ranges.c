@@ -66,7 +66,7 @@ static enum range_kind kind_in(const struct range *range, uintptr_t begin, uintp
     return get(&range->begin) <= begin && end <= get(&range->end) ? kind : RANGE_MIXED;
 }
 
-static enum range_kind look(uintptr_t begin, uintptr_t end) {
+static enum range_kind look_up(uintptr_t begin, uintptr_t end) {
     const size_t count = load_acquire(&sorted_count);
     const struct range *ranges = load_acquire(&sorted);
     for (size_t i = search(ranges, count, begin); i < count && get(&ranges[i].begin) < end; i++) {
@@ -88,7 +88,7 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         const uint64_t before = load_acquire(&sequence);
         if (before & 1)
             continue;
-        const enum range_kind kind = look((uintptr_t)address, (uintptr_t)address + bytes);
+        const enum range_kind kind = look_up((uintptr_t)address, (uintptr_t)address + bytes);
         fence_acquire();
         if (load_relaxed(&sequence) == before)
             return load_relaxed(&incomplete) ? RANGE_MIXED : kind;
@@ -186,7 +186,7 @@ void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
 }
 
 /* The range that begins there; NULL if none does. */
-static struct range *find(uintptr_t begin) {
+static struct range *range_at(uintptr_t begin) {
     for (size_t i = 0; i < newcomer_count; i++)
         if (newcomers[i].begin == begin)
             return &newcomers[i];
@@ -197,7 +197,7 @@ static struct range *find(uintptr_t begin) {
 }
 
 void ranges_remove(uintptr_t begin) {
-    struct range *range = find(begin);
+    struct range *range = range_at(begin);
     ranges_change();
     if (range)
         remove_range(range);

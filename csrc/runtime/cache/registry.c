@@ -78,7 +78,7 @@ void registry_forget(struct module *module) {
     module->image.bytes = NULL;
 }
 
-static struct function *find_name(const struct module *module, const char *name) {
+static struct function *find_function(const struct module *module, const char *name) {
     struct function *function = module->functions;
     while (function && strcmp(function->name, name) != 0)
         function = function->next;
@@ -86,13 +86,13 @@ static struct function *find_name(const struct module *module, const char *name)
 }
 
 struct function *registry_find_function(const struct module *module, const char *name) {
-    struct function *function = find_name(module, name);
+    struct function *function = find_function(module, name);
     return function && function->handle ? function : NULL;
 }
 
 struct function *registry_set_function(struct module *module, const char *name,
                                        hipFunction_t handle) {
-    struct function *function = find_name(module, name);
+    struct function *function = find_function(module, name);
     if (!function) {
         const size_t length = strlen(name) + 1;
         function = malloc(sizeof *function + length);

@@ -1,9 +1,9 @@
 #include "cache/staging.h"
-#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
 #include "hip/device.h"
+#include "hip/hip.h"
 
 #include <string.h>
 
@@ -23,11 +23,11 @@ struct staging {
 static struct staging all[STAGING_COUNT];
 static uint64_t clock_now; /* counts the changes of owner */
 
-static bool try_take(struct staging *staging) {
+static bool try_take_staging(struct staging *staging) {
     return !exchange_acquire(&staging->taken, 1);
 }
 
-static void release(struct staging *staging) {
+static void release_staging(struct staging *staging) {
     store_release(&staging->taken, 0);
 }
 
@@ -50,14 +50,14 @@ static struct staging *take_oldest(struct stream *stream) {
         return NULL;
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];
-        if (!try_take(staging))
+        if (!try_take_staging(staging))
             continue;
         if (!is_free(staging) || (best && best->last_use <= staging->last_use)) {
-            release(staging);
+            release_staging(staging);
             continue;
         }
         if (best)
-            release(best);
+            release_staging(best);
         best = staging;
     }
     if (!best)
@@ -71,13 +71,13 @@ static struct staging *take_oldest(struct stream *stream) {
 
 /* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
  * now, or if all are at work for others. */
-static struct staging *take(struct stream *stream) {
+static struct staging *take_staging(struct stream *stream) {
     struct staging *staging = load_acquire(&stream->staging);
     const bool own = LIKELY(staging && owner_of(staging) == stream);
-    if (own && !try_take(staging))
+    if (own && !try_take_staging(staging))
         return NULL;
     if (own && UNLIKELY(owner_of(staging) != stream)) {
-        release(staging); /* another stream has taken it over meanwhile */
+        release_staging(staging); /* another stream has taken it over meanwhile */
         staging = NULL;
     }
     if (!own || !staging)
@@ -116,25 +116,25 @@ static bool have_room(struct stream *stream, struct staging *staging, size_t byt
     return true;
 }
 
-bool staging_up(struct stream *stream, void *device, const void *host, size_t bytes,
-                hipError_t *error) {
-    struct staging *staging = bytes <= STAGING_UP_LIMIT ? take(stream) : NULL;
+bool staging_up(const struct copy *copy, hipError_t *error) {
+    struct stream *stream = copy->stream;
+    const size_t bytes = copy->bytes;
+    struct staging *staging = bytes <= STAGING_UP_LIMIT ? take_staging(stream) : NULL;
     if (!staging)
         return false;
     const bool possible =
         have(&staging->up, &staging->no_up, STAGING_UP) && have_room(stream, staging, bytes);
     if (LIKELY(possible)) {
         char *pinned = staging->up + staging->used;
-        memcpy(pinned, host, bytes);
-        *error = hip.MemcpyAsync(device, pinned, bytes, hipMemcpyDefault,
-                                 (hipStream_t)stream->handle.key);
+        memcpy(pinned, copy->from, bytes);
+        *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
         stream_submitted(stream);
         staging->mark = stream_next_mark(stream);
         staging->used += (bytes + 63) / 64 * 64;
         if (staging->used > STAGING_UP)
             staging->used = STAGING_UP;
     }
-    release(staging);
+    release_staging(staging);
     return possible;
 }
 
@@ -163,16 +163,16 @@ static size_t piece_bytes(const struct pieces *pieces, size_t at) {
     return pieces->bytes - at < STAGING_PIECE ? pieces->bytes - at : STAGING_PIECE;
 }
 
-static hipError_t submit(const struct pieces *pieces, size_t at) {
+static hipError_t submit_piece(const struct pieces *pieces, size_t at) {
     const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
-    hipStream_t handle = (hipStream_t)pieces->stream->handle.key;
+    hipStream_t handle = stream_handle(pieces->stream);
     const hipError_t error =
         hip.MemcpyAsync(pieces->staging->down + slot * STAGING_PIECE, pieces->device + at,
                         piece_bytes(pieces, at), hipMemcpyDefault, handle);
     return error == hipSuccess ? hip.EventRecord(pieces->staging->events[slot], handle) : error;
 }
 
-static hipError_t collect(const struct pieces *pieces, size_t at) {
+static hipError_t collect_piece(const struct pieces *pieces, size_t at) {
     const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
     const hipError_t error = hip.EventSynchronize(pieces->staging->events[slot]);
     if (error == hipSuccess)
@@ -188,16 +188,16 @@ static hipError_t copy_pieces(const struct pieces *pieces) {
         for (; sent < pieces->bytes && sent < at + STAGING_PIECES * (size_t)STAGING_PIECE &&
                error == hipSuccess;
              sent += STAGING_PIECE)
-            error = submit(pieces, sent);
+            error = submit_piece(pieces, sent);
         if (error == hipSuccess)
-            error = collect(pieces, at);
+            error = collect_piece(pieces, at);
     }
     return error;
 }
 
 static hipError_t copy_at_once(struct thread *thread, const struct pieces *pieces) {
     hipError_t error = hip.MemcpyAsync(pieces->staging->down, pieces->device, pieces->bytes,
-                                       hipMemcpyDefault, (hipStream_t)pieces->stream->handle.key);
+                                       hipMemcpyDefault, stream_handle(pieces->stream));
     stream_submitted(pieces->stream);
     if (error == hipSuccess)
         error = stream_wait(thread, pieces->stream);
@@ -206,31 +206,32 @@ static hipError_t copy_at_once(struct thread *thread, const struct pieces *piece
     return error;
 }
 
-bool staging_down(struct thread *thread, struct stream *stream, void *host, const void *device,
-                  size_t bytes, hipError_t *error) {
-    struct staging *staging = bytes <= STAGING_DOWN_LIMIT ? take(stream) : NULL;
+bool staging_down(const struct copy *copy, hipError_t *error) {
+    struct stream *stream = copy->stream;
+    const size_t bytes = copy->bytes;
+    struct staging *staging = bytes <= STAGING_DOWN_LIMIT ? take_staging(stream) : NULL;
     if (!staging)
         return false;
-    const struct pieces pieces = {stream, staging, host, device, bytes};
+    const struct pieces pieces = {stream, staging, copy->to, copy->from, bytes};
     const bool possible =
         have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
         (bytes <= STAGING_PIECE || have_events(staging));
     if (LIKELY(possible && bytes <= STAGING_PIECE)) {
-        *error = copy_at_once(thread, &pieces);
+        *error = copy_at_once(copy->thread, &pieces);
     } else if (possible) {
         *error = copy_pieces(&pieces);
         /* After an error pieces may be on their way into memory that is used again. */
-        const hipError_t waited = stream_wait(thread, stream);
+        const hipError_t waited = stream_wait(copy->thread, stream);
         *error = *error == hipSuccess ? waited : *error;
     }
-    release(staging);
+    release_staging(staging);
     return possible;
 }
 
 /* ---- the end ---- */
 
 /* As new, for who has taken it: all but `taken` and `owner`, which others look at, is his. */
-static void forget(struct staging *staging) {
+static void forget_staging(struct staging *staging) {
     store_relaxed(&staging->owner, NULL);
     staging->up = staging->down = NULL;
     staging->no_up = staging->no_down = false;
@@ -243,19 +244,19 @@ static void forget(struct staging *staging) {
 void staging_leave(struct stream *stream) {
     struct staging *staging = stream->staging;
     stream->staging = NULL;
-    if (!staging || owner_of(staging) != stream || !try_take(staging))
+    if (!staging || owner_of(staging) != stream || !try_take_staging(staging))
         return;
     if (owner_of(staging) == stream) {
         store_relaxed(&staging->owner, NULL);
         staging->used = 0;
     }
-    release(staging);
+    release_staging(staging);
 }
 
 void staging_give_back(void) {
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];
-        if (!try_take(staging))
+        if (!try_take_staging(staging))
             continue;
         if (is_free(staging)) {
             if (staging->up)
@@ -265,16 +266,16 @@ void staging_give_back(void) {
             for (int event = 0; event < STAGING_PIECES; event++)
                 if (staging->events[event])
                     (void)hip.EventDestroy(staging->events[event]);
-            forget(staging);
+            forget_staging(staging);
         }
-        release(staging);
+        release_staging(staging);
     }
 }
 
 void staging_forget_all(void) {
     for (size_t i = 0; i < STAGING_COUNT; i++)
-        if (try_take(&all[i])) {
-            forget(&all[i]);
-            release(&all[i]);
+        if (try_take_staging(&all[i])) {
+            forget_staging(&all[i]);
+            release_staging(&all[i]);
         }
 }

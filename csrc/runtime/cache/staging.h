@@ -6,9 +6,9 @@
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
+#include "base/abi.h"
 #include "cache/stream.h"
 #include "cache/thread.h"
-#include "hip/hip.h"
 
 /* Measured on an H100 (driver 580, pageable against staged, kernel between two copies): at 4 KB
  * 19.8 µs against 16.3, at 64 KB 82.6 against 36.9, at 256 KB 123 against 58, at 1 MB 342 against
@@ -25,16 +25,24 @@ enum {
                           number of streams */
 };
 
-/* Copies to the device: the source has been read when the call returns. False if nothing was done,
- * for want of room, pinned memory or a stream of the table: HIP is to copy by itself. Otherwise
- * HIP's answer is in *error. */
-bool staging_up(struct stream *stream, void *device, const void *host, size_t bytes,
-                hipError_t *error);
+/* A copy as the program asked for it. */
+struct copy {
+    struct thread *thread;
+    struct stream *stream; /* NULL: of none of the table's */
+    hipStream_t handle;
+    void *to;
+    const void *from;
+    size_t bytes;
+};
 
-/* Copies from the device: all of it has arrived when the call returns, and the stream is idle.
- * False and *error as above. */
-bool staging_down(struct thread *thread, struct stream *stream, void *host, const void *device,
-                  size_t bytes, hipError_t *error);
+/* Copies from the host to the device: the source has been read when the call returns. False if
+ * nothing was done, for want of room, pinned memory or a stream of the table: HIP is to copy by
+ * itself. Otherwise HIP's answer is in *error. */
+bool staging_up(const struct copy *copy, hipError_t *error);
+
+/* Copies from the device to the host: all of it has arrived when the call returns, and the stream
+ * is idle. False and *error as above. */
+bool staging_down(const struct copy *copy, hipError_t *error);
 
 /* A stream leaves; it is idle and nobody's. */
 void staging_leave(struct stream *stream);

@@ -1,6 +1,7 @@
 #include "cache/stream.h"
 #include "base/state.h"
 #include "hip/device.h"
+#include "hip/hip.h"
 
 #include <stdlib.h>
 

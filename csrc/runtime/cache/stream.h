@@ -10,7 +10,6 @@
 #include "base/handles.h"
 #include "base/likely.h"
 #include "cache/thread.h"
-#include "hip/hip.h"
 #include "hip/report.h"
 
 #include <pthread.h>

@@ -5,6 +5,7 @@
 #include "base/observe.h"
 #include "base/state.h"
 #include "cache/lazy.h"
+#include "cache/manage.h"
 #include "cache/staging.h"
 #include "hip/cuda.h"
 #include "hip/device.h"

@@ -4,7 +4,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "cache/manage.h"
+#include "cache/limits.h"
 #include "cache/stream.h"
 #include "cache/thread.h"
 

@@ -3,6 +3,7 @@
 #include "base/state.h"
 #include "cache/registry.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
 #include "hip/report.h"
 #include "image/metadata.h"
 
@@ -42,7 +43,7 @@ static const char *versions_taken(void) {
 }
 
 /* " 5.2", or nothing. */
-static const char *release(char *text, size_t size) {
+static const char *release_text(char *text, size_t size) {
     text[0] = '\0';
     if (hip_version > 0)
         snprintf(text, size, " %d.%d", hip_version / HIP_MAJOR,
@@ -75,8 +76,8 @@ void advise_image(const char *expression, hipError_t error, const struct image *
     else if (cuda_present())
         report_failure(expression, error, &refused_by_nvidia, data, what);
     else
-        report_failure(expression, error, &refused_by_amd, release(number, sizeof number), data,
-                       what, versions_taken());
+        report_failure(expression, error, &refused_by_amd, release_text(number, sizeof number),
+                       data, what, versions_taken());
 }
 
 /* ---- launches ---- */

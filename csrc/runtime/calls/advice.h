@@ -3,7 +3,6 @@
 #define MGPU_RT_ADVICE_H
 
 #include "base/abi.h"
-#include "hip/hip.h"
 #include "image/image.h"
 
 /* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */
@@ -14,6 +13,8 @@ struct launch {
     hipFunction_t function;
     intptr_t grid[3], block[3];
     int32_t smem;
+    hipStream_t stream;
+    void **params, **extra;
 };
 
 /* Reports that the driver refused a launch; by the metadata of the kernel's image, if the block is

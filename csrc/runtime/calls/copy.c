@@ -37,15 +37,18 @@ static const char copy_expression[] =
 enum { CUDA_TAKES = 16 << 10 };
 
 /* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
-static bool ask_hip(const void *address) {
-    struct hip_pointer pointer = {.device_pointer = NULL};
+static bool hip_calls_pageable(const void *address) {
+    struct {
+        hipPointerAttribute_t is;
+        uint64_t room[8]; /* for what a later HIP may add */
+    } pointer = {.is = {.device_pointer = NULL}};
     if (cuda_present())
         return cuda.memory_type(address) == 0;
-    const hipError_t error = hip.PointerGetAttributes(&pointer, address);
+    const hipError_t error = hip.PointerGetAttributes(&pointer.is, address);
     if (error != hipSuccess)
         device_forget_error(error);
     return error == hipErrorInvalidValue ||
-           (error == hipSuccess && !pointer.device_pointer && !pointer.is_managed);
+           (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
 }
 
 static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,
@@ -67,7 +70,8 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
         return false;
     if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
         return true;
-    if (!ask_hip(address) || (bytes > 1 && !ask_hip((const char *)address + bytes - 1)))
+    if (!hip_calls_pageable(address) ||
+        (bytes > 1 && !hip_calls_pageable((const char *)address + bytes - 1)))
         return false;
     if (exclusive_hip())
         thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
@@ -100,63 +104,57 @@ static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) || is_quiet(stream);
 }
 
-static void report_copy(hipError_t error, const void *dst, const void *src, size_t bytes) {
-    report_failure(copy_expression, error, &bad_copy, (unsigned long long)bytes, src, dst);
+static void report_copy(hipError_t error, const struct copy *copy) {
+    report_failure(copy_expression, error, &bad_copy, (unsigned long long)copy->bytes, copy->from,
+                   copy->to);
 }
 
-static void submit(void *dst, const void *src, size_t bytes, hipStream_t handle) {
-    const hipError_t error = hip.MemcpyAsync(dst, src, bytes, hipMemcpyDefault, handle);
+static void submit_copy(const struct copy *copy) {
+    const hipError_t error =
+        hip.MemcpyAsync(copy->to, copy->from, copy->bytes, hipMemcpyDefault, copy->handle);
     if (UNLIKELY(error != hipSuccess))
-        report_copy(error, dst, src, bytes);
+        report_copy(error, copy);
 }
 
-static void copy_by_hip(struct stream *stream, hipStream_t handle, void *dst, const void *src,
-                        size_t bytes) {
-    submit(dst, src, bytes, handle);
-    stream_launched(stream); /* it may write host memory */
+static void copy_by_hip(const struct copy *copy) {
+    submit_copy(copy);
+    stream_launched(copy->stream); /* it may write host memory */
 }
 
 /* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
-static void copy_up(struct thread *thread, struct stream *stream, void *dst, const void *src,
-                    size_t bytes) {
-    hipStream_t handle = (hipStream_t)stream->handle.key;
+static void copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (!(cuda_present() && bytes <= CUDA_TAKES) && bytes <= STAGING_UP_LIMIT &&
-        is_settled(stream) && is_pageable(thread, src, bytes) &&
-        staging_up(stream, dst, src, bytes, &error)) {
+    if (!(cuda_present() && copy->bytes <= CUDA_TAKES) && copy->bytes <= STAGING_UP_LIMIT &&
+        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
+        staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
-            report_copy(error, dst, src, bytes);
+            report_copy(error, copy);
         return;
     }
-    submit(dst, src, bytes, handle);
-    stream_submitted(stream);
+    submit_copy(copy);
+    stream_submitted(copy->stream);
 }
 
-static void copy(struct thread *thread, struct stream *stream, hipStream_t handle, void *dst,
-                 const void *src, size_t bytes) {
+/* True if that was all: from a block to pageable memory, through pinned memory. */
+static bool copy_down(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (stream && is_block(dst, bytes)) {
-        copy_up(thread, stream, dst, src, bytes);
-        return;
-    }
-    if (stream && bytes <= STAGING_DOWN_LIMIT && is_block(src, bytes) &&
-        is_pageable(thread, dst, bytes) && staging_down(thread, stream, dst, src, bytes, &error)) {
-        if (UNLIKELY(error != hipSuccess))
-            report_failure(copy_expression, error, &stream_fault);
-        return;
-    }
-    copy_by_hip(stream, handle, dst, src, bytes);
+    if (copy->bytes > STAGING_DOWN_LIMIT || !is_block(copy->from, copy->bytes) ||
+        !is_pageable(copy->thread, copy->to, copy->bytes) || !staging_down(copy, &error))
+        return false;
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(copy_expression, error, &stream_fault);
+    return true;
 }
 
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
-    struct thread *thread = thread_get();
-    struct stream *stream;
-    if (!stream_usable(thread, handle, &stream, copy_expression))
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
         return;
-    if (options.cache_on && dst && src && sizeBytes)
-        copy(thread, stream, handle, dst, src, sizeBytes);
-    else
-        copy_by_hip(stream, handle, dst, src, sizeBytes);
+    const bool cached = options.cache_on && dst && src && sizeBytes && copy.stream;
+    if (cached && is_block(dst, sizeBytes))
+        copy_up(&copy);
+    else if (!cached || !copy_down(&copy))
+        copy_by_hip(&copy);
 }
 
 void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {

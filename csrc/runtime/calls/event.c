@@ -13,6 +13,7 @@
 #include "calls/stream.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
+#include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
 
@@ -43,13 +44,13 @@ static struct advice stream_served = {
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; its handle may already serve somebody else"};
 
-static struct event *find(hipEvent_t handle) {
+static struct event *find_event(hipEvent_t handle) {
     struct event *event = handle ? handle_find(&event_map, handle) : NULL;
     return event && !event->gone ? event : NULL;
 }
 
 bool event_usable(hipEvent_t handle, const char *expression) {
-    const struct event *event = find(handle);
+    const struct event *event = find_event(handle);
     if (LIKELY(event && event->live) || !options.cache_on)
         return true;
     struct advice *advice = NULL;
@@ -67,7 +68,7 @@ bool event_usable(hipEvent_t handle, const char *expression) {
 /* Where others call HIP, the program may have recorded it by a call of its own: HIP knows, and what
  * it knows of the owner before is over (is_over). */
 bool event_recorded(hipEvent_t handle) {
-    const struct event *event = find(handle);
+    const struct event *event = find_event(handle);
     return !exclusive_hip() || !event || event->recorded || !event->reused;
 }
 
@@ -105,13 +106,13 @@ static void put_spare(struct event *event) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-static hipEvent_t hand_out(struct event *event) {
+static hipEvent_t hand_out_event(struct event *event) {
     event->live = event->reused = true;
     event->recorded = false;
     return (hipEvent_t)event->handle.key;
 }
 
-static void enter(hipEvent_t handle, int device) {
+static void enter_event(hipEvent_t handle, int device) {
     pthread_mutex_lock(&tables_lock);
     struct event *event = handle_find(&event_map, handle);
     if (!event && (event = calloc(1, sizeof *event))) {
@@ -131,7 +132,7 @@ static void enter(hipEvent_t handle, int device) {
 static __attribute__((noinline)) hipEvent_t create_slow(int device) {
     struct event *event = options.cache_on ? take_spare(device) : NULL;
     if (event && is_over(event))
-        return hand_out(event);
+        return hand_out_event(event);
     if (event && !event->gone)
         put_spare(event);
     if (options.cache_on)
@@ -142,7 +143,7 @@ static __attribute__((noinline)) hipEvent_t create_slow(int device) {
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
     if (handle && options.cache_on)
-        enter(handle, device);
+        enter_event(handle, device);
     return handle;
 }
 
@@ -151,14 +152,14 @@ hipEvent_t impl_mgpuEventCreate(void) {
     const int device = hip_current_device();
     if (LIKELY(thread->event_count && thread->events[thread->event_count - 1]->device == device &&
                is_over(thread->events[thread->event_count - 1])))
-        return hand_out(thread->events[--thread->event_count]);
+        return hand_out_event(thread->events[--thread->event_count]);
     return create_slow(device);
 }
 
 /* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
  * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
 static bool is_stream(hipEvent_t handle) {
-    if (LIKELY(find(handle) || !handle || !options.cache_on) ||
+    if (LIKELY(find_event(handle) || !handle || !options.cache_on) ||
         !stream_is_here((hipStream_t)handle))
         return false;
     report_once(&stream_served, (void *)handle);
@@ -174,7 +175,7 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
     if (runtime_leaves(handle_find(&event_map, handle)) ||
         !event_usable(handle, "hipEventDestroy(event)"))
         return;
-    struct event *event = find(handle);
+    struct event *event = find_event(handle);
     if (UNLIKELY(!event)) {
         REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
         return;
@@ -187,7 +188,7 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 }
 
 static void wait_for(hipEvent_t handle) {
-    const struct event *event = find(handle);
+    const struct event *event = find_event(handle);
     struct stream *stream = event ? event->stream : NULL;
     const uint64_t mark = stream ? event->mark : 0; /* before: it may be recorded anew meanwhile */
     const hipError_t error = hip.EventSynchronize(handle);
@@ -213,7 +214,7 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
         return;
     const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
-    struct event *event = find(handle);
+    struct event *event = find_event(handle);
     if (UNLIKELY(error != hipSuccess)) {
         report_failure(expression, error, NULL);
     } else if (event) {

@@ -4,7 +4,6 @@
 
 #include "base/abi.h"
 #include "cache/thread.h"
-#include "hip/hip.h"
 
 /* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
  * `expression`, and HIP is not to see it. */

@@ -38,8 +38,8 @@ static struct advice foreign_module = {
     .follows = NULL_MODULE};
 
 /* The slot of a window that is to serve a new function: one out of use, else the first. */
-static struct function_slot *choose_slot(struct thread *thread, hipModule_t handle,
-                                         const char *name) {
+static struct function_slot *choose_function_slot(struct thread *thread, hipModule_t handle,
+                                                  const char *name) {
     slots_grow_functions(thread);
     const size_t mask = ((size_t)1 << thread->function_bits) - 1;
     const size_t home = function_home(handle, name, thread->function_bits);
@@ -73,7 +73,7 @@ static void report_unknown(struct module *module, const char *name, hipError_t e
 }
 
 /* Asks HIP, and keeps the answer unless the module's entry serves another one by then. */
-static struct function *ask_hip(struct module *module, uint64_t generation, const char *name) {
+static struct function *ask_function(struct module *module, uint64_t generation, const char *name) {
     hipFunction_t handle = NULL;
     struct function *function = NULL;
     stats_miss(CACHE_FUNCTIONS);
@@ -104,10 +104,10 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
     struct function *function = registry_find_function(module, name);
     pthread_mutex_unlock(&tables_lock);
     if (!function)
-        function = ask_hip(module, generation, name);
+        function = ask_function(module, generation, name);
     if (!function)
         return NULL;
-    *choose_slot(thread, handle, name) = (struct function_slot){
+    *choose_function_slot(thread, handle, name) = (struct function_slot){
         handle, name, module, function, generation, mapped_for_good(name, strlen(name) + 1)};
     return function_handle(function);
 }

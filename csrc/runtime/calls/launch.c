@@ -35,7 +35,9 @@ static const char cooperative_expression[] =
     "hipModuleLaunchCooperativeKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, "
     "stream, params)";
 
-#define LAUNCH (&(struct launch){function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem})
+#define LAUNCH                                                                                     \
+    (&(struct launch){                                                                             \
+        function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, smem, stream, params, extra})
 
 static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
     return x > 1 || y > 1 || z > 1;
@@ -43,15 +45,13 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* A launch that failed: once more if memory was short, else reported. */
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
-                                                          const struct launch *launch,
-                                                          hipStream_t stream, void **params,
-                                                          void **extra) {
+                                                          const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
     if (error == hipErrorOutOfMemory && hooks.make_room())
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
-                                       (unsigned)block[2], (unsigned)launch->smem, stream, params,
-                                       extra);
+                                       (unsigned)block[2], (unsigned)launch->smem, launch->stream,
+                                       launch->params, launch->extra);
     if (error != hipSuccess && !launch->function)
         report_failure(launch_expression, error, &null_function);
     else if (error != hipSuccess)
@@ -71,32 +71,34 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
     stream_launched(known);
     if (UNLIKELY(error != hipSuccess))
-        launch_failed(error, LAUNCH, stream, params, extra);
+        launch_failed(error, LAUNCH);
 }
 
-static struct hip_dim3 dim3_of(intptr_t x, intptr_t y, intptr_t z) {
-    return (struct hip_dim3){(uint32_t)x, (uint32_t)y, (uint32_t)z};
+static dim3 dim3_of(const intptr_t size[3]) {
+    return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
 }
 
 /* In clusters, which only NVIDIA's GPUs have. */
-static void launch_cluster(hipFunction_t function, struct hip_dim3 cluster, struct hip_dim3 grid,
-                           struct hip_dim3 block, int32_t smem, bool cooperative,
-                           hipStream_t stream, void **params, void **extra) {
+static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],
+                           bool cooperative) {
+    const intptr_t *grid = launch->grid;
     struct stream *known;
-    if (!function || !cuda_present()) {
-        report_failure(launch_expression, function ? hipErrorNotSupported : hipErrorInvalidImage,
-                       function ? &no_clusters : &null_function);
+    if (!launch->function || !cuda_present()) {
+        report_failure(launch_expression,
+                       launch->function ? hipErrorNotSupported : hipErrorInvalidImage,
+                       launch->function ? &no_clusters : &null_function);
         return;
     }
-    if (!stream_usable(thread_get(), stream, &known, launch_expression))
+    if (!stream_usable(thread_get(), launch->stream, &known, launch_expression))
         return;
-    const hipError_t error = cuda.launch_cluster(function, cluster, grid, block, (unsigned)smem,
-                                                 cooperative, stream, params, extra);
+    const hipError_t error = cuda.launch_cluster(
+        launch->function, dim3_of(cluster), dim3_of(grid), dim3_of(launch->block),
+        (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra);
     stream_launched(known);
     if (error != hipSuccess)
-        report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster.x,
-                       (unsigned)cluster.y, (unsigned)cluster.z, (unsigned)grid.x, (unsigned)grid.y,
-                       (unsigned)grid.z);
+        report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster[0],
+                       (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)grid[0],
+                       (unsigned)grid[1], (unsigned)grid[2]);
 }
 
 /* HIP's cooperative launch does not take `extra`. */
@@ -107,9 +109,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
                                       void **params, void **extra) {
     struct stream *known;
     if (function && is_cluster(clusterX, clusterY, clusterZ)) {
-        launch_cluster(function, dim3_of(clusterX, clusterY, clusterZ),
-                       dim3_of(gridX, gridY, gridZ), dim3_of(blockX, blockY, blockZ), smem, true,
-                       stream, params, extra);
+        launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, true);
         return;
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
@@ -129,9 +129,7 @@ void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, int
                                   intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                                   hipStream_t stream, void **params, void **extra) {
     if (cuda_present() || is_cluster(clusterX, clusterY, clusterZ))
-        launch_cluster(function, dim3_of(clusterX, clusterY, clusterZ),
-                       dim3_of(gridX, gridY, gridZ), dim3_of(blockX, blockY, blockZ), smem, false,
-                       stream, params, extra);
+        launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, false);
     else
         impl_mgpuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
                               params, extra, 0);
@@ -146,8 +144,8 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     static const char expression[] =
         "hipLaunchKernel(function, dim3(gridX, gridY, gridZ), dim3(blockX, blockY, blockZ), "
         "params, smem, stream)";
-    const struct hip_dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
-    const struct hip_dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
+    const dim3 grid = {(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ};
+    const dim3 block = {(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ};
     struct stream *known;
     if (!stream_usable(thread_get(), stream, &known, expression))
         return;

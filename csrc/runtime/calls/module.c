@@ -52,7 +52,7 @@ static struct advice null_unload = {
 
 /* The slot of a window that is to serve an image: its own, else one that serves none, else the
  * first. The table grows before it fills up, so that the last case stays rare. */
-static struct module_slot *choose_slot(struct thread *thread, const void *image) {
+static struct module_slot *choose_module_slot(struct thread *thread, const void *image) {
     slots_grow_modules(thread);
     const size_t mask = ((size_t)1 << thread->module_bits) - 1;
     const size_t home = slot_home((uintptr_t)image, thread->module_bits);
@@ -69,9 +69,9 @@ static struct module_slot *choose_slot(struct thread *thread, const void *image)
 }
 
 /* Makes a slot of the thread serve a module that was just taken or loaded. */
-static void bind(struct thread *thread, const void *image, struct module *module) {
-    *choose_slot(thread, image) = (struct module_slot){image, module, module->generation,
-                                                       mapped_for_good(image, module->image.size)};
+static void bind_slot(struct thread *thread, const void *image, struct module *module) {
+    *choose_module_slot(thread, image) = (struct module_slot){
+        image, module, module->generation, mapped_for_good(image, module->image.size)};
 }
 
 static hipModule_t load_directly(const void *data) {
@@ -115,7 +115,7 @@ struct load {
     int device;
 };
 
-static hipModule_t enter(struct load *load, hipModule_t handle) {
+static hipModule_t enter_module(struct load *load, hipModule_t handle) {
     const bool shared = !load->image.writable;
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&registry_clock, registry_clock + 1);
@@ -126,7 +126,7 @@ static hipModule_t enter(struct load *load, hipModule_t handle) {
     device_watch(load->device);
     observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
     if (shared)
-        bind(load->thread, load->data, module);
+        bind_slot(load->thread, load->data, module);
     load->thread->loaded = module;
     evict_modules(load->hash);
     return handle;
@@ -148,7 +148,7 @@ static hipModule_t load_new(struct load *load) {
         return NULL;
     }
     load->image.bytes = bytes;
-    return enter(load, handle);
+    return enter_module(load, handle);
 }
 
 /* The image has moved, or a module of another thread's serves. */
@@ -159,7 +159,7 @@ static hipModule_t take_known(const struct load *load) {
     if (!module || !device_kept(load->device))
         return NULL;
     module_note_use(module);
-    bind(load->thread, load->data, module);
+    bind_slot(load->thread, load->data, module);
     load->thread->loaded = module;
     return module_handle(module);
 }

@@ -2,7 +2,7 @@
 #ifndef MGPU_RT_CUDA_H
 #define MGPU_RT_CUDA_H
 
-#include "hip/hip.h"
+#include "base/abi.h"
 
 struct cuda_functions {
 #define CUDA_FN(result, name, params) result(*name) params;

@@ -3,6 +3,7 @@
 #include "base/likely.h"
 #include "base/state.h"
 #include "hip/cuda.h"
+#include "hip/hip.h"
 
 enum { DEVICES = 64 };
 
@@ -60,7 +61,7 @@ static bool number_of(void *memory, uint64_t *number) {
 }
 
 /* False without memory: then there is little to be cached, too. */
-static bool set_up(struct watch *watch) {
+static bool set_up_watch(struct watch *watch) {
     void *memory = NULL;
     uint64_t number = 0;
     const hipError_t error = hip.HostMalloc(&memory, 64, hipHostMallocDefault);
@@ -81,7 +82,7 @@ void device_watch(int device) {
     struct watch *watch = &watches[device];
     if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
         return;
-    if (!set_up(watch))
+    if (!set_up_watch(watch))
         store_release(&watch->claimed, false);
 }
 

@@ -2,8 +2,8 @@
 #ifndef MGPU_RT_DEVICE_H
 #define MGPU_RT_DEVICE_H
 
+#include "base/abi.h"
 #include "hip/exclusive.h"
-#include "hip/hip.h"
 
 #include <stdbool.h>
 

@@ -24,23 +24,13 @@ int hip_version;
 #pragma GCC diagnostic pop
 #undef HIP_FN
 
-/* The names of the errors that the runtime reports by itself. */
 static const char *error_name(hipError_t error) {
     switch (error) {
-    case hipErrorInvalidImage:
-        return "hipErrorInvalidImage";
-    case hipErrorInvalidValue:
-        return "hipErrorInvalidValue";
-    case hipErrorSharedObjectInitFailed:
-        return "hipErrorSharedObjectInitFailed";
-    case hipErrorInvalidHandle:
-        return "hipErrorInvalidHandle";
-    case hipErrorNotFound:
-        return "hipErrorNotFound";
-    case hipErrorContextIsDestroyed:
-        return "hipErrorContextIsDestroyed";
-    case hipErrorNotSupported:
-        return "hipErrorNotSupported";
+#define HIP_ERROR(number, name)                                                                    \
+    case number:                                                                                   \
+        return #name;
+#include "../../hip_errors.def"
+#undef HIP_ERROR
     default:
         return NULL;
     }

@@ -10,46 +10,6 @@
 #include "base/likely.h"
 #include "base/state.h"
 
-typedef int hipError_t;
-
-/* HIP's error numbers that the runtime itself tells apart or reports (hip_runtime_api.h). */
-enum {
-    hipSuccess = 0,
-    hipErrorInvalidValue = 1,
-    hipErrorOutOfMemory = 2,
-    hipErrorNoDevice = 100,
-    hipErrorInvalidDevice = 101,
-    hipErrorInvalidImage = 200,
-    hipErrorSharedObjectInitFailed = 303,
-    hipErrorInvalidHandle = 400,
-    hipErrorNotFound = 500,
-    hipErrorNotReady = 600,
-    hipErrorContextIsDestroyed = 709,
-    hipErrorNotSupported = 801,
-};
-
-enum {
-    hipMemcpyDefault = 4,
-    hipEventDisableTiming = 2,
-    hipMemAttachGlobal = 1,
-    hipHostMallocDefault = 0,
-    hipPointerAttributeBufferId = 7,
-    hipDeviceAttributePageableMemoryAccess = 65,
-};
-
-/* hipPointerAttribute_t of HIP 5 to 7; what the numbers of `type` mean has changed with 6. */
-struct hip_pointer {
-    int type, device;
-    void *device_pointer, *host_pointer;
-    int is_managed;
-    unsigned flags;
-    uint64_t reserved[8]; /* room for what a later HIP may add */
-};
-
-struct hip_dim3 {
-    uint32_t x, y, z;
-};
-
 struct hip_functions {
 #define HIP_FN(need, name, params, args) hipError_t(*name) params;
 #include "base/hip.def"

@@ -125,27 +125,9 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
 
 /* ---- two in one process ---- */
 
-struct other {
-    const char *path; /* of the one that serves */
-    char *found;
-    size_t size;
-};
-
-static int find_other(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size;
-    struct other *other = data;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, "libamdhip64.so", 14) != 0 || strcmp(info->dlpi_name, other->path) == 0)
-        return 0;
-    snprintf(other->found, other->size, "%s", info->dlpi_name);
-    return 1;
-}
-
 static void look_for_another(const struct hip_library *library) {
     char path[1024];
-    struct other other = {library->path, path, sizeof path};
-    if (dl_iterate_phdr(find_other, &other))
+    if (mapped_find("libamdhip64.so", library->path, path, sizeof path))
         report_once(&two_of_them, path, library->path);
 }
 

@@ -24,6 +24,13 @@ const char hip_places[] =
 
 enum rank { ROCM_PATH, HIP_PATH, LIBRARY_PATH, INSTALLED };
 
+/* How candidates are found. */
+struct place {
+    enum rank rank;
+    const char *name;
+};
+#define PLACE(rank, name) (&(const struct place){rank, name})
+
 /* ---- the list ---- */
 
 /* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. */
@@ -45,7 +52,8 @@ static bool known(const struct hip_candidates *found, const struct stat *file) {
 }
 
 /* A file counts once, where it was found first: that is its best rank. */
-static void add(struct hip_candidates *found, enum rank rank, const char *place, const char *path) {
+static void add_candidate(struct hip_candidates *found, const struct place *place,
+                          const char *path) {
     struct stat file;
     if (!path || stat(path, &file) != 0 || !S_ISREG(file.st_mode) || known(found, &file))
         return;
@@ -58,8 +66,8 @@ static void add(struct hip_candidates *found, enum rank rank, const char *place,
         found->room = room;
     }
     struct hip_candidate *candidate = &found->list[found->count];
-    *candidate =
-        (struct hip_candidate){strdup(path), place, (int)rank, {0, 0, 0}, file.st_dev, file.st_ino};
+    *candidate = (struct hip_candidate){strdup(path), place->name, (int)place->rank,
+                                        {0, 0, 0},    file.st_dev, file.st_ino};
     if (!candidate->path)
         return;
     read_version(candidate);
@@ -67,7 +75,7 @@ static void add(struct hip_candidates *found, enum rank rank, const char *place,
 }
 
 /* Best rank first; in it the newest; what is equal by name. */
-static int compare(const void *left, const void *right) {
+static int best_candidate_first(const void *left, const void *right) {
     const struct hip_candidate *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
@@ -80,7 +88,7 @@ static int compare(const void *left, const void *right) {
 /* ---- folders ---- */
 
 /* The words joined to a path; NULL if memory ran out. */
-__attribute__((format(printf, 1, 2))) static char *join(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static char *join_path(const char *format, ...) {
     char *path = NULL;
     va_list words;
     va_start(words, format);
@@ -91,35 +99,33 @@ __attribute__((format(printf, 1, 2))) static char *join(const char *format, ...)
 }
 
 /* What is done with a path in a folder. */
-typedef void (*visit)(struct hip_candidates *found, enum rank rank, const char *place,
-                      const char *path);
+typedef void (*visit)(struct hip_candidates *found, const struct place *place, const char *path);
 
 /* Visits what lies in a folder and has a name that begins so. */
-static void walk(struct hip_candidates *found, enum rank rank, const char *place,
-                 const char *folder, const char *begin, visit visit) {
+static void walk(struct hip_candidates *found, const struct place *place, const char *folder,
+                 const char *begin, visit visit) {
     DIR *open = folder ? opendir(folder) : NULL;
     for (struct dirent *entry; open && (entry = readdir(open));)
         if (strncmp(entry->d_name, begin, strlen(begin)) == 0) {
-            char *path = join("%s/%s", folder, entry->d_name);
+            char *path = join_path("%s/%s", folder, entry->d_name);
             if (path)
-                visit(found, rank, place, path);
+                visit(found, place, path);
             free(path);
         }
     if (open)
         closedir(open);
 }
 
-static void search_folder(struct hip_candidates *found, enum rank rank, const char *place,
+static void search_folder(struct hip_candidates *found, const struct place *place,
                           const char *folder) {
-    walk(found, rank, place, folder, stem, add);
+    walk(found, place, folder, stem, add_candidate);
 }
 
-static void search_root(struct hip_candidates *found, enum rank rank, const char *place,
-                        const char *root) {
+static void search_root(struct hip_candidates *found, const struct place *place, const char *root) {
     static const char *const names[] = {"lib", "lib64"};
     for (size_t i = 0; root && root[0] && i < sizeof names / sizeof *names; i++) {
-        char *folder = join("%s/%s", root, names[i]);
-        search_folder(found, rank, place, folder);
+        char *folder = join_path("%s/%s", root, names[i]);
+        search_folder(found, place, folder);
         free(folder);
     }
 }
@@ -127,25 +133,26 @@ static void search_root(struct hip_candidates *found, enum rank rank, const char
 /* ---- Python packages ---- */
 
 /* ROCm's wheels put their libraries there, with versioned names only. */
-static void search_packages(struct hip_candidates *found, enum rank rank, const char *place,
+static void search_packages(struct hip_candidates *found, const struct place *place,
                             const char *packages) {
-    char *folder = join("%s/_rocm_sdk_core/lib", packages);
-    search_folder(found, rank, place, folder);
+    char *folder = join_path("%s/_rocm_sdk_core/lib", packages);
+    search_folder(found, place, folder);
     free(folder);
 }
 
-static void search_python(struct hip_candidates *found, enum rank rank, const char *place,
+static void search_python(struct hip_candidates *found, const struct place *place,
                           const char *python) {
-    char *packages = join("%s/site-packages", python);
+    char *packages = join_path("%s/site-packages", python);
     if (packages)
-        search_packages(found, rank, place, packages);
+        search_packages(found, place, packages);
     free(packages);
 }
 
 /* Every Python of an environment. */
-static void search_environment(struct hip_candidates *found, const char *place, const char *root) {
-    char *folder = root && root[0] ? join("%s/lib", root) : NULL;
-    walk(found, INSTALLED, place, folder, "python3", search_python);
+static void search_environment(struct hip_candidates *found, const struct place *place,
+                               const char *root) {
+    char *folder = root && root[0] ? join_path("%s/lib", root) : NULL;
+    walk(found, place, folder, "python3", search_python);
     free(folder);
 }
 
@@ -156,7 +163,7 @@ static void search_library_path(struct hip_candidates *found) {
     char *folders = value ? strdup(value) : NULL, *rest = NULL;
     for (char *folder = folders ? strtok_r(folders, ":;", &rest) : NULL; folder;
          folder = strtok_r(NULL, ":;", &rest))
-        search_folder(found, LIBRARY_PATH, "LD_LIBRARY_PATH", folder);
+        search_folder(found, PLACE(LIBRARY_PATH, "LD_LIBRARY_PATH"), folder);
     free(folders);
 }
 
@@ -169,7 +176,8 @@ static void search_folders(struct hip_candidates *found, void *handle) {
     if (list && dlinfo(handle, RTLD_DI_SERINFOSIZE, list) == 0 &&
         dlinfo(handle, RTLD_DI_SERINFO, list) == 0)
         for (unsigned i = 0; i < list->dls_cnt; i++)
-            search_folder(found, INSTALLED, "the loader's folders", list->dls_serpath[i].dls_name);
+            search_folder(found, PLACE(INSTALLED, "the loader's folders"),
+                          list->dls_serpath[i].dls_name);
     free(list);
 }
 
@@ -192,7 +200,7 @@ static void search_strings(struct hip_candidates *found, const char *text, size_
         while (begin > text && begin[-1] != '\0')
             begin--;
         if (*begin == '/' && stop)
-            add(found, INSTALLED, "the loader's cache", begin);
+            add_candidate(found, PLACE(INSTALLED, "the loader's cache"), begin);
     }
 }
 
@@ -218,22 +226,22 @@ struct hip_candidates hip_search(void) {
     struct hip_candidates found = {NULL, 0, 0};
     static const char packages[] = "ROCm's Python packages";
     char *home = malloc(PATH_MAX);
-    search_root(&found, ROCM_PATH, "ROCM_PATH", options_path_variable("ROCM_PATH"));
-    search_root(&found, HIP_PATH, "HIP_PATH", options_path_variable("HIP_PATH"));
+    search_root(&found, PLACE(ROCM_PATH, "ROCM_PATH"), options_path_variable("ROCM_PATH"));
+    search_root(&found, PLACE(HIP_PATH, "HIP_PATH"), options_path_variable("HIP_PATH"));
     search_library_path(&found);
     search_loader(&found);
     search_cache(&found);
-    search_root(&found, INSTALLED, "/opt/rocm", "/opt/rocm");
-    walk(&found, INSTALLED, "/opt/rocm/core-*", "/opt/rocm", "core-", search_root);
-    walk(&found, INSTALLED, "/opt/rocm-*", "/opt", "rocm-", search_root);
+    search_root(&found, PLACE(INSTALLED, "/opt/rocm"), "/opt/rocm");
+    walk(&found, PLACE(INSTALLED, "/opt/rocm/core-*"), "/opt/rocm", "core-", search_root);
+    walk(&found, PLACE(INSTALLED, "/opt/rocm-*"), "/opt", "rocm-", search_root);
     if (home && mapped_home(home, PATH_MAX))
-        search_packages(&found, INSTALLED, packages, home);
-    search_environment(&found, packages, options_path_variable("VIRTUAL_ENV"));
-    search_environment(&found, packages, options_path_variable("CONDA_PREFIX"));
-    search_root(&found, INSTALLED, "CONDA_PREFIX", options_path_variable("CONDA_PREFIX"));
+        search_packages(&found, PLACE(INSTALLED, packages), home);
+    search_environment(&found, PLACE(INSTALLED, packages), options_path_variable("VIRTUAL_ENV"));
+    search_environment(&found, PLACE(INSTALLED, packages), options_path_variable("CONDA_PREFIX"));
+    search_root(&found, PLACE(INSTALLED, "CONDA_PREFIX"), options_path_variable("CONDA_PREFIX"));
     free(home);
     if (found.count)
-        qsort(found.list, found.count, sizeof *found.list, compare);
+        qsort(found.list, found.count, sizeof *found.list, best_candidate_first);
     return found;
 }
 

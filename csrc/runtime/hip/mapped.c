@@ -10,28 +10,56 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-struct search {
-    const char *prefix;
+/* ---- the walk ---- */
+
+struct walk {
+    mapped_visit *visit;
+    void *data;
+};
+
+static int visit_object(struct dl_phdr_info *info, size_t info_size, void *data) {
+    (void)info_size;
+    const struct walk *walk = data;
+    return walk->visit(info, walk->data);
+}
+
+int mapped_walk(mapped_visit *visit, void *data) {
+    struct walk walk = {visit, data};
+    return dl_iterate_phdr(visit_object, &walk);
+}
+
+struct wanted {
+    const char *prefix, *but;
     char *path;
     size_t size;
 };
 
-static int compare(struct dl_phdr_info *info, size_t info_size, void *data) {
-    (void)info_size;
-    const struct search *search = data;
+static int compare_name(const struct dl_phdr_info *info, void *data) {
+    const struct wanted *wanted = data;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, search->prefix, strlen(search->prefix)) != 0)
+    if (strncmp(name, wanted->prefix, strlen(wanted->prefix)) != 0 ||
+        strcmp(info->dlpi_name, wanted->but) == 0)
         return 0;
-    snprintf(search->path, search->size, "%s", info->dlpi_name);
+    snprintf(wanted->path, wanted->size, "%s", info->dlpi_name);
     return 1;
 }
 
+bool mapped_find(const char *prefix, const char *but, char *path, size_t size) {
+    struct wanted wanted = {prefix, but, path, size};
+    return mapped_walk(compare_name, &wanted) == 1;
+}
+
 void *mapped_library(const char *prefix, char *path, size_t size) {
-    struct search search = {prefix, path, size};
-    if (!dl_iterate_phdr(compare, &search))
-        return NULL;
-    return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    return mapped_find(prefix, "", path, size) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
+/* Its dynamic section; NULL if it has none. */
+static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *info) {
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return NULL;
 }
 
 /* ---- imports ---- */
@@ -50,10 +78,7 @@ static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
 
 static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     struct dynamic dynamic = {NULL, NULL, NULL, NULL};
-    const ElfW(Dyn) *entry = NULL;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    const ElfW(Dyn) *entry = dynamic_section(info);
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         const void *table = table_at(info, entry->d_un.d_ptr);
         if (entry->d_tag == DT_SYMTAB)
@@ -75,8 +100,7 @@ static size_t count_imports(const struct dynamic *dynamic) {
     return dynamic->hash ? dynamic->hash[1] : 0;
 }
 
-static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
-    (void)info_size;
+static int imports(const struct dl_phdr_info *info, void *data) {
     const char *prefix = data;
     const struct dynamic dynamic = dynamic_of(info);
     const size_t length = strlen(prefix);
@@ -91,7 +115,7 @@ static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
 }
 
 bool mapped_imports(const char *prefix) {
-    return dl_iterate_phdr(imports, (void *)(uintptr_t)prefix) == 1;
+    return mapped_walk(imports, (void *)(uintptr_t)prefix) == 1;
 }
 
 bool mapped_home(char *path, size_t size) {
@@ -129,10 +153,7 @@ struct promises {
 
 static struct promises promises_of(const struct dl_phdr_info *info) {
     struct promises promises = {false, false};
-    const ElfW(Dyn) *entry = NULL;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    const ElfW(Dyn) *entry = dynamic_section(info);
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_TEXTREL ||
             (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL)))
@@ -144,8 +165,7 @@ static struct promises promises_of(const struct dl_phdr_info *info) {
 }
 
 /* 1: proved; -1: this object holds the bytes and cannot promise; 0: another object holds them. */
-static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
-    (void)info_size;
+static int promise(const struct dl_phdr_info *info, void *data) {
     const struct range *range = data;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -165,5 +185,5 @@ static int promise(struct dl_phdr_info *info, size_t info_size, void *data) {
  * runs constructors. */
 bool mapped_for_good(const void *data, size_t size) {
     struct range range = {(uintptr_t)data, size};
-    return !runtime_forked && dl_iterate_phdr(promise, &range) == 1;
+    return !runtime_forked && mapped_walk(promise, &range) == 1;
 }

@@ -2,8 +2,18 @@
 #ifndef MGPU_RT_MAPPED_H
 #define MGPU_RT_MAPPED_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Shows each object of the process to `visit` until that returns something else than 0, and returns
+ * that. Takes a lock of the loader's: not in a child of fork. */
+typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
+int mapped_walk(mapped_visit *visit, void *data);
+
+/* True if an object whose file name begins with `prefix` is mapped, other than the file `but`. Its
+ * path goes to `path`. */
+bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
 
 /* A handle (as of dlopen) on the first mapped library whose file name begins with `prefix`, or
  * NULL. Finds libraries opened with RTLD_LOCAL too, which dlsym(RTLD_DEFAULT) does not. Its path

@@ -2,6 +2,7 @@
 #include "hip/report.h"
 #include "base/atomics.h"
 #include "base/options.h"
+#include "hip/hip.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void print_line(const char *begin, const char *format, va_list words) {
     fputs(line, stderr);
 }
 
-static __attribute__((format(printf, 1, 2))) void say(const char *format, ...) {
+static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
     va_list words;
     va_start(words, format);
     print_line("", format, words);
@@ -49,7 +50,7 @@ static bool lacks_device(hipError_t error) {
 
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
     const char *name = hip.GetErrorName(error);
-    say("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     struct advice *told = lacks_device(error) ? &report_no_device : advice;
     if (!told || follows(told) || !first_time(told))
         return;

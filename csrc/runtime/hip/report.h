@@ -2,8 +2,8 @@
 #ifndef MGPU_RT_REPORT_H
 #define MGPU_RT_REPORT_H
 
+#include "base/abi.h"
 #include "base/likely.h"
-#include "hip/hip.h"
 
 /* Failures that follow from others: where the first was explained, they need no advice. */
 enum consequence {

@@ -68,7 +68,7 @@ struct search {
 
 /* The name stands in HIP itself, as what it needs or as a constant: libamd_comgr.so.2 or .3, by
  * version. Guessing could load one that HIP does not want. */
-static void find_name(struct search *search, const char *begin, size_t size) {
+static void find_compiler_name(struct search *search, const char *begin, size_t size) {
     static const char stem[] = "libamd_comgr";
     const char *found = memmem(begin, size, stem, sizeof stem - 1);
     if (!found)
@@ -78,23 +78,22 @@ static void find_name(struct search *search, const char *begin, size_t size) {
         memcpy(search->name, found, length + 1);
 }
 
-static int search_library(struct dl_phdr_info *info, size_t info_size, void *data) {
-    (void)info_size;
+static int search_library(const struct dl_phdr_info *info, void *data) {
     struct search *search = data;
     if (info->dlpi_addr != search->base)
         return 0;
     for (int i = 0; i < info->dlpi_phnum && !search->name[0]; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_LOAD && segment->p_flags == PF_R)
-            find_name(search, (const char *)(info->dlpi_addr + segment->p_vaddr),
-                      segment->p_filesz);
+            find_compiler_name(search, (const char *)(info->dlpi_addr + segment->p_vaddr),
+                               segment->p_filesz);
     }
     return 1;
 }
 
 /* The file that HIP's own dlopen would take: the loader matches what is open by name, so any other
  * would be taken in its stead. `path` is the bare name if no directory of HIP's search has it. */
-static void find_file(void *library, const char *name, char *path, size_t size) {
+static void find_compiler_file(void *library, const char *name, char *path, size_t size) {
     Dl_serinfo head;
     snprintf(path, size, "%s", name);
     if (dlinfo(library, RTLD_DI_SERINFOSIZE, &head) != 0)
@@ -120,10 +119,10 @@ void symbols_open_compiler(void *library) {
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
         return;
     search.base = map->l_addr;
-    dl_iterate_phdr(search_library, &search);
+    (void)mapped_walk(search_library, &search);
     if (!search.name[0])
         return;
-    find_file(library, search.name, path, sizeof path);
+    find_compiler_file(library, search.name, path, sizeof path);
     const bool opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND) != NULL;
     report_verbose("HIP's compiler %s: %s", path,
                    opened ? "apart from the LLVM of this program" : dlerror());

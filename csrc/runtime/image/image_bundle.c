@@ -28,8 +28,8 @@ static void add_elf(struct contents *contents, struct image *whole, struct view 
         whole->machine = image.machine;
 }
 
-static void add(struct contents *contents, struct image *whole, struct view *view, uint64_t offset,
-                uint64_t size) {
+static void add_entry(struct contents *contents, struct image *whole, struct view *view,
+                      uint64_t offset, uint64_t size) {
     if (size == 0)
         return;
     if (!view_holds(view, offset, size)) {
@@ -73,7 +73,7 @@ static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t a
 }
 
 /* False if the table cannot be read to its end. */
-static bool read_table(struct contents *contents, struct image *image, struct view *view) {
+static bool read_bundle_table(struct contents *contents, struct image *image, struct view *view) {
     const uint64_t count = count_of(view->bytes);
     size_t at = BUNDLE_HEAD;
     for (uint64_t i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ static bool read_table(struct contents *contents, struct image *image, struct vi
         if (entry.name_size > NAME_BYTES || !view_holds(view, at, entry.name_size))
             return false;
         at += entry.name_size;
-        add(contents, image, view, entry.offset, entry.size);
+        add_entry(contents, image, view, entry.offset, entry.size);
     }
     if (at > contents->end)
         contents->end = at;
@@ -98,7 +98,7 @@ void image_describe_bundle(struct image *image, struct view *view) {
         image->damage = "it ends within its bundle header";
         return;
     }
-    contents.doubtful |= !read_table(&contents, image, view);
+    contents.doubtful |= !read_bundle_table(&contents, image, view);
     if (contents.doubtful && !contents.readable)
         image->damage = "its bundle table points outside it: it is truncated or overwritten";
     if (contents.doubtful || !view_holds(view, 0, contents.end))

@@ -13,7 +13,7 @@ struct list {
 };
 
 /* False if the list is full. */
-static bool add(struct list *list, const char *name, int length) {
+static bool add_kernel_name(struct list *list, const char *name, int length) {
     char quoted[256];
     snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
     if (length == 0 || strstr(list->text, quoted))
@@ -40,7 +40,7 @@ static void list_code_object(const struct image *image, struct list *list) {
         size_t begin = i - 3;
         while (begin > 0 && is_printable(image->bytes[begin - 1]))
             begin--;
-        if (!add(list, (const char *)image->bytes + begin, (int)(i - 3 - begin)))
+        if (!add_kernel_name(list, (const char *)image->bytes + begin, (int)(i - 3 - begin)))
             return;
     }
 }
@@ -55,7 +55,8 @@ static void list_cubin(const struct image *image, struct list *list) {
         size_t end = i + length;
         while (end < image->size && is_printable(image->bytes[end]))
             end++;
-        if (!add(list, (const char *)image->bytes + i + length, (int)(end - i - length)))
+        if (!add_kernel_name(list, (const char *)image->bytes + i + length,
+                             (int)(end - i - length)))
             return;
     }
 }
@@ -64,7 +65,7 @@ static void list_ptx(const struct image *image, struct list *list) {
     const char *position = (const char *)image->bytes, *name;
     int length;
     while ((name = ptx_next_kernel(&position, &length)))
-        if (!add(list, name, length))
+        if (!add_kernel_name(list, name, length))
             return;
 }
 

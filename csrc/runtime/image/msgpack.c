@@ -25,7 +25,7 @@ static size_t left(const struct msgpack *rest) {
 }
 
 /* A number of `bytes` bytes behind the first byte; both are taken off. */
-static bool take(struct msgpack *rest, size_t bytes, uint64_t *number) {
+static bool take_number(struct msgpack *rest, size_t bytes, uint64_t *number) {
     if (left(rest) < 1 + bytes)
         return false;
     *number = 0;
@@ -46,7 +46,7 @@ static bool take_count(struct msgpack *rest, unsigned fixed, unsigned wide, uint
         *count = first & 0x0f;
         return true;
     }
-    if ((first != wide && first != wide + 1) || !take(rest, first == wide ? 2 : 4, &number))
+    if ((first != wide && first != wide + 1) || !take_number(rest, first == wide ? 2 : 4, &number))
         return false;
     *count = (uint32_t)number;
     return true;
@@ -65,7 +65,7 @@ bool msgpack_array(struct msgpack *rest, uint32_t *values) {
 static bool take_bytes(struct msgpack *rest, unsigned first_kind, size_t extra, size_t *length) {
     struct msgpack after = *rest;
     uint64_t number;
-    if (!take(&after, (size_t)1 << (rest->at[0] - first_kind), &number) ||
+    if (!take_number(&after, (size_t)1 << (rest->at[0] - first_kind), &number) ||
         number + extra > left(&after))
         return false;
     *length = number + extra;
@@ -99,7 +99,7 @@ bool msgpack_number(struct msgpack *rest, uint64_t *number) {
         return true;
     }
     return first >= NUMBER_8 && first <= NUMBER_64 &&
-           take(rest, (size_t)1 << (first - NUMBER_8), number);
+           take_number(rest, (size_t)1 << (first - NUMBER_8), number);
 }
 
 /* A value that holds no others. */
@@ -109,20 +109,20 @@ static bool skip_plain(struct msgpack *rest) {
     size_t length;
     const char *text;
     if (first < FIXMAP || first >= NEGATIVE || (first >= NIL && first < BINARY_8))
-        return take(rest, 0, &number);
+        return take_number(rest, 0, &number);
     if (first < EXTENSION_8)
         return first >= BINARY_8 ? take_bytes(rest, BINARY_8, 0, &length)
                                  : msgpack_text(rest, &text, &length);
     if (first < FLOAT_32)
         return take_bytes(rest, EXTENSION_8, 1, &length);
     if (first <= FLOAT_64)
-        return take(rest, first == FLOAT_32 ? 4 : 8, &number);
+        return take_number(rest, first == FLOAT_32 ? 4 : 8, &number);
     if (first < INTEGER_8)
         return msgpack_number(rest, &number);
     if (first < FIXEXTENSION_1)
-        return take(rest, (size_t)1 << (first - INTEGER_8), &number);
+        return take_number(rest, (size_t)1 << (first - INTEGER_8), &number);
     if (first < TEXT_8)
-        return take(rest, ((size_t)1 << (first - FIXEXTENSION_1)) + 1, &number);
+        return take_number(rest, ((size_t)1 << (first - FIXEXTENSION_1)) + 1, &number);
     return msgpack_text(rest, &text, &length);
 }
 

@@ -29,7 +29,7 @@ static bool is_program(const char *path) {
 }
 
 /* False, too, if it does not fit. */
-static bool join(char *out, const char *directory, const char *name) {
+static bool join_folder(char *out, const char *directory, const char *name) {
     const int length = snprintf(out, PATH_MAX, "%s/%s", directory, name);
     return length > 0 && length < PATH_MAX;
 }
@@ -37,7 +37,7 @@ static bool join(char *out, const char *directory, const char *name) {
 /* ---- the ways to find one; each fills `path` ---- */
 
 static bool from_prefix(const char *prefix, char *path) {
-    return prefix && join(path, prefix, "bin/python3") && is_program(path);
+    return prefix && join_folder(path, prefix, "bin/python3") && is_program(path);
 }
 
 static bool from_search(const char *search, const char *name, char *path) {
@@ -46,7 +46,7 @@ static bool from_search(const char *search, const char *name, char *path) {
     snprintf(directories, sizeof directories, "%s",
              search ? search : "/usr/local/bin:/usr/bin:/bin");
     for (char *directory = strsep(&rest, ":"); directory; directory = strsep(&rest, ":"))
-        if (directory[0] == '/' && join(path, directory, name) && is_program(path))
+        if (directory[0] == '/' && join_folder(path, directory, name) && is_program(path))
             return true;
     return false;
 }
@@ -58,7 +58,7 @@ static bool from_note(const char *home, char *path) {
     char note[PATH_MAX];
     FILE *file = NULL;
     for (size_t i = 0; !file && i < sizeof places / sizeof *places; i++)
-        file = join(note, home, places[i]) ? fopen(note, "re") : NULL;
+        file = join_folder(note, home, places[i]) ? fopen(note, "re") : NULL;
     const bool read = file && fgets(path, PATH_MAX, file);
     if (file)
         fclose(file);
@@ -88,8 +88,8 @@ static bool from_packages(const char *packages, char *path) {
         return false;
     snprintf(name, sizeof name, "%s", version);
     snprintf(program, sizeof program, "bin/%s", name);
-    return cut(prefix) && ((join(path, prefix, program) && is_program(path)) ||
-                           (join(path, prefix, "bin/python3") && is_program(path)));
+    return cut(prefix) && ((join_folder(path, prefix, program) && is_program(path)) ||
+                           (join_folder(path, prefix, "bin/python3") && is_program(path)));
 }
 
 static bool from_installation(char *path) {
@@ -107,7 +107,7 @@ static bool from_option(const char *search, char *path) {
 
 enum step { OPTION, RUN, INSTALLATION, VENV, CONDA, SEARCH, STEPS };
 
-static bool look(const struct surroundings *around, enum step step, char *path) {
+static bool look_for(const struct surroundings *around, enum step step, char *path) {
     switch (step) {
     case OPTION:
         return options.python[0] && from_option(around->search, path);
@@ -136,7 +136,7 @@ bool interpreter_next(const struct surroundings *around, int *step, struct inter
     const int end = options.python[0] ? OPTION + 1 : STEPS;
     while (*step < end) {
         const enum step now = (enum step)(*step)++;
-        if (!look(around, now, out->path))
+        if (!look_for(around, now, out->path))
             continue;
         out->because = reasons[now];
         out->foreign = now >= VENV;

@@ -89,7 +89,7 @@ static void make_robust(pthread_mutex_t *mutex) {
 }
 
 /* The manager waits for `ready`. */
-static void set_up(struct channel *fresh) {
+static void set_up_channel(struct channel *fresh) {
     fresh->magic = CHANNEL_MAGIC;
     fresh->layout = CHANNEL_LAYOUT;
     snprintf(fresh->version, sizeof fresh->version, "%s", MGPU_RT_VERSION);
@@ -187,7 +187,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
         return NULL;
     }
     struct channel *fresh = spawn.memory;
-    set_up(fresh);
+    set_up_channel(fresh);
     if (begins(fresh, spawn.pid, reason, size))
         return fresh;
     pthread_mutex_unlock(&fresh->program); /* if it is still there, it may go */

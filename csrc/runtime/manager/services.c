@@ -3,7 +3,9 @@
  * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
  * compared with what is in a table, numbers are bounded. */
 #include "manager/services.h"
+#include "base/abi.h"
 #include "base/channel.h"
+#include "cache/limits.h"
 #include "cache/manage.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -15,7 +17,7 @@ enum { DEVICES = sizeof cache_limits.memory_bytes / sizeof *cache_limits.memory_
 
 static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
 
-static size_t read_table(int kind) {
+static size_t list_kind(int kind) {
     switch (kind) {
     case KIND_MODULE:
         return module_list(list, CHANNEL_ROOM);
@@ -29,7 +31,7 @@ static size_t read_table(int kind) {
 }
 
 static int64_t answer_list(struct channel *channel, int kind) {
-    const size_t count = read_table(kind);
+    const size_t count = list_kind(kind);
     for (size_t i = 0; i < count && i < CHANNEL_ROOM; i++)
         channel->cached[i] = (struct channel_cached){.handle = (uintptr_t)list[i].handle,
                                                      .bytes = list[i].bytes,
@@ -84,7 +86,7 @@ static int64_t ask_memory(struct channel *channel, int device) {
     return error;
 }
 
-static int64_t say(struct channel *channel, bool always) {
+static int64_t say_text(struct channel *channel, bool always) {
     char text[CHANNEL_TEXT];
     memcpy(text, channel->text, sizeof text);
     text[sizeof text - 1] = '\0';
@@ -121,7 +123,7 @@ void services_answer(struct channel *channel) {
         break;
     case REQUEST_SAY:
     case REQUEST_WARN:
-        answer = say(channel, channel->call.request == REQUEST_WARN);
+        answer = say_text(channel, channel->call.request == REQUEST_WARN);
         break;
     }
     channel->call.answer = answer;

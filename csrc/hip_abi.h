@@ -1,10 +1,12 @@
-/* HIP's types and numbers as far as cuhip serves them, laid out as in HIP 5. */
-#ifndef CUHIP_HIP_TYPES_H
-#define CUHIP_HIP_TYPES_H
+/* HIP's ABI as far as anything here serves or calls it: types, numbers, layouts. Facts of HIP 5.2
+ * to 7.2; no header of AMD's is needed to build. */
+#ifndef MGPU_RT_HIP_ABI_H
+#define MGPU_RT_HIP_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* Opaque: what they point to is the library's own. */
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
@@ -15,27 +17,44 @@ typedef int hipError_t;
 
 enum {
 #define HIP_ERROR(number, name) name = number,
-#include "errors.def"
+#include "hip_errors.def"
 #undef HIP_ERROR
 };
 
-enum { hipMemcpyDefault = 4 };
-enum { hipStreamNonBlocking = 1 };
-enum { hipMemAttachGlobal = 1, hipMemAttachHost = 2 };
+enum {
+    hipEventDefault = 0,
+    hipEventBlockingSync = 1,
+    hipEventDisableTiming = 2,
+    hipStreamNonBlocking = 1,
+    hipMemcpyDefault = 4,
+    hipMemAttachGlobal = 1,
+    hipMemAttachHost = 2,
+    hipHostMallocDefault = 0,
+    hipPointerAttributeBufferId = 7,
+};
 
-/* Event flags: the driver's, and those that only say how AMD's caches are to be flushed. */
-enum { EVENT_FLAGS_OF_CUDA = 1 | 2 | 4 };
-#define EVENT_FLAGS_OF_AMD 0xE0000000u
+/* hipDeviceAttribute_t. */
+enum {
+    hipDeviceAttributeCanMapHostMemory = 3,
+    hipDeviceAttributeClockRate = 5,
+    hipDeviceAttributeConcurrentKernels = 8,
+    hipDeviceAttributeCooperativeLaunch = 10,
+    hipDeviceAttributeComputeCapabilityMajor = 23,
+    hipDeviceAttributeMaxBlockDimX = 26,
+    hipDeviceAttributeMaxGridDimX = 29,
+    hipDeviceAttributeMaxThreadsPerBlock = 56,
+    hipDeviceAttributeMultiprocessorCount = 63,
+    hipDeviceAttributePageableMemoryAccess = 65,
+    hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+    hipDeviceAttributeWarpSize = 87,
+};
 
-/* Host allocation flags: the driver's (portable, mapped, write-combined), and AMD's. */
-enum { HOST_FLAGS_OF_CUDA = 1 | 2 | 4 };
-#define HOST_FLAGS_OF_AMD 0xE0000000u
-
-typedef struct {
+typedef struct hip_dim3 {
     uint32_t x, y, z;
 } dim3;
 
-/* memory_type is 0 for the host's, 1 for a device's. */
+/* What the numbers of memory_type mean has changed with 6: before, 0 is the host's, 1 a device's. A
+ * later HIP may write more than this. */
 typedef struct {
     int memory_type;
     int device;
@@ -45,7 +64,7 @@ typedef struct {
     unsigned allocation_flags;
 } hipPointerAttribute_t;
 
-/* The layout of HIP 5, which this library's SONAME stands for. */
+/* As in HIP 5. */
 typedef struct {
     char name[256];
     size_t total_global_bytes;

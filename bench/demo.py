@@ -20,15 +20,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import bench
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, objects, pipelines, toolchain
 
 LAUNCHES = 1000
 # What one launch of mgpu_rt takes is lost in the noise of HIP's start if only 1000 are timed.
 MANY_LAUNCHES = 20_000
-STOCK = lower.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
-OURS = lower.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
-PROGRAMS = lower.ROOT / "build" / "demo"
+STOCK = bench.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
+OURS = bench.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
+PROGRAMS = bench.ROOT / "build" / "demo"
 # A run takes two seconds at most; one that hangs must not hang the demonstration.
 TIME_LIMIT = 60
 
@@ -81,8 +82,8 @@ def main() -> int:
         demonstrate()
     except (
         Failed,
-        lower.ToolchainMissing,
-        lower.LoweringFailed,
+        toolchain.ToolchainMissing,
+        toolchain.LoweringFailed,
         softgpu.SoftGpuUnavailable,
     ) as problem:
         print(f"demo: {problem}", file=sys.stderr)
@@ -95,13 +96,13 @@ def demonstrate() -> None:
         if not library.exists():
             raise Failed(f"{library} is missing: run `make demo`, which builds it")
     print(f"{LAUNCHES} launches of an empty kernel on AMD's HIP, on an emulated device\n")
-    results = [compare(llvm) for llvm in lower.LLVM_RELEASES]
+    results = [compare(llvm) for llvm in toolchain.RELEASES]
     print("\n".join(results))
 
 
 def compare(llvm: int) -> str:
     """Runs all sides of one LLVM release, prints their tables, returns the line of result."""
-    chip = lower.FORUM_CHIP if llvm == 15 else lower.DEFAULT_CHIP
+    chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
     # What the caller set for mgpu_rt is for other programs; only the choice of a HIP holds here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
     environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
@@ -152,10 +153,11 @@ def measure(
 
 
 def build(llvm: int, library: Path, launches: int) -> Path:
-    source = lower.PROGRAMS / "forum.mlir"
+    source = bench.PROGRAMS / "forum.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=launches)
     name = f"forum-{llvm}-{library.parent.name}-{launches}"
-    return lower.link([compiled], libraries=[library], rpath=[library.parent], out=PROGRAMS / name)
+    out = PROGRAMS / name
+    return objects.link([compiled], libraries=[library], rpath=[library.parent], out=out)
 
 
 def execute(side: Side, program: Path, environment: Mapping[str, str]) -> tuple[float, str]:

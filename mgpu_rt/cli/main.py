@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import NoReturn
 
 try:
     import click
@@ -13,17 +12,17 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
-
-
-def _fail(problem: Exception, status: int = 2) -> NoReturn:
-    click.echo(f"mgpu-rt: {problem}", err=True)
-    raise SystemExit(status)
+from mgpu_rt.cli.lower import lower
+from mgpu_rt.cli.problem import Problem, fail
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
 def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
+
+
+main.add_command(lower)
 
 
 # What follows PROGRAM is the program's, whatever it looks like.
@@ -82,8 +81,8 @@ def run(
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
         preload.execute(program, list(arguments), environment)
-    except preload.Problem as problem:
-        _fail(problem, problem.status)
+    except Problem as problem:
+        fail(problem)
 
 
 @main.command()
@@ -191,4 +190,4 @@ def path() -> None:
     try:
         click.echo(os.path.dirname(mgpu_rt.library_path()))
     except FileNotFoundError as error:
-        _fail(error)
+        fail(error)

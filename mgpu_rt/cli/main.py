@@ -26,7 +26,7 @@ main.add_command(lower)
 
 
 # What follows PROGRAM is the program's, whatever it looks like.
-@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@main.command(context_settings={"allow_interspersed_args": False})
 @click.option(
     "--device",
     type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
@@ -64,7 +64,7 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import preload
+    from mgpu_rt.cli import executable, preload
 
     try:
         if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
@@ -77,10 +77,10 @@ def run(
             environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
-        reason = preload.obstacle(preload.find(program))
+        reason = executable.obstacle(executable.find(program))
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
-        preload.execute(program, list(arguments), environment)
+        executable.execute(program, list(arguments), environment)
     except Problem as problem:
         fail(problem)
 
@@ -135,17 +135,12 @@ def _show_json() -> None:
 
 def _show_options() -> None:
     from mgpu_rt.cli import options
-    from mgpu_rt.text import columns
+    from mgpu_rt.text import indented
 
-    table = options.options()
-    rows = [("variable", "value", "from", "meaning")]
-    for option in table:
-        origin = "environment" if option.is_set() else "default"
-        rows.append((option.variable, option.value() or "-", origin, option.meaning))
-    head, *blocks = columns(rows)
-    click.echo(head)
-    for option, block in zip(table, blocks, strict=True):
-        click.secho(block, bold=option.is_set())
+    for option in options.options():
+        click.secho(f"{option.variable}={option.value()}", bold=option.is_set(), nl=False)
+        click.echo("  (from the environment)" if option.is_set() else "")
+        click.echo(indented(option.meaning))
     for name in options.unknown():
         click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,9 +62,10 @@ def lower(
     image: str | None,
     iterations: int | None,
 ) -> None:
-    """Lower PROGRAM, MLIR's text with gpu.module and gpu.launch_func, with this machine's LLVM.
+    """Lower an MLIR program to an object file.
 
-    "-" reads it from stdin:
+    This machine's LLVM does it. PROGRAM is text with gpu.module and gpu.launch_func; "-" reads it
+    from stdin:
 
     \b
         mlir-opt --gpu-kernel-outlining x.mlir | mgpu-rt lower - -o x.o
@@ -100,6 +100,8 @@ def _read(program: str) -> str:
 
 
 def _lowered(text: str, pipeline: Pipeline, emit: str) -> bytes:
+    import tempfile
+
     from mgpu_rt.cli import preload
     from mgpu_rt.lowering import objects
 

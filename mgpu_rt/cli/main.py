@@ -91,7 +91,7 @@ def run(
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
 def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
-    """Show how to build with the library, or every option: its value in force, its meaning."""
+    """Show every option, or how to build with the library."""
     asked = (libs, cflags, cmakedir)
     wanted = [words for words, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
@@ -173,7 +173,7 @@ def doctor(device: str, as_json: bool) -> None:
 
 @main.command()
 def abi() -> None:
-    """Show the functions that programs call, with the LLVM versions that know them."""
+    """Show the functions that programs call, by LLVM release."""
     from mgpu_rt.abi import markdown
 
     click.echo(markdown(), nl=False)

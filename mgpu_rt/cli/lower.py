@@ -78,7 +78,8 @@ def lower(
     try:
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
-        if absent := toolchain.missing(objects.needs(pipeline)):
+        needs = pipeline.needs() if emit == "mlir" else objects.needs(pipeline)
+        if absent := toolchain.missing(needs):
             raise _without(absent)
         _write(out, _lowered(text, pipeline, emit), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
@@ -143,7 +144,7 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     ]
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return Problem(
-        f"missing of LLVM: {tools}: apt-get install {packages} (Debian, Ubuntu), or put them in "
+        f"missing: LLVM's {tools}; apt-get install {packages} (Debian, Ubuntu), or put them in "
         f"PATH; {here}"
     )
 

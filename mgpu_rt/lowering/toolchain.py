@@ -62,7 +62,10 @@ def tool(name: str, llvm: int) -> Path:
 
 def _release(path: str) -> int | None:
     """The LLVM release that a tool says it is of."""
-    said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+    try:
+        said = run([path, "--version"]).decode(errors="replace")
+    except LoweringFailed:
+        return None
     match = _VERSION.search(said)
     return int(match[1]) if match else None
 
@@ -116,7 +119,10 @@ def run(
 ) -> bytes:
     """What a tool writes to its standard output. Raises LoweringFailed."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, input=stdin, capture_output=True, env=env)
+    try:
+        done = subprocess.run(words, input=stdin, capture_output=True, env=env)
+    except OSError as error:
+        raise LoweringFailed(words, 126, f"{words[0]} cannot be run: {error.strerror}") from None
     complaint = done.stderr.decode(errors="replace").strip()
     if done.returncode != 0:
         raise LoweringFailed(words, done.returncode, complaint)

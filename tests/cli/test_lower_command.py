@@ -156,7 +156,7 @@ def test_a_release_that_is_not_here(
     result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"), "--llvm", "19")
     assert result.exit_code == 2
     assert "mlir-opt-19, " in result.stderr
-    assert "mlir-translate-19, llc-19: apt-get install package-of-mlir-opt " in result.stderr
+    assert "mlir-translate-19, llc-19; apt-get install package-of-mlir-opt " in result.stderr
     assert result.stderr.endswith(f"or put them in PATH; {said}\n")
 
 

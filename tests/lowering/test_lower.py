@@ -191,6 +191,21 @@ def test_tool_without_a_release_in_its_name(
         toolchain.tool("llc", 98)
 
 
+def test_a_tool_that_cannot_be_run(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of another machine, or one that was cut off: no version counts, no traceback."""
+    broken = tmp_path / "mlir-opt"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(toolchain.ToolchainMissing):
+        toolchain.tool("mlir-opt", 99)
+    monkeypatch.setattr(toolchain, "tool", lambda name, llvm: broken)
+    with pytest.raises(toolchain.LoweringFailed, match="cannot be run: Exec format error"):
+        lower.lower(program, llvm=22)
+
+
 def test_a_chip_that_llvm_would_ignore(program: Path) -> None:
     with pytest.raises(toolchain.LoweringFailed, match="'gfx9999' is not a recognized processor"):
         lower.lower(program, llvm=22, chip="gfx9999")

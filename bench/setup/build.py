@@ -12,17 +12,18 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, toolchain
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
     """A program of bench/programs in the frame of lowered.c, linked with the library."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
-    source = lower.PROGRAMS / f"{program}.mlir"
+    source = PROGRAMS / f"{program}.mlir"
     try:
         compiled = lower.lower(source, llvm=llvm, chip=chip, iterations=iterations)
-    except lower.ToolchainMissing:
+    except toolchain.ToolchainMissing:
         if result.exists():
             return result
         raise
@@ -49,17 +50,17 @@ def _link(compiled: Path, frame: Path, result: Path) -> None:
 def _objcopy() -> str:
     found = shutil.which("objcopy")
     if found is None:
-        raise lower.ToolchainMissing("objcopy", "binutils")
+        raise toolchain.ToolchainMissing("objcopy", "binutils")
     return found
 
 
 def images(program: str, chip: str) -> list[Path]:
     """The images of a program's modules, in their order."""
     directory = native.OUT / chip / "images" / program
-    source = lower.PROGRAMS / f"{program}.mlir"
+    source = PROGRAMS / f"{program}.mlir"
     try:
         made = lower.code_objects(source, chip)
-    except lower.ToolchainMissing:
+    except toolchain.ToolchainMissing:
         if directory.exists():
             return sorted(directory.iterdir())
         raise

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bench import PROGRAMS
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, toolchain
 from tests.docs.generated import PAGES
 from tests.support.child import ROOT
 from tests.support.command import COMMAND
@@ -111,12 +112,13 @@ SHOWN = sorted(set(commands()))
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the documents name: a program, its object file, LLVM's dialect."""
     directory = tmp_path_factory.mktemp("documents")
-    forum = lower.PROGRAMS / "forum.mlir"
+    forum = PROGRAMS / "forum.mlir"
+    shutil.copy(forum, directory / "program.mlir")
     shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
     shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
     shutil.copy(ROOT / "examples" / "cmake" / "version.c", directory)
     (directory / "bin").mkdir()
-    (directory / "bin" / "mlir-runner").symlink_to(lower.runner(22))
+    (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
     (directory / ".venv").symlink_to(ROOT / ".venv")
     (directory / "build").symlink_to(ROOT / "build")
     here = {"cwd": directory, "env": surroundings(directory), "check": True}

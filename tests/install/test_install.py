@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import PROGRAMS
 from tests.install import machine
 from tests.install.machine import Installed, attempt, check, run
 from tests.support.child import ROOT, STUB
@@ -100,6 +101,15 @@ def test_the_package_in_a_path_with_a_space(wheel: Path, installed: Installed) -
     result = attempt(*words, "doctor", "--device", "softgpu", **moved)
     assert result.returncode == 0, result.stdout
     assert "conflict" not in result.stdout
+
+
+def test_lower_into_an_executable(installed: Installed, tmp_path: Path) -> None:
+    """From MLIR to a run with the installed package alone."""
+    out = tmp_path / "forum"
+    words = ("--emit", "executable", "--iterations", 2)
+    run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
+    result = attempt(installed.command, "run", "--device", "softgpu", "--stats", "--", out)
+    assert " 2 mgpuLaunchKernel\n" in result.stderr
 
 
 # ---- what stands in the way ----

@@ -8,13 +8,10 @@
 #include "manager/manager.h"
 #include "mgpu_rt.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- the table ---- */
 

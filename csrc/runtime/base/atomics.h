@@ -6,6 +6,8 @@
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 
+#include <stdbool.h>
+
 #define load_relaxed(at) __atomic_load_n(at, __ATOMIC_RELAXED)
 #define load_acquire(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
 #define load_seq_cst(at) __atomic_load_n(at, __ATOMIC_SEQ_CST)

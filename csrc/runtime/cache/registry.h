@@ -7,8 +7,6 @@
 #include "base/handles.h"
 #include "image/image.h"
 
-#include <pthread.h>
-
 /* A kernel of a module. Never freed: a stale slot of a thread may still look at its name. When the
  * entry of its module serves another module, it serves the kernel of that name there. */
 struct function {

@@ -12,8 +12,6 @@
 #include "cache/thread.h"
 #include "hip/report.h"
 
-#include <pthread.h>
-
 enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
 
 enum stream_state {

@@ -8,6 +8,8 @@
 #include "cache/stream.h"
 #include "cache/thread.h"
 
+#include <pthread.h>
+
 /* Guards the queues, and who has borrowed a stream. May be taken under tables_lock. */
 extern pthread_mutex_t stream_pool_lock;
 

@@ -9,7 +9,6 @@
 
 #include <elf.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 }; /* EI_OSABI; EI_ABIVERSION 2 is version 4 */
 enum { HIP_5_7 = 50700000, HIP_6_4 = 60400000, HIP_MAJOR = 10000000, HIP_MINOR = 100000 };

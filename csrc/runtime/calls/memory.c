@@ -24,8 +24,6 @@
 #include "hip/refusal.h"
 #include "hip/report.h"
 
-#include <stdlib.h>
-
 static struct advice out_of_memory = {
     .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "
             "nothing is cached any more"};

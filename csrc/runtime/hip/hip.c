@@ -1,10 +1,6 @@
 #include "hip/hip.h"
 #include "base/counters.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static char installed_path[4096];

@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Keeps HIP's compiler apart from the LLVM of the program.
  *
- * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT host
+ * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT
  * such as mlir-runner has an LLVM of its own whose C++ names are global, unversioned in libMLIR's
  * case, and the loader gives those to HIP's compiler too: a crash at the first stream. RTLD_LOCAL
  * does not help (it hides HIP's names from the program, not the program's from HIP), and

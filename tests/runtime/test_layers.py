@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import ROOT
+from tests.support.child import ROOT
 
 CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
@@ -137,3 +137,15 @@ def test_no_circle_of_calls(tree: str, tmp_path: Path) -> None:
             for path, (_, taken) in found.items()
         }
     )
+
+
+def test_the_readme_has_the_file_of_each_call() -> None:
+    text = (RUNTIME / "README.md").read_text()
+    rows = re.findall(r"^\| (`mgpu[^|]+) \| (calls/\w+\.c) \|", text, re.MULTILINE)
+    told = {(name, file) for names, file in rows for name in re.findall(r"`(mgpu\w+)`", names)}
+    files = {
+        (name, f"calls/{path.name}")
+        for path in (RUNTIME / "calls").glob("*.c")
+        for name in re.findall(r"\bimpl_(mgpu\w+)\([^;]*?\) \{", path.read_text())
+    }
+    assert told == files

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 1024, MOST_SHARED_BYTES = 65536, HIP_7 = 70000000 };
+enum { MOST_THREADS = 1024, MOST_SHARED_BYTES = 65536 };
 
 struct body {
     char *name;

@@ -9,6 +9,7 @@
 extern bool stub_fast;
 
 extern int stub_devices;
+enum { HIP_7 = 70000000 };
 extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
 extern bool stub_reuse, stub_reuse_other_kinds;

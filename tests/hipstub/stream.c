@@ -168,12 +168,23 @@ hipError_t emu_hipStreamCreate(hipStream_t *stream) {
     return emu_hipStreamCreateWithFlags(stream, 0);
 }
 
+/* AMD's 7.2.4 answers 0 for whatever is no stream. */
 hipError_t emu_hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
+    const bool known = stream != NULL && object_is(STREAM, stream);
     if (flags == NULL)
+        return hipErrorInvalidValue;
+    if (stream != NULL && !known && stub_version < HIP_7)
+        return hipErrorContextIsDestroyed;
+    *flags = known ? stream->flags : 0;
+    return hipSuccess;
+}
+
+hipError_t emu_hipStreamGetDevice(hipStream_t stream, int *device) {
+    if (device == NULL)
         return hipErrorInvalidValue;
     if (stream != NULL && !object_is(STREAM, stream))
         return hipErrorContextIsDestroyed;
-    *flags = stream == NULL ? 0 : stream->flags;
+    *device = stream == NULL ? current_device() : stream->device;
     return hipSuccess;
 }
 

@@ -381,9 +381,33 @@ def test_06_a_stream_of_another_kind_at_an_address_of_ours(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_VERSION="70200000")
+def test_06_a_stream_that_the_program_destroyed_by_hip(mgpu: Mgpu) -> None:
+    """And then by mgpuStreamDestroy too, which stock survives. HIP 7 has flags for any address."""
+    ours = mgpu.StreamCreate()
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
+    mgpu.StreamDestroy(ours)
+    assert mgpu.count("hipStreamDestroy") == 2
+    assert mgpu.stub.hipGetLastError() == 709  # of the destroy, not of a question before it
+    stream = mgpu.StreamCreate()
+    assert stream != ours
+    mgpu.launch(forum(mgpu), stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.stub.hipstub_pending(mgpu.for_stub(stream)) == 0
+
+
+@in_child(HIPSTUB_REUSE="2", HIPSTUB_VERSION="70200000")
+def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream_on_hip_7(mgpu: Mgpu) -> None:
+    an_event_at_an_address_of_our_stream(mgpu)
+
+
 @in_child(HIPSTUB_REUSE="2")
 def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
     """Not a stream that LLVM 22 passes as an event: the program has destroyed that one by HIP."""
+    an_event_at_an_address_of_our_stream(mgpu)
+
+
+def an_event_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     ours = mgpu.StreamCreate()
     assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0

@@ -217,7 +217,9 @@ def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
     block = alloc(mgpu, KIB, stream)
     free(mgpu, block, stream)
     free(mgpu, mgpu.ffi.cast("char *", block) + 64, stream)
-    assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in mgpu.stderr()
+    said = mgpu.stderr()
+    assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in said
+    assert "was freed before" in said
     assert not mgpu.on_stub or mgpu.stub.hipstub_live(b"allocations") == 1
     again = alloc(mgpu, KIB, stream)
     mgpu.Memset32(again, 1, 256, stream)

@@ -128,6 +128,12 @@ def hipStreamGetFlags(hip: Hip) -> None:
         assert flags[0] == wanted
 
 
+def hipStreamGetDevice(hip: Hip) -> None:
+    device = hip.new("int *", 7)
+    hip.hipStreamGetDevice(hip.stream(), device)
+    assert device[0] == 0
+
+
 def hipStreamDestroy(hip: Hip) -> None:
     hip.hipStreamDestroy(hip.stream())
     hip.hipStreamDestroy(hip.null)

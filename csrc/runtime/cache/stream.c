@@ -30,6 +30,19 @@ struct stream *stream_enter(hipStream_t handle, int device, int state) {
 
 /* ---- asking HIP, and waiting ---- */
 
+/* HIP 7 has flags for whatever address it is given, but looks up the stream for its device. */
+bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
+    int device;
+    hipError_t error = hipSuccess;
+    if (hip_version >= HIP_7)
+        error = hip.StreamGetDevice(handle, &device);
+    if (error == hipSuccess)
+        error = hip.StreamGetFlags(handle, flags);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
 hipError_t stream_ask(struct stream *stream) {
     const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));

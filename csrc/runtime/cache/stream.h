@@ -132,6 +132,9 @@ static inline bool stream_has_passed(const struct stream *stream, uint64_t mark)
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
 hipError_t stream_wait(struct thread *thread, struct stream *stream);
 
+/* A stream's flags, as HIP has them; false if it has no such stream. */
+bool stream_ask_flags(hipStream_t handle, unsigned *flags);
+
 /* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
  * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
  * as stock would find it. */

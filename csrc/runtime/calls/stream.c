@@ -112,7 +112,7 @@ hipStream_t impl_mgpuStreamCreate(void) {
  * destroyed ours by HIP itself, and have got another one at its address. */
 static __attribute__((noinline)) bool is_ours(hipStream_t handle) {
     unsigned flags = 0;
-    return hip.StreamGetFlags(handle, &flags) == hipSuccess && flags == 0;
+    return stream_ask_flags(handle, &flags) && flags == 0;
 }
 
 static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
@@ -161,13 +161,8 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
 }
 
 bool stream_is_here(hipStream_t handle) {
-    unsigned flags = 0;
-    if (!stream_known(handle) || exclusive_hip())
-        return stream_known(handle) != NULL;
-    const hipError_t error = hip.StreamGetFlags(handle, &flags);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
+    unsigned flags;
+    return stream_known(handle) && (exclusive_hip() || stream_ask_flags(handle, &flags));
 }
 
 bool stream_report_dead(struct stream **stream, const char *expression) {

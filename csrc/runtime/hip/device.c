@@ -28,7 +28,6 @@ bool device_reaches_pageable(int device) {
 }
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
-enum { HIP_7 = 70000000 };
 
 void device_forget_error(hipError_t error) {
     if (error != hipErrorNotReady || hip_version < HIP_7)

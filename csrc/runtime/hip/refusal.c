@@ -2,8 +2,6 @@
 #include "hip/cuda.h"
 #include "hip/hip.h"
 
-enum { HIP_7 = 70000000 };
-
 /* No handle, no device memory, no image; HIP may read it. */
 static char unknown[4096];
 

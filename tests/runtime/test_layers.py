@@ -52,6 +52,16 @@ def included(path: Path, root: Path) -> Iterator[Path]:
         yield found.resolve()
 
 
+#: A function's definition: what stands before its name, the name, the parameters.
+DEFINITION = re.compile(r"^(\w[\w \t\n*()\",]*?)\b(\w+)(\([^;{}]*\)) \{$", re.MULTILINE)
+
+
+def functions(path: Path) -> Iterator[tuple[str, str, str]]:
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    text = re.sub(r"__attribute__\(\(.*?\)\)\s*", "", text)
+    yield from DEFINITION.findall(text)
+
+
 def layer(path: Path) -> int:
     folder = path.relative_to(RUNTIME).parent
     return LAYERS.index("" if folder == Path() else str(folder))
@@ -149,3 +159,24 @@ def test_the_readme_has_the_file_of_each_call() -> None:
         for name in re.findall(r"\bimpl_(mgpu\w+)\([^;]*?\) \{", path.read_text())
     }
     assert told == files
+
+
+def test_a_static_functions_name_leads_to_one_place() -> None:
+    places: dict[str, set[str]] = {}
+    for path in sources("runtime", "c"):
+        for before, name, _ in functions(path):
+            if "static" in before.split():
+                places.setdefault(name, set()).add(unit(path))
+    assert len(places) > 300
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_function_has_more_than_five_parameters() -> None:
+    """Those of the ABI have what MLIR passes."""
+    wide = [
+        f"{unit(path)}: {name}"
+        for path in sources("runtime")
+        for _, name, parameters in functions(path)
+        if parameters.count(",") > 4 and not name.startswith("impl_")
+    ]
+    assert not wide

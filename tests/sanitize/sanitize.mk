@@ -23,7 +23,7 @@ sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werr
 sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 
 sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*.c csrc/runtime/*/*.c))
-sanitize_headers := $(wildcard csrc/*.def csrc/include/*.h csrc/runtime/*.h \
+sanitize_headers := $(wildcard csrc/*.def csrc/*.h csrc/include/*.h csrc/runtime/*.h \
     csrc/runtime/*/*.h csrc/runtime/*/*.def)
 sanitize_programs := host streams
 

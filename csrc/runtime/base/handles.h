@@ -33,21 +33,30 @@ static inline size_t handle_bucket(const void *key) {
     return (bits ^ (bits >> 8)) % HANDLE_BUCKETS;
 }
 
-/* The entry of a handle, or NULL. Lock-free. */
-static inline void *handle_find(const struct handle_map *map, const void *key) {
-    struct handle *entry = load_acquire(&map->buckets[handle_bucket(key)]);
+/* The entry of a key in its chain, or NULL. Lock-free. */
+static inline void *handle_in(struct handle *const *bucket, const void *key) {
+    struct handle *entry = load_acquire(bucket);
     while (entry && entry->key != key)
         entry = entry->next_in_bucket;
     return entry;
 }
 
+/* The entry of a handle, or NULL. Lock-free. */
+static inline void *handle_find(const struct handle_map *map, const void *key) {
+    return handle_in(&map->buckets[handle_bucket(key)], key);
+}
+
+/* Puts an entry before all others of its chain and of its map. The caller holds the map's lock. */
+static inline void handle_put(struct handle **bucket, struct handle **all, struct handle *entry) {
+    entry->next_in_bucket = *bucket;
+    entry->next = *all;
+    store_release(bucket, entry);
+    store_release(all, entry);
+}
+
 /* Adds an entry; its key must not be in the map. The caller holds the lock that guards the map. */
 static inline void handle_add(struct handle_map *map, struct handle *entry) {
-    struct handle **bucket = &map->buckets[handle_bucket(entry->key)];
-    entry->next_in_bucket = *bucket;
-    entry->next = map->all;
-    store_release(bucket, entry);
-    store_release(&map->all, entry);
+    handle_put(&map->buckets[handle_bucket(entry->key)], &map->all, entry);
 }
 
 static inline void *handle_first(const struct handle_map *map) {

@@ -10,7 +10,7 @@
 
 enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
-/* Of their own, not a handle_map's: a program may hold 100,000 blocks. */
+/* More of them than a handle_map has: a program may hold 100,000 blocks. */
 static struct handle *buckets[BUCKETS];
 static struct handle *all;
 
@@ -24,10 +24,7 @@ static size_t bucket_of(const void *address) {
 }
 
 struct block *block_find(const void *address) {
-    struct handle *entry = load_acquire(&buckets[bucket_of(address)]);
-    while (entry && entry->key != address)
-        entry = entry->next_in_bucket;
-    return (struct block *)entry;
+    return handle_in(&buckets[bucket_of(address)], address);
 }
 
 /* ---- entering and leaving ---- */
@@ -69,11 +66,9 @@ bool block_enter(void *address, size_t size, int device) {
     pthread_mutex_lock(&tables_lock);
     struct block *block = block_find(address);
     if (!block && (block = calloc(1, sizeof *block))) {
-        struct handle **bucket = &buckets[bucket_of(address)];
-        block->handle = (struct handle){address, *bucket, all};
+        block->handle.key = address;
         block->state = BLOCK_GONE;
-        store_release(bucket, &block->handle);
-        store_release(&all, &block->handle);
+        handle_put(&buckets[bucket_of(address)], &all, &block->handle);
     }
     if (block) {
         forget_past(address, size);

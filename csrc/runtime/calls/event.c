@@ -129,7 +129,7 @@ static void enter_event(hipEvent_t handle, int device) {
     device_watch(device);
 }
 
-static __attribute__((noinline)) hipEvent_t create_slow(int device) {
+static __attribute__((noinline)) hipEvent_t create_event_slow(int device) {
     struct event *event = options.cache_on ? take_spare(device) : NULL;
     if (event && is_over(event))
         return hand_out_event(event);
@@ -153,7 +153,7 @@ hipEvent_t impl_mgpuEventCreate(void) {
     if (LIKELY(thread->event_count && thread->events[thread->event_count - 1]->device == device &&
                is_over(thread->events[thread->event_count - 1])))
         return hand_out_event(thread->events[--thread->event_count]);
-    return create_slow(device);
+    return create_event_slow(device);
 }
 
 /* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to

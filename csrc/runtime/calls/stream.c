@@ -76,7 +76,7 @@ static void note_several(void) {
     lazy_settle(NULL);
 }
 
-static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, int device) {
+static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
     if (thread->chosen) {
         stats_bypass(CACHE_STREAMS);
         return stream_handle(thread->chosen);
@@ -103,7 +103,7 @@ hipStream_t impl_mgpuStreamCreate(void) {
     if (LIKELY(stream && stream->device == device && !thread->chosen &&
                stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream)))
         return stream_handle(stream);
-    return create_slow(thread, device);
+    return create_stream_slow(thread, device);
 }
 
 /* ---- mgpuStreamDestroy ---- */
@@ -120,7 +120,8 @@ static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
     REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(stream_handle(stream)), NULL);
 }
 
-static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
+static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
+                                                          hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
     const int state = stream ? stream_state(stream) : STREAM_GONE;
     if (runtime_leaves(stream))
@@ -157,7 +158,7 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream = thread->stream;
     if (UNLIKELY(!is_simple(stream, handle) || !stream_change(stream, STREAM_LIVE, STREAM_FREE)))
-        destroy_slow(thread, handle);
+        destroy_stream_slow(thread, handle);
 }
 
 bool stream_is_here(hipStream_t handle) {

@@ -20,16 +20,23 @@ int hip_version;
 #pragma GCC diagnostic pop
 #undef HIP_FN
 
+/* The names of the errors that the runtime reports by itself. */
 static const char *error_name(hipError_t error) {
+#define NAMED(error)                                                                               \
+    case error:                                                                                    \
+        return #error
     switch (error) {
-#define HIP_ERROR(number, name)                                                                    \
-    case number:                                                                                   \
-        return #name;
-#include "../../hip_errors.def"
-#undef HIP_ERROR
+        NAMED(hipErrorInvalidImage);
+        NAMED(hipErrorInvalidValue);
+        NAMED(hipErrorSharedObjectInitFailed);
+        NAMED(hipErrorInvalidHandle);
+        NAMED(hipErrorNotFound);
+        NAMED(hipErrorContextIsDestroyed);
+        NAMED(hipErrorNotSupported);
     default:
         return NULL;
     }
+#undef NAMED
 }
 
 struct hip_functions hip = {

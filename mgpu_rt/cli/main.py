@@ -41,7 +41,7 @@ def main() -> None:
     "--stats-json",
     type=click.Path(dir_okay=False),
     metavar="PATH",
-    help="Write them there as JSON instead (%p in it becomes the process id).",
+    help="Write them there as JSON (%p in it becomes the process id).",
 )
 @click.option(
     "--trace",
@@ -72,10 +72,11 @@ def run(
             device, why = preload.automatic(os.environ)
             click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
         environment = preload.environment(device)
-        if stats:
-            environment["MGPU_RT_STATS"] = "1"
+        wanted = ["1"] if stats else []
         if stats_json:
-            environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
+            wanted.append(os.path.abspath(stats_json))
+        if wanted:
+            environment["MGPU_RT_STATS"] = ",".join(wanted)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
         reason = preload.obstacle(preload.find(program))

@@ -13,6 +13,7 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
+from mgpu_rt.cli.stats.command import compare, stats
 
 
 def _fail(problem: Exception, status: int = 2) -> NoReturn:
@@ -24,6 +25,10 @@ def _fail(problem: Exception, status: int = 2) -> NoReturn:
 @click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
 def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
+
+
+for command in (stats, compare):
+    main.add_command(command)
 
 
 # What follows PROGRAM is the program's, whatever it looks like.

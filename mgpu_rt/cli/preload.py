@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from mgpu_rt import library_path, rocm
 from mgpu_rt.cli import cuda, softgpu
+from mgpu_rt.cli.problem import Problem
 
 DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")
@@ -23,14 +24,6 @@ KFD = Path("/dev/kfd")
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
 ELF_HEADER, ELFCLASS64, PT_INTERP = 64, 2, 3
-
-
-class Problem(Exception):
-    """Why the program cannot be run: one line with the way out, and the exit status for it."""
-
-    def __init__(self, text: str, status: int = 2) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 # ---- the device ----

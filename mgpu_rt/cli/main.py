@@ -13,6 +13,7 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
+from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.stats.command import compare, stats
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (stats, compare):
+for command in (inspect, stats, compare):
     main.add_command(command)
 
 

@@ -76,8 +76,14 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
 def _row(name: str, pair: Pair) -> tuple[str, ...]:
     calls = [str(counter.calls) if counter else NONE for counter in pair]
     times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    factor = ratio(*pair)
-    return (name, *calls, *times, f"{factor:.2f}" if factor else NONE)
+    return (name, *calls, *times, _words(ratio(*pair)))
+
+
+def _words(factor: float | None) -> str:
+    """Three digits that matter."""
+    if factor is None:
+        return NONE
+    return f"{factor:.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
 
 
 def _right(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:

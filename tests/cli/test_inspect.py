@@ -82,6 +82,13 @@ def test_bundle_and_ptx_for_people(tmp_path: Path) -> None:
     assert "launches (4 bytes)" in said
 
 
+def test_names_are_only_text(tmp_path: Path) -> None:
+    """Whatever a file makes of them."""
+    ptx = b".version 8.0\n.target sm_90\n.entry \x1b[2Jkernel(\n"
+    said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
+    assert "kernel ?[2Jkernel" in said
+
+
 # ---- what HIP says ----
 
 
@@ -145,7 +152,7 @@ def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert result.exit_code == 0
 
 
-def stub_of_hip(tmp_path: Path, load: str) -> str:
+def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
     """A HIP with one device whose hipModuleLoadData does that."""
     source = f"""
     #include <stdlib.h>
@@ -153,7 +160,7 @@ def stub_of_hip(tmp_path: Path, load: str) -> str:
     #include <unistd.h>
     int hipGetDeviceCount(int *n) {{ *n = 1; return 0; }}
     int hipGetDeviceProperties(char *p, int d) {{ strcpy(p, "one"); strcpy(p + 400, "gfx90a"); }}
-    int hipRuntimeGetVersion(int *n) {{ *n = 60400000; return 0; }}
+    int hipRuntimeGetVersion(int *n) {{ *n = {version}; return 0; }}
     int hipSetDevice(int d) {{ return 0; }}
     int hipModuleUnload(void *m) {{ return 0; }}
     const char *hipGetErrorName(int e) {{ return "hipErrorUnknown"; }}
@@ -175,6 +182,26 @@ def test_a_hip_that_fails(load: str, words: str, tmp_path: Path) -> None:
     (said,) = report["images"][0]["answers"]
     assert (said["device"], said["target"], said["loads"]) == ("0: one", "gfx90a", False)
     assert words in said["reason"]
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        (50221153, "4"),
+        (50731921, "4, 5"),
+        (60443484, "4, 5, 6"),
+        (70253211, "4, 5, 6"),
+    ],
+)
+def test_versions_that_releases_take(version: int, known: str, tmp_path: Path) -> None:
+    """As the runtime's advice says them (test_advice.py)."""
+    content = bytearray(code_object("forum", None, "gfx90a"))
+    content[8] = 1  # version 3
+    named = stub_of_hip(tmp_path, "return 999;", version)
+    report = inspect(written(tmp_path, bytes(content)), MGPU_RT_HIP=named)
+    assert report["hip"]["release"] == f"{version // 10000000}.{version // 100000 % 100}"
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"].endswith(f"it is of version 3, and this HIP takes version {known}")
 
 
 def test_a_hip_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_required_workgroup_size(tmp_path: Path) -> None:
     """)
     kernel = only(read(tmp_path, lower.code_object(source, corpus.AMD))).kernels[0]
     assert kernel.max_flat_workgroup_size == 64
-    assert kernel.required_workgroup_size in (None, (8, 4, 2))  # as LLVM's lowering says it
+    assert kernel.required_workgroup_size == (8, 4, 2)
 
 
 def test_bundle(tmp_path: Path) -> None:

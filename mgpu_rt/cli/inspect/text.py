@@ -41,7 +41,12 @@ def _values(image: Image) -> dict[str, Any]:
 
 
 def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
-    """For people."""
+    """For people. Names come from the file, and could tell a terminal to do things."""
+    for line in _lines(path, contents, verdict):
+        yield "".join(letter if letter.isprintable() else "?" for letter in line)
+
+
+def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
     count = len(contents.images)
     itself = not contents.images[0].where
     if not itself:

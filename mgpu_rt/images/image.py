@@ -90,31 +90,40 @@ def _describe(image: Image, content: elf.Elf) -> None:
 
 def _bundle(data: bytes, offset: int) -> Image:
     image = Image(BUNDLE, b"", offset=offset)
-    doubtful, position = False, offset + len(BUNDLE_MAGIC) + 8
-    end = position
-    try:
-        (count,) = struct.unpack_from("<Q", data, position - 8)
-        for _ in range(min(count, _ENTRIES + 1)):
-            start, size, length = struct.unpack_from("<QQQ", data, position)
-            if len(image.entries) == _ENTRIES or length > _NAME_BYTES:
-                raise struct.error
-            (name,) = struct.unpack_from(f"{length}s", data, position + 24)
-            position += 24 + length
-            if not size:
-                continue
-            if offset + start + size > len(data):
-                doubtful = True
-                continue
-            end = max(end, offset + start + size)
-            image.entries.append(_entry(data, offset + start, size, start, name))
-    except struct.error:
-        doubtful = True
-    image.content = data[offset : max(end, position)]
-    image.size = 0 if doubtful else len(image.content)
-    if doubtful and not image.entries:
+    rows, end, whole = _table(data, offset)
+    for start, size, name in rows:
+        if offset + start + size > len(data):
+            whole = False
+            continue
+        end = max(end, offset + start + size)
+        image.entries.append(_entry(data, offset + start, size, start, name))
+    image.content = data[offset:end]
+    image.size = len(image.content)
+    if not whole and not image.entries:
         image.damage = "its table points outside it: it is truncated or overwritten"
-    image.private = _entries_private(image, doubtful)
+    if not whole or any(entry.damage for entry in image.entries):
+        image.size, image.private = 0, _UNSIZED
+    else:
+        image.private = next((entry.private for entry in image.entries if entry.private), None)
     return image
+
+
+def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
+    """Offset, size and name of each entry that is not empty; where the table ends; False if it
+    cannot be read to its end."""
+    rows: list[tuple[int, int, bytes]] = []
+    position = offset + len(BUNDLE_MAGIC) + 8
+    (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
+    for number in range(count):
+        if number == _ENTRIES or position + 24 > len(data):
+            return rows, position, False
+        start, size, length = struct.unpack_from("<QQQ", data, position)
+        position += 24 + length
+        if length > _NAME_BYTES or position > len(data):
+            return rows, position, False
+        if size:
+            rows.append((start, size, data[position - length : position]))
+    return rows, position, True
 
 
 def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Image:
@@ -124,13 +133,6 @@ def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Imag
         image = Image(OTHER, content, size=size, private=_UNSEEN)
     image.entry, image.offset = name.decode(errors="replace"), offset
     return image
-
-
-def _entries_private(image: Image, doubtful: bool) -> str | None:
-    if doubtful or any(entry.damage for entry in image.entries):
-        image.size = 0
-        return _UNSIZED
-    return next((entry.private for entry in image.entries if entry.private), None)
 
 
 # ---- the same, compressed ----
@@ -143,7 +145,8 @@ def _compressed(data: bytes, offset: int) -> Image | None:
     if len(data) < offset + 16:
         return None
     version, method = struct.unpack_from("<HH", data, offset + 4)
-    (size,) = struct.unpack_from({2: "<I", 3: "<Q"}.get(version, "<0x"), data, offset + 8) or (0,)
+    width = {2: 4, 3: 8}.get(version, 0)
+    size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
     image = Image(COMPRESSED, data[offset:], offset=offset, version=version, private=_UNSIZED)
     if size > len(data) - offset:
         image.damage = f"it is truncated: its header names {size:,} bytes"
@@ -188,7 +191,7 @@ def _read_entries(image: Image, position: int) -> bool:
 
 
 def _fatbin_entry(kind: int, content: bytes) -> Image:
-    if kind == _FATBIN_ELF and elf.machine_of(content):
+    if kind == _FATBIN_ELF and elf.machine_of(content) in (elf.AMDGPU, elf.CUDA):
         return _elf(content, 0)
     if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
         return ptx(content.rstrip(b"\0"))
@@ -198,7 +201,7 @@ def _fatbin_entry(kind: int, content: bytes) -> Image:
 
 def _fatbin_private(image: Image, whole: bool) -> str | None:
     """Its entries are made of one source, so the cubins tell for all."""
-    cubins = [entry for entry in image.entries if entry.kind == CUBIN]
+    cubins = [entry for entry in image.entries if elf.machine_of(entry.content) == elf.CUDA]
     if not whole or any(cubin.damage for cubin in cubins):
         image.size = 0
         return _UNSIZED

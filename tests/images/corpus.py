@@ -26,9 +26,10 @@ def images() -> dict[str, bytes]:
             found[f"{program} {module}"] = image
     globals_, forum = code_object("globals", None, AMD), code_object("forum", None, AMD)
     other = code_object("forum", None, "gfx1100")
+    both = bundle(forum, other)
     found |= {
         "forum gfx1100": other,
-        "two targets": bundle(forum, other),
+        "two targets": both,
         "with globals": bundle(other, globals_),
         "entry that is text": bundle(forum, b"text, not an image"),
     }
@@ -39,7 +40,14 @@ def images() -> dict[str, bytes]:
         ),
         "compressed, cut short": _changed(seeds._compressed(3), 8, 1 << 40),
     }
-    for program in ("forum", "globals"):
+    found |= {
+        "one entry outside": _changed(both, both.rindex(b"hipv4") - 24, 1 << 40),
+        "fatbin of PTX": fatbin((1, seeds.PTX)),
+        "fatbin of packed parts": fatbin((1, b"\x90" * 32), (2, b"\x91" * 32)),
+        "PTX that reads memory": seeds.PTX.replace(b".visible .global", b"//") + b"\0",
+        "PTX with a variable": b"// .version 8.0\n.version 8.0\n.target sm_90\n.global .u32 i;\0",
+    }
+    for program in ("forum", "globals", "vecadd"):
         source = lower.PROGRAMS / f"{program}.mlir"
         found[f"{program} PTX"] = lower.code_object(source, NVIDIA, image="isa") + b"\0"
     return found
@@ -47,6 +55,17 @@ def images() -> dict[str, bytes]:
 
 def _changed(image: bytes, at: int, number: int) -> bytes:
     return image[:at] + struct.pack("<Q", number) + image[at + 8 :]
+
+
+def fatbin(*entries: tuple[int, bytes]) -> bytes:
+    """NVIDIA's, of (kind, content): 1 is PTX, 2 a cubin. Their headers name sm_90, as a compiler's
+    do."""
+    body = b"".join(
+        struct.pack("<HHIQIIHHI", kind, 0x101, 64, len(content), 0, 0, 3, 8, 90).ljust(64, b"\0")
+        + content
+        for kind, content in entries
+    )
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
 
 
 def holder(folder: Path, image: bytes, section: str = ".rodata", *flags: str) -> Path:

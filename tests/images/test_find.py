@@ -141,10 +141,10 @@ def test_fatbin(tmp_path: Path) -> None:
 
 def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
     """As NVIDIA's compiler leaves them; the header names the GPU."""
-    header = struct.pack("<HHIQIIHHI", 1, 0x101, 64, 32, 0, 0, 3, 8, 90).ljust(64, b"\0")
-    content = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 96) + header + b"\x90" * 32
-    image = only(read(tmp_path, content))
-    assert [(e.kind, e.target, e.unread) for e in image.entries] == [(PTX, "sm_90", "it is packed")]
+    image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
+    packed = "it is packed"
+    entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
+    assert entries == [(PTX, "sm_90", packed), (CUBIN, "sm_90", packed)]
     assert not image.shared
 
 

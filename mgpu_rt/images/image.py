@@ -26,6 +26,7 @@ COMPRESSED_MAGIC = b"CCOB"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 PTX_BEGIN = re.compile(rb"\.version\s+\d+\.\d+\s+\.target\s+sm_")
 
+_GPUS = (elf.AMDGPU, elf.CUDA)
 _ENTRIES, _NAME_BYTES = 1024, 4096  # more are not looked at
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
@@ -36,7 +37,7 @@ _UNSIZED = "its size is not known"
 
 def at(data: bytes, offset: int = 0) -> Image | None:
     """The image that begins there; None if none does."""
-    if elf.machine_of(data, offset) in (elf.AMDGPU, elf.CUDA):
+    if elf.machine_of(data, offset) in _GPUS:
         return _elf(data, offset)
     for magic, read in _READERS.items():
         if data.startswith(magic, offset):
@@ -127,9 +128,11 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 
 
 def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Image:
+    """Only an ELF is looked into: an overwritten table may name the bundle itself."""
     content = data[start : start + size]
-    image = at(content)
-    if image is None or image.kind not in (CODE_OBJECT, CUBIN):
+    if elf.machine_of(content) in _GPUS:
+        image = _elf(content, 0)
+    else:
         image = Image(OTHER, content, size=size, private=_UNSEEN)
     image.entry, image.offset = name.decode(errors="replace"), offset
     return image
@@ -191,7 +194,7 @@ def _read_entries(image: Image, position: int) -> bool:
 
 
 def _fatbin_entry(kind: int, content: bytes) -> Image:
-    if kind == _FATBIN_ELF and elf.machine_of(content) in (elf.AMDGPU, elf.CUDA):
+    if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
         return _elf(content, 0)
     if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
         return ptx(content.rstrip(b"\0"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.images import find
-from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, PTX, Global, Image
+from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
 from mgpu_rt.lowering import lower
 from tests.fuzz import seeds
 from tests.images import corpus
@@ -107,6 +107,15 @@ def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.entries[0].kernels] == ["test_func"]
     assert not image.shared
     assert not image.damage
+
+
+def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
+    """By a table that was written over."""
+    content = bytearray(bundle(code_object("forum")))
+    struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
+    image = only(read(tmp_path, bytes(content)))
+    assert [entry.kind for entry in image.entries] == [OTHER]
+    assert not image.shared
 
 
 def test_compressed_bundle(tmp_path: Path) -> None:

@@ -1,1 +1,6 @@
-"""Benchmarks and the demonstration: programs, their lowering, and what they are compared with."""
+"""Benchmarks and the demonstration: programs, and what they are compared with."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "bench" / "programs"

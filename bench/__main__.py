@@ -28,7 +28,7 @@ from bench.setup import build, device, native
 from bench.setup.device import Device
 from bench.show import report, table
 from bench.show.figures import Result, Step
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import toolchain
 
 #: What is measured on which devices. On an emulated device threads compete with the device itself.
 WHERE = {
@@ -176,7 +176,7 @@ def main(
             step = progress.begin(f"{name} on {on.name}")
             try:
                 results.append(_benchmark(name, on, asked)(step))
-            except (native.Failed, lower.ToolchainMissing, lower.LoweringFailed) as problem:
+            except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as problem:
                 console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {problem}")
                 broken = True
                 continue
@@ -202,8 +202,8 @@ def plot(results: tuple[Path, ...]) -> None:
 
 
 @main.command()
-def readme() -> None:
-    """Bring the tables of the READMEs up to the results that they name."""
+def tables() -> None:
+    """Bring the tables of the documents up to the results that they name."""
     for name in table.SHOWN_IN:
         path = native.ROOT / name
         path.write_text(table.refreshed(path.read_text(encoding="utf-8"), native.ROOT), "utf-8")

@@ -1,11 +1,11 @@
 """The demonstration: the forum's program before and after, on AMD's own HIP without a GPU.
 
-Lowers ``programs/forum.mlir`` (1000 launches of an empty kernel) with MLIR 22, 19 and 15 and runs
-each with a plain runtime, with mgpu_rt linked in its place, and with mgpu_rt preloaded over the
-program that was linked against the plain one. Prints for each the table that the forum's report
-has, and one line of result. Exit status 1 if anything failed or mgpu_rt did not keep its promise.
+Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15 and runs each
+with a plain runtime, with mgpu_rt linked in its place, and with mgpu_rt preloaded over the program
+that was linked against the plain one. Prints for each the table that the forum's report has, and
+at the end one of all. Exit status 1 if anything failed or mgpu_rt did not keep its promise.
 
-The times are of an emulated device: they compare the two sides with each other, nothing else.
+The times are of an emulated device: they compare the sides with each other, nothing else.
 """
 
 from __future__ import annotations
@@ -17,20 +17,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import bench
+from bench.show.estimate import Estimate, each
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, objects, pipelines, toolchain
+from mgpu_rt.text import columns
 
-LAUNCHES = 1000
-# What one launch of mgpu_rt takes is lost in the noise of HIP's start if only 1000 are timed.
-MANY_LAUNCHES = 20_000
-STOCK = lower.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
-OURS = lower.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
-PROGRAMS = lower.ROOT / "build" / "demo"
+LAUNCHES = 1000  # that are counted
+REPETITIONS = 3  # of each run that is timed
+STOCK = bench.ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
+OURS = bench.ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
+PROGRAMS = bench.ROOT / "build" / "demo"
 # A run takes two seconds at most; one that hangs must not hang the demonstration.
 TIME_LIMIT = 60
+
+INTRODUCTION = f"""\
+{LAUNCHES:,} launches of an empty kernel, on AMD's HIP and an emulated device
+
+plain runtime: asks HIP at each call what LLVM's own library asks; so does MGPU_RT_CACHE=off
+mgpu_rt: the program linked with mgpu_rt in its place
+preloaded: the program linked with the plain runtime, run by mgpu-rt run
+"""
 
 _ROW = re.compile(r"^ *\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+) (\w+)$", re.MULTILINE)
 
@@ -41,37 +51,49 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One way of running the program. ``command`` stands before the program's path."""
+    """One way of running the program. ``command`` stands before the program's path.
+
+    ``many`` is how many launches a timed run makes: enough to be seen beside HIP's own start, which
+    takes 0.2 s.
+    """
 
     name: str
     library: Path
+    many: int
     command: tuple[str, ...] = ()
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a side's program called, as the library's table, and the driver's calls by name."""
+
+    table: str
+    driver: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a side took: wall time of the whole process, and of one launch after the first."""
+    """What a launch of a side took, and what was counted."""
 
-    seconds: float
-    launch_us: float
-    program_table: str
-    driver: Mapping[str, int]
+    launch: Estimate
+    counts: Counts
 
-    @property
-    def driver_calls(self) -> int:
-        return sum(self.driver.values())
+    def calls(self, function: str) -> int:
+        return self.counts.driver.get(function, 0)
 
 
-BEFORE = Side("plain runtime", STOCK)
-# The same driver calls in the same order, by the library that can count them.
-COUNTED = Side("plain runtime", OURS, environment={"MGPU_RT_CACHE": "off"})
-IN_PLACE = Side("mgpu_rt in its place", OURS)
+PLAIN = Side("plain runtime", STOCK, many=300)
+#: The same driver calls in the same order, by the library that can count them.
+PLAIN_COUNTED = Side("plain runtime", OURS, many=0, environment={"MGPU_RT_CACHE": "off"})
+IN_PLACE = Side("mgpu_rt", OURS, many=20_000)
 PRELOADED = Side(
-    "mgpu_rt preloaded",
+    "preloaded",
     STOCK,
+    many=20_000,
     command=(sys.executable, "-m", "mgpu_rt", "run", "--device", "softgpu", "--"),
 )
+SIDES = (PLAIN, IN_PLACE, PRELOADED)
 
 
 def main() -> int:
@@ -81,8 +103,8 @@ def main() -> int:
         demonstrate()
     except (
         Failed,
-        lower.ToolchainMissing,
-        lower.LoweringFailed,
+        toolchain.ToolchainMissing,
+        toolchain.LoweringFailed,
         softgpu.SoftGpuUnavailable,
     ) as problem:
         print(f"demo: {problem}", file=sys.stderr)
@@ -94,91 +116,91 @@ def demonstrate() -> None:
     for library in (STOCK, OURS):
         if not library.exists():
             raise Failed(f"{library} is missing: run `make demo`, which builds it")
-    print(f"{LAUNCHES} launches of an empty kernel on AMD's HIP, on an emulated device\n")
-    results = [compare(llvm) for llvm in lower.LLVM_RELEASES]
-    print("\n".join(results))
+    print(INTRODUCTION)
+    print(summary({llvm: compare(llvm) for llvm in toolchain.RELEASES}))
 
 
-def compare(llvm: int) -> str:
-    """Runs all sides of one LLVM release, prints their tables, returns the line of result."""
-    chip = lower.FORUM_CHIP if llvm == 15 else lower.DEFAULT_CHIP
+def compare(llvm: int) -> dict[Side, Outcome]:
+    """Runs all sides of one LLVM release, prints their tables, checks what they counted."""
+    chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
     # What the caller set for mgpu_rt is for other programs; only the choice of a HIP holds here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
     environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
 
-    before = measure(llvm, BEFORE, COUNTED, LAUNCHES, environment)
-    in_place = measure(llvm, IN_PLACE, IN_PLACE, MANY_LAUNCHES, environment)
-    preloaded = measure(llvm, PRELOADED, PRELOADED, MANY_LAUNCHES, environment)
-
-    for side, outcome in ((BEFORE, before), (IN_PLACE, in_place), (PRELOADED, preloaded)):
-        print(f"\nLLVM {llvm}, {chip}, {side.name}: {outcome.seconds:.3f} s")
-        print(outcome.program_table)
+    outcomes = {}
+    for side in SIDES:
+        announce(f"LLVM {llvm}, {side.name} ...")
+        counts = count(llvm, PLAIN_COUNTED if side is PLAIN else side, environment)
+        outcomes[side] = Outcome(time_launch(llvm, side, environment), counts)
+        announce(" done\n")
+        print(f"\nLLVM {llvm}, {chip}, {side.name}\n{counts.table}")
+        if side is not PLAIN:
+            check(llvm, counts.driver)
     print()
-    check(llvm, in_place)
-    check(llvm, preloaded)
-    return (
-        f"LLVM {llvm}: {before.seconds:.3f} s before, {in_place.seconds:.3f} s after"
-        f" ({preloaded.seconds:.3f} s preloaded);"
-        f" {before.launch_us:,.0f} µs a launch before, {in_place.launch_us:,.1f} µs after;"
-        f" {before.driver_calls:,} driver calls before, {in_place.driver_calls:,} after"
-    )
+    return outcomes
 
 
-def measure(
-    llvm: int, timed: Side, counted: Side, many: int, environment: Mapping[str, str]
-) -> Outcome:
-    """Times one side without statistics, then runs one that counts.
+def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
+    """The table of what a launch took, and of what the driver was asked for LAUNCHES of them."""
+    head = ("a launch takes", *(side.name for side in SIDES), "streams created", "modules loaded")
+    rows = [head]
+    for llvm, outcomes in releases.items():
+        times = (outcomes[side].launch.words("µs") for side in SIDES)
+        before, after = outcomes[PLAIN], outcomes[IN_PLACE]
+        created, loaded = (
+            f"{before.calls(name):,}, then {after.calls(name):,}"
+            for name in ("hipStreamCreate", "hipModuleLoadData")
+        )
+        rows.append((f"LLVM {llvm}", *times, created, loaded))
+    return "\n".join(columns(rows))
 
-    The time of a launch by itself is the difference between a run of `many` and a run of one: HIP's
-    own start takes 0.2 s.
-    """
-    announce(f"LLVM {llvm}, {timed.name}")
-    seconds, _ = execute(timed, build(llvm, timed.library, LAUNCHES), environment)
-    one_seconds, _ = execute(timed, build(llvm, timed.library, 1), environment)
-    many_seconds = seconds
-    if many != LAUNCHES:
-        many_seconds, _ = execute(timed, build(llvm, timed.library, many), environment)
-    _, report = execute(
-        counted, build(llvm, counted.library, LAUNCHES), {**environment, "MGPU_RT_STATS": "1"}
-    )
+
+def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estimate:
+    """Microseconds of a launch after the first: HIP's own start is in all runs alike."""
+    one, many = (build(llvm, side.library, launches) for launches in (1, side.many))
+    taken: dict[Path, list[float]] = {one: [], many: []}
+    for _ in range(REPETITIONS):
+        for program, samples in taken.items():
+            start = time.perf_counter()
+            execute(side, program, environment)
+            samples.append((time.perf_counter() - start) * 1e6)
+    return each(taken[one], taken[many], side.many)
+
+
+def count(llvm: int, side: Side, environment: Mapping[str, str]) -> Counts:
+    """What LAUNCHES launches call."""
+    program = build(llvm, side.library, LAUNCHES)
+    report = execute(side, program, {**environment, "MGPU_RT_STATS": "1"})
     program_table, driver_table = split_tables(report)
-    announce(f" {seconds:.3f} s\n")
-    return Outcome(
-        seconds,
-        (many_seconds - one_seconds) / (many - 1) * 1e6,
-        program_table,
-        {name: int(calls) for calls, name in _ROW.findall(driver_table)},
-    )
+    return Counts(program_table, {name: int(calls) for calls, name in _ROW.findall(driver_table)})
 
 
 def build(llvm: int, library: Path, launches: int) -> Path:
-    source = lower.PROGRAMS / "forum.mlir"
+    source = bench.PROGRAMS / "forum.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=launches)
-    name = f"forum-{llvm}-{library.parent.name}-{launches}"
-    return lower.link([compiled], libraries=[library], rpath=[library.parent], out=PROGRAMS / name)
+    out = PROGRAMS / f"forum-{llvm}-{library.parent.name}-{launches}"
+    return objects.link([compiled], libraries=[library], rpath=[library.parent], out=out)
 
 
-def execute(side: Side, program: Path, environment: Mapping[str, str]) -> tuple[float, str]:
-    """Wall time and standard error of one run. Raises Failed if it did not go well."""
+def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
+    """Standard error of one run. Raises Failed if it did not go well."""
     command = [*side.command, str(program)]
-    start = time.perf_counter()
     try:
         done = subprocess.run(
             command,
-            env={**environment, **(side.environment or {})},
+            env={**environment, **side.environment},
             capture_output=True,
             text=True,
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as expired:
         raise Failed(f"{words(command)}: not done after {TIME_LIMIT} s") from expired
-    seconds = time.perf_counter() - start
     # MLIR's main returns nothing, so only death by a signal says something.
     if done.returncode < 0:
         raise Failed(f"{words(command)}: ended with status {done.returncode}\n{done.stderr}")
     if "failed with" in done.stderr:
         raise Failed(f"{words(command)}: a call failed\n{done.stderr}")
-    return seconds, done.stderr
+    return done.stderr
 
 
 def split_tables(report: str) -> tuple[str, str]:
@@ -189,7 +211,7 @@ def split_tables(report: str) -> tuple[str, str]:
     return parts[1].rstrip(), parts[2].rstrip()
 
 
-def check(llvm: int, outcome: Outcome) -> None:
+def check(llvm: int, driver: Mapping[str, int]) -> None:
     """Holds what was counted against what is promised."""
     bounds = {
         "hipModuleLoadData": (0, 1),
@@ -201,7 +223,7 @@ def check(llvm: int, outcome: Outcome) -> None:
         "hipStreamSynchronize": (LAUNCHES, LAUNCHES),
     }
     for name, (least, most) in bounds.items():
-        calls = outcome.driver.get(name, 0)
+        calls = driver.get(name, 0)
         if not least <= calls <= most:
             raise Failed(f"LLVM {llvm}: {calls} calls of {name}, not {least} to {most}")
 

@@ -58,6 +58,6 @@ package: native $(FORWARDERS)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(wildcard build/softgpu/*.so*),lib/softgpu,755))
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(HOST_MODULE),.,755)
-	$(call lay,csrc/abi.def csrc/runtime/options.def,.,644)
+	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
 		lib/*/*.so* _host.abi3.so

@@ -11,8 +11,9 @@ HOST_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 build/host/_host.c: mgpu_rt/build.py csrc/manager/manager.h
 	@mkdir -p $(@D)
 	'$(HOST_PYTHON)' mgpu_rt/build.py $@ >/dev/null
+	@touch $@ # which is left alone if it would be the same
 
-$(HOST_MODULE): build/host/_host.c $(wildcard csrc/manager/*) csrc/runtime/channel.h
+$(HOST_MODULE): build/host/_host.c $(wildcard csrc/manager/*) csrc/runtime/base/channel.h
 	$(CC) -shared -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g -fPIC -pthread -Wall -Wextra \
 		-Wno-unused-parameter -DPy_LIMITED_API=0x030A0000 -Icsrc/manager $(HOST_INCLUDE) $(CFLAGS) \
 		$(LDFLAGS) -o $@ $< csrc/manager/manager.c

@@ -1,6 +1,6 @@
 """The mgpu* ABI as Python sees it, read from csrc/abi.def, which declares each function once.
 
-From here come the cffi declarations and the table in README.md.
+From here come the cffi declarations and the table in docs/abi.md.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def cdef(definition: Path | None = None) -> str:
 
 
 def markdown() -> str:
-    """The ABI as a table for README.md."""
+    """The ABI as a table."""
     rows = [
         f"| `{function.name}` | {function.first_llvm}–{function.last_llvm} "
         f"| `{function.result} ({function.params})` |"

@@ -35,8 +35,9 @@ def probe() -> str:
 
 
 def find(base: Mapping[str, str]) -> list[Hip]:
-    """What a program would try in this environment, in that order; csrc/runtime/hip_search.h says
-    how. Asked of the library in a process of its own: LD_LIBRARY_PATH counts from its start."""
+    """What a program would try in this environment, in that order:
+    csrc/runtime/hip/hip_search.h says how. Asked of the library in a process of its own:
+    LD_LIBRARY_PATH counts from its start."""
     library = str(layout.PREFIX / "lib" / layout.LIBRARY)
     environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
     if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe

@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Tables and paragraphs for a terminal."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str
         lines = [line for part in last.splitlines() for line in _fold(part, room)] or [""]
         blocks.append(head + ("\n" + " " * indent).join(lines))
     return blocks
+
+
+def indented(text: str, width: int | None = None) -> str:
+    """A paragraph whose lines fit `width`, by default the terminal's, four columns in."""
+    room = (width or shutil.get_terminal_size().columns) - 4
+    return "\n".join(f"    {line}" for line in _fold(text, room))
 
 
 def _fold(text: str, room: int) -> list[str]:

@@ -12,17 +12,18 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, toolchain
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
     """A program of bench/programs in the frame of lowered.c, linked with the library."""
     result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}"
-    source = lower.PROGRAMS / f"{program}.mlir"
+    source = PROGRAMS / f"{program}.mlir"
     try:
         compiled = lower.lower(source, llvm=llvm, chip=chip, iterations=iterations)
-    except lower.ToolchainMissing:
+    except toolchain.ToolchainMissing:
         if result.exists():
             return result
         raise
@@ -49,17 +50,17 @@ def _link(compiled: Path, frame: Path, result: Path) -> None:
 def _objcopy() -> str:
     found = shutil.which("objcopy")
     if found is None:
-        raise lower.ToolchainMissing("objcopy", "binutils")
+        raise toolchain.ToolchainMissing("objcopy", "binutils")
     return found
 
 
 def images(program: str, chip: str) -> list[Path]:
     """The images of a program's modules, in their order."""
     directory = native.OUT / chip / "images" / program
-    source = lower.PROGRAMS / f"{program}.mlir"
+    source = PROGRAMS / f"{program}.mlir"
     try:
         made = lower.code_objects(source, chip)
-    except lower.ToolchainMissing:
+    except toolchain.ToolchainMissing:
         if directory.exists():
             return sorted(directory.iterdir())
         raise
@@ -74,45 +75,32 @@ def images(program: str, chip: str) -> list[Path]:
 
 
 #: The test by which statistics, the first call and the time after exit leave the fast path.
-_TEST = "LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0)"
+_TEST = "LIKELY(load_acquire(&runtime_mode) == 0)"
 
 
 def bare_runtime() -> Path:
     """The library without its instrumentation, to measure what that costs when it is off."""
     result = native.OUT / "bare" / native.RUNTIME.name
-    runtime = native.ROOT / "csrc" / "runtime"
-    inputs = [*runtime.iterdir(), native.SOURCES / "bare.c", Path(__file__)]
+    sources = native.ROOT / "csrc" / "runtime"
+    inputs = [*sources.rglob("*.*"), native.SOURCES / "bare.c", Path(__file__)]
     newest = max(path.stat().st_mtime for path in inputs)
     if result.exists() and (result.stat().st_mtime > newest or shutil.which("cc") is None):
         return result
     with tempfile.TemporaryDirectory() as scratch:
+        for folder in ("csrc", "mgpu_rt"):
+            shutil.copytree(native.ROOT / folder, Path(scratch, folder))
         copy = Path(scratch, "csrc", "runtime")
-        shutil.copytree(native.ROOT / "csrc" / "include", copy.with_name("include"))
-        shutil.copyfile(native.ROOT / "csrc" / "abi.def", copy.with_name("abi.def"))
-        shutil.copytree(runtime, copy)
+        shutil.copyfile(native.SOURCES / "bare.c", copy / "bare.c")
         entry = copy / "entry.c"
         text = entry.read_text(encoding="utf-8")
         if text.count(_TEST) != 2:
-            raise native.Failed(f"{runtime / 'entry.c'} no longer tests as {__file__} expects")
+            raise native.Failed(f"{sources / 'entry.c'} no longer tests as {__file__} expects")
         entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
+        bare = "build/lib/libmlir_rocm_runtime-bare.so"
+        native.run(["make", "-s", "-C", scratch, "-f", "csrc/runtime/build.mk", f"LIBRARY={bare}"])
         result.parent.mkdir(parents=True, exist_ok=True)
-        _compile_bare(copy, result)
+        shutil.copyfile(Path(scratch, bare), result)
     return result
-
-
-def _compile_bare(sources: Path, result: Path) -> None:
-    native.compile_c(
-        [
-            *("-std=c11", "-D_GNU_SOURCE", "-O3", "-flto=auto", "-fPIC", "-fvisibility=hidden"),
-            '-DMGPU_RT_VERSION=""',
-            *("-w", f"-I{sources.with_name('include')}", f"-I{sources}", "-shared"),
-            *sorted(sources.glob("*.c")),
-            native.SOURCES / "bare.c",
-            *("-Wl,-soname,libmlir_rocm_runtime-bare.so", "-Wl,-z,nodelete,-z,now"),
-            *("-lpthread", "-ldl"),
-        ],
-        result,
-    )
 
 
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:

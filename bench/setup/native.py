@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt.lowering import lower
+from bench import PROGRAMS
+from mgpu_rt.lowering import lower, pipelines, toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "bench" / "native"
@@ -23,7 +24,7 @@ RUNTIME = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
 STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 
-FORUM = lower.PROGRAMS / "forum.mlir"
+FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
 PROGRAMS = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
@@ -42,7 +43,7 @@ def need(*libraries: Path) -> None:
             raise Failed(f"{library} is missing: run `make bench`, which builds it")
 
 
-def program(name: str, chip: str = lower.DEFAULT_CHIP) -> Path:
+def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
     """Compiles ``bench/native/<name>.c``, unless it is older than the result; returns that.
 
     It holds the forum's code object for ``chip``. Without a compiler a file that was carried here
@@ -76,7 +77,7 @@ def _image(chip: str) -> Path:
     path = OUT / chip / "forum.image"
     try:
         image = lower.code_object(FORUM, chip)
-    except lower.ToolchainMissing:
+    except toolchain.ToolchainMissing:
         if path.exists():
             return path
         raise

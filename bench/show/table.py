@@ -1,4 +1,4 @@
-"""The README's tables, from the results: what is shown there is what was measured."""
+"""The documents' tables, from the results: what is shown there is what was measured."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
 
-#: The tables by the names that the README's comments give them.
+#: The tables by the names that the documents' comments give them.
 TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
@@ -162,19 +162,19 @@ TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
 }
 
 #: The files that show tables.
-SHOWN_IN = ("README.md", "csrc/softgpu/README.md")
+SHOWN_IN = ("docs/figures.md", "csrc/softgpu/README.md")
 
-#: In the README: <!-- table KIND FILE DEVICE --> the table <!-- end -->
+#: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
-def refreshed(readme: str, root: Path) -> str:
-    """The README's text with every table as the results that it names have it."""
+def refreshed(text: str, root: Path) -> str:
+    """The text with every table as the results that it names have it."""
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)
         results = json.loads((root / file).read_text(encoding="utf-8"))
-        text = TABLES[kind](results, device)
-        return f"<!-- table {kind} {file} {device} -->\n{text}\n<!-- end -->"
+        shown = TABLES[kind](results, device)
+        return f"<!-- table {kind} {file} {device} -->\n{shown}\n<!-- end -->"
 
-    return _SHOWN.sub(table, readme)
+    return _SHOWN.sub(table, text)

@@ -1,8 +1,9 @@
 # The plain runtime that mgpu_rt is compared with. From the repository's root:
 #     make -f bench/stock/build.mk
-# or included by another makefile, which then has the target `stock`. It is linked against the
-# stand-in for libamdhip64; at run time LD_LIBRARY_PATH says which one serves. AMD's HIP 5 lacks
-# hipModuleLaunchCooperativeKernel, so functions are bound when they are first called.
+# or included by another makefile, which then has the target `stock`. At run time LD_LIBRARY_PATH says
+# which libamdhip64 serves. It is linked against an empty one, so that it asks for no version of a
+# function: HIP 5.7 has hipModuleLaunchCooperativeKernel under another than its others. 5.2 lacks it,
+# so functions are bound when they are first called.
 
 stock_dir := build/stock
 stock_flags := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvisibility=hidden \
@@ -18,13 +19,17 @@ STOCK_LIBRARIES := $(stock_dir)/$(stock_name) \
 .PHONY: stock
 stock: $(STOCK_LIBRARIES)
 
-include $(if $(hipstub_dir),,tests/hipstub/build.mk)
+stock_hip := $(stock_dir)/hip/libamdhip64.so.5
+
+$(stock_hip):
+	@mkdir -p $(@D)
+	$(CC) -shared -x c /dev/null -Wl,-soname,$(@F) -o $@
 
 $(stock_dir)/$(stock_name) $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release): \
-    bench/stock/stock.c bench/stock/hip.h $(hipstub_dir)/libamdhip64.so.5
+    bench/stock/stock.c bench/stock/hip.h $(stock_hip)
 	@mkdir -p $(@D)
 	$(CC) $(stock_flags) -shared -Wl,-soname,$(@F) -Wl,-z,lazy $< \
-	    $(hipstub_dir)/libamdhip64.so.5 -o $@
+	    -Wl,--no-as-needed $(stock_hip) -o $@
 
 $(stock_dir)/$(stock_release)/$(stock_name): $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release)
 	ln -sf $(stock_name).$(stock_release) $@

@@ -2,7 +2,7 @@
 #ifndef CUHIP_BEYOND_H
 #define CUHIP_BEYOND_H
 
-#include "hip_types.h"
+#include "../hip_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -3,11 +3,15 @@
 
 enum { MOST_DEVICES = 64 };
 
-__thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
-
 /* Never released: calling the driver from an exit handler may be after the driver's own. Without a
  * lock, as in driver.c: two threads at once retain it twice, and it is the same. */
 static _Atomic(CUcontext) contexts[MOST_DEVICES];
+
+hipError_t device_handle(int ordinal, CUdevice *device) {
+    if (ordinal < 0 || ordinal >= cuda_device_count)
+        return hipErrorInvalidDevice;
+    return from_cuda(cuda.DeviceGet(device, ordinal));
+}
 
 hipError_t context_of(int ordinal, CUcontext *context) {
     CUdevice device;

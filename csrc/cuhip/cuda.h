@@ -3,7 +3,15 @@
 #ifndef CUHIP_CUDA_H
 #define CUHIP_CUDA_H
 
-#include "hip_types.h"
+#include "../hip_abi.h"
+
+/* Event flags: the driver's, and those that only say how AMD's caches are to be flushed. */
+enum { EVENT_FLAGS_OF_CUDA = 1 | 2 | 4 };
+#define EVENT_FLAGS_OF_AMD 0xE0000000u
+
+/* Host allocation flags: the driver's (portable, mapped, write-combined), and AMD's. */
+enum { HOST_FLAGS_OF_CUDA = 1 | 2 | 4 };
+#define HOST_FLAGS_OF_AMD 0xE0000000u
 
 typedef int CUresult;
 typedef int CUdevice;

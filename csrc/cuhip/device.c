@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-hipError_t device_handle(int ordinal, CUdevice *device) {
-    if (ordinal < 0 || ordinal >= cuda_device_count)
-        return hipErrorInvalidDevice;
-    return from_cuda(cuda.DeviceGet(device, ordinal));
-}
-
 hipError_t device_count(int *count) {
     if (!count)
         return hipErrorInvalidValue;

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cuda_functions cuda;
-int cuda_device_count;
-
 /* Held for stretches of this file's own code only, never while the loader or the driver is called:
  * a thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
  * block each other for ever. So several threads may open the driver at once; that is harmless. */

@@ -18,7 +18,7 @@ static const char *name_of(hipError_t error) {
 #define HIP_ERROR(number, name)                                                                    \
     case number:                                                                                   \
         return #name;
-#include "errors.def"
+#include "../hip_errors.def"
 #undef HIP_ERROR
     default:
         return "hipErrorUnknown";
@@ -29,7 +29,7 @@ static const char *name_of(hipError_t error) {
 static hipError_t nearest(CUresult result) {
     switch (result) {
 #define HIP_ERROR(number, name) case number:
-#include "errors.def"
+#include "../hip_errors.def"
 #undef HIP_ERROR
         return 0;
     case 34:  /* STUB_LIBRARY */

@@ -1,7 +1,7 @@
 /* The manager's side of the channel, compiled into the cffi module mgpu_rt._host. cffi calls these
  * without the GIL. */
 #include "manager.h"
-#include "../runtime/channel.h"
+#include "../runtime/base/channel.h"
 
 #include <errno.h>
 #include <stdbool.h>

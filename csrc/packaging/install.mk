@@ -9,16 +9,18 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/mgpu_rt
+MANDIR ?= $(PREFIX)/share/man
 HOME_DIR := $(LIBDIR)/mgpu_rt/site
 INSTALL_PYTHON ?= $(PYTHON)
 
 LIBRARY_NAMES := libmlir_rocm_runtime.so $(OTHER_NAMES)
 INSTALLED := $(addprefix $(LIBDIR)/,$(LIBRARY_NAMES)) $(LIBDIR)/cmake/mgpu_rt \
 	$(LIBDIR)/pkgconfig/mgpu_rt.pc $(INCLUDEDIR)/mgpu_rt.h $(BINDIR)/mgpu-rt $(DOCDIR) \
+	$(MANDIR)/man1/mgpu-rt.1 \
 	$(LIBDIR)/mgpu_rt
 
 # Words of make's are separated by spaces, and uninstall removes each.
-ifneq ($(words $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(BINDIR) $(DOCDIR)),5)
+ifneq ($(words $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(BINDIR) $(DOCDIR) $(MANDIR)),6)
 $(error PREFIX and the folders in it may hold no space)
 endif
 
@@ -44,7 +46,8 @@ install-files:
 	$(INSTALL) -m 644 $(CMAKE_FILES) '$(DESTDIR)$(LIBDIR)/cmake/mgpu_rt'
 	$(INSTALL) -m 644 $(PKG_CONFIG_FILE) '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	$(INSTALL) -m 644 $(HEADER) '$(DESTDIR)$(INCLUDEDIR)'
-	$(INSTALL) -m 644 LICENSE README.md '$(DESTDIR)$(DOCDIR)'
+	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md docs/*.md '$(DESTDIR)$(DOCDIR)'
+	$(INSTALL) -D -m 644 docs/mgpu-rt.1 '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
 	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'
 

@@ -1,7 +1,12 @@
 /* The exported functions. Each is one predictable test before its implementation, which is in the
  * file of its concern; statistics, the first call and the time after exit take the slow entry. */
-#include "mgpu_rt.h"
-#include "runtime.h"
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/counters.h"
+#include "base/likely.h"
+#include "base/state.h"
+#include "hip/report.h"
+#include "lifecycle.h"
 
 /* Calls that only give back: what is held at the end is freed with the process, and HIP may not
  * bear them any more (llvm #190563). */
@@ -47,7 +52,7 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
         return value;                                                                              \
     }                                                                                              \
     EXPORT result name params {                                                                    \
-        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             return impl_##name args;                                                               \
         return slow_##name args;                                                                   \
     }
@@ -60,7 +65,7 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
         stats_abi_call(ABI_##name, begin);                                                         \
     }                                                                                              \
     EXPORT void name params {                                                                      \
-        if (LIKELY(__atomic_load_n(&runtime_mode, __ATOMIC_ACQUIRE) == 0))                         \
+        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
             impl_##name args;                                                                      \
         else                                                                                       \
             slow_##name args;                                                                      \

@@ -9,29 +9,6 @@ enum packet_type { VENDOR = 0, INVALID = 1, DISPATCH = 2, BARRIER_AND = 3, BARRI
 enum vendor_format { VENDOR_COMMANDS = 1, VENDOR_BARRIER_VALUE = 2 };
 enum { DEPENDENCIES = 5, COMPLETION_WORD = 7 };
 
-void softgpu_signal_store(uint64_t handle, int64_t value) {
-    struct softgpu_signal *signal = softgpu_signal_at(handle);
-    /* Read first: once the value is there, its waiter may free the signal. */
-    uint64_t mailbox = signal->event_mailbox;
-    uint32_t event_id = signal->event_id;
-    atomic_store(&signal->value, value);
-    if (mailbox)
-        softgpu_raise_event(event_id);
-}
-
-void softgpu_signal_complete(uint64_t handle, uint64_t start_time, uint64_t end_time) {
-    if (!handle)
-        return;
-    struct softgpu_signal *signal = softgpu_signal_at(handle);
-    uint64_t mailbox = signal->event_mailbox;
-    uint32_t event_id = signal->event_id;
-    signal->start_time = start_time;
-    signal->end_time = end_time;
-    atomic_fetch_sub(&signal->value, 1);
-    if (mailbox)
-        softgpu_raise_event(event_id);
-}
-
 static bool is_zero(uint64_t handle) {
     return atomic_load_explicit(&softgpu_signal_at(handle)->value, memory_order_acquire) == 0;
 }

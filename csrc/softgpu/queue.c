@@ -12,107 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Since a queue last had work it spins, then naps, each nap longer than the one before, so that a
- * launch waits at most SHORT_NAP_NS. It spins only briefly and does not yield: on a core that it
- * has to share with HIP, which spins too, a nap's timer gets it the core back within microseconds,
- * but after a yield it waits for the scheduler's tick (120 us against 3 ms for launch and wait).
- * After IN_USE_NS the doorbell is armed; where that cannot be, it goes on napping, for up to
- * LONG_NAP_NS. */
 enum {
-    SPIN_NS = 10 * 1000,
-    FIRST_NAP_NS = 10 * 1000,
-    SHORT_NAP_NS = 200 * 1000,
-    IN_USE_NS = 20 * 1000 * 1000,
-    LONG_NAP_NS = 2000 * 1000,
-    PAUSES_PER_LOOK = 24,
     SLICE_NS = 100 * 1000,
     TIMER_SLACK_NS = 1000, /* the default of 50 us would double the short naps */
     JOIN_SECONDS = 10,
-    SECONDS_FOR_ROCR = 5,
 };
-
-static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
-}
 
 static void wake(_Atomic uint32_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-static void spin(void) {
-    for (int i = 0; i < PAUSES_PER_LOOK; i++)
-        __builtin_ia32_pause();
-}
-
-static void nap(struct softgpu_queue *queue, struct softgpu_patience *patience, uint32_t longest) {
-    struct timespec timeout = {.tv_nsec = patience->sleep_ns};
-    sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &timeout);
-    patience->sleep_ns *= 2;
-    if (patience->sleep_ns > longest)
-        patience->sleep_ns = longest;
-}
-
-/* Waits out a pause; false when the queue is to stop. */
-static bool may_run(struct softgpu_queue *queue) {
-    uint32_t state;
-    while ((state = atomic_load_explicit(&queue->state, memory_order_relaxed)) ==
-           SOFTGPU_QUEUE_PAUSED)
-        sleep_while(&queue->state, SOFTGPU_QUEUE_PAUSED, NULL);
-    return state != SOFTGPU_QUEUE_STOPS;
-}
-
-/* True while it is too early to sleep. The first call only looks at the clock. */
-static bool spun(struct softgpu_patience *patience) {
-    if (patience->since == 0)
-        *patience = (struct softgpu_patience){softgpu_now(), FIRST_NAP_NS};
-    else if (softgpu_now() - patience->since < SPIN_NS)
-        spin();
-    else
-        return false;
-    return true;
-}
-
-bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience) {
-    if (!may_run(queue))
-        return false;
-    if (!spun(patience))
-        nap(queue, patience, SHORT_NAP_NS);
-    return true;
-}
-
-bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience) {
-    if (!may_run(queue))
-        return false;
-    if (spun(patience))
-        return true;
-    if (queue->doorbell.armed) {
-        softgpu_doorbell_sleep(&queue->doorbell);
-        softgpu_doorbell_disarm(&queue->doorbell);
-        *patience = (struct softgpu_patience){0};
-    } else if (softgpu_now() - patience->since < IN_USE_NS) {
-        nap(queue, patience, SHORT_NAP_NS);
-    } else if (!softgpu_doorbell_arm(&queue->doorbell)) {
-        nap(queue, patience, LONG_NAP_NS);
-    }
-    /* Else it is armed now: the caller looks once more, for what was rung just before. */
-    return true;
-}
-
-void softgpu_queue_found(struct softgpu_queue *queue) {
-    softgpu_doorbell_disarm(&queue->doorbell);
-}
-
-void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault) {
-    const struct timespec limit = {.tv_sec = SECONDS_FOR_ROCR};
-    softgpu_report_fault(queue->node, (uintptr_t)queue->amd, fault);
-    uint64_t since = softgpu_now();
-    while (atomic_load(&queue->state) == SOFTGPU_QUEUE_RUNS) {
-        sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &limit);
-        if (softgpu_now() - since < SECONDS_FOR_ROCR * UINT64_C(1000000000))
-            continue;
-        softgpu_say("the runtime did not act on this fault; ending the process");
-        abort();
-    }
 }
 
 /* struct sched_attr, which the C library does not declare. */

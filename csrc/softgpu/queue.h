@@ -1,4 +1,4 @@
-/* A queue and the thread that drains it. Internal to queue.c, packet.c and sdma.c. */
+/* A queue and the thread that drains it. Internal to queue.c, queue_wait.c, packet.c and sdma.c. */
 #ifndef SOFTGPU_QUEUE_H
 #define SOFTGPU_QUEUE_H
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import NoReturn
 
 try:
     import click
@@ -14,12 +13,9 @@ except ImportError:
 
 import mgpu_rt
 from mgpu_rt.cli.inspect.command import inspect
+from mgpu_rt.cli.lower import lower
+from mgpu_rt.cli.problem import Problem, fail
 from mgpu_rt.cli.stats.command import compare, stats
-
-
-def _fail(problem: Exception, status: int = 2) -> NoReturn:
-    click.echo(f"mgpu-rt: {problem}", err=True)
-    raise SystemExit(status)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,12 +24,12 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (inspect, stats, compare):
+for command in (lower, inspect, stats, compare):
     main.add_command(command)
 
 
 # What follows PROGRAM is the program's, whatever it looks like.
-@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@main.command(context_settings={"allow_interspersed_args": False})
 @click.option(
     "--device",
     type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
@@ -71,7 +67,7 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import preload
+    from mgpu_rt.cli import executable, preload
 
     try:
         if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
@@ -85,12 +81,12 @@ def run(
             environment["MGPU_RT_STATS"] = ",".join(wanted)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
-        reason = preload.obstacle(preload.find(program))
+        reason = executable.obstacle(executable.find(program))
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
-        preload.execute(program, list(arguments), environment)
-    except preload.Problem as problem:
-        _fail(problem, problem.status)
+        executable.execute(program, list(arguments), environment)
+    except Problem as problem:
+        fail(problem)
 
 
 @main.command()
@@ -99,7 +95,7 @@ def run(
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--json", "as_json", is_flag=True, help="Print paths, version and options as JSON.")
 def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
-    """Show how to build with the library, or every option: its value in force, its meaning."""
+    """Show every option, or how to build with the library."""
     asked = (libs, cflags, cmakedir)
     wanted = [words for words, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
@@ -143,17 +139,12 @@ def _show_json() -> None:
 
 def _show_options() -> None:
     from mgpu_rt.cli import options
-    from mgpu_rt.text import columns
+    from mgpu_rt.text import indented
 
-    table = options.options()
-    rows = [("variable", "value", "from", "meaning")]
-    for option in table:
-        origin = "environment" if option.is_set() else "default"
-        rows.append((option.variable, option.value() or "-", origin, option.meaning))
-    head, *blocks = columns(rows)
-    click.echo(head)
-    for option, block in zip(table, blocks, strict=True):
-        click.secho(block, bold=option.is_set())
+    for option in options.options():
+        click.secho(f"{option.variable}={option.value()}", bold=option.is_set(), nl=False)
+        click.echo("  (from the environment)" if option.is_set() else "")
+        click.echo(indented(option.meaning))
     for name in options.unknown():
         click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
 
@@ -186,7 +177,7 @@ def doctor(device: str, as_json: bool) -> None:
 
 @main.command()
 def abi() -> None:
-    """Show the functions that programs call, with the LLVM versions that know them."""
+    """Show the functions that programs call, by LLVM release."""
     from mgpu_rt.abi import markdown
 
     click.echo(markdown(), nl=False)
@@ -198,4 +189,4 @@ def path() -> None:
     try:
         click.echo(os.path.dirname(mgpu_rt.library_path()))
     except FileNotFoundError as error:
-        _fail(error)
+        fail(error)

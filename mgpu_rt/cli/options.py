@@ -1,4 +1,4 @@
-"""The options of the library: environment variables, declared once in csrc/runtime/options.def."""
+"""The options of the library: environment variables of csrc/runtime/base/options.def."""
 
 from __future__ import annotations
 

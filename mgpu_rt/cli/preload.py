@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
-import signal
-import stat
-import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
 
 from mgpu_rt import library_path, rocm
 from mgpu_rt.cli import cuda, softgpu
@@ -22,8 +16,6 @@ KFD = Path("/dev/kfd")
 
 #: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
-
-ELF_HEADER, ELFCLASS64, PT_INTERP = 64, 2, 3
 
 
 # ---- the device ----
@@ -117,80 +109,3 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of a program that runs on `device`. Raises Problem."""
     return with_library(device_environment(choose(device, base), base))
-
-
-# ---- the program ----
-
-
-def find(program: str, base: Mapping[str, str] = os.environ) -> str:
-    """The file that a shell would run. Raises Problem with a shell's exit status."""
-    search = base.get("PATH", os.defpath)
-    if found := shutil.which(program, path=search):
-        return found
-    # Without the right to execute: what a shell then calls status 126.
-    candidate = shutil.which(program, mode=os.F_OK, path=search)
-    if candidate is None and os.path.isdir(program) and "/" in program:
-        raise Problem(f"'{program}' is a directory: name a program", 126)
-    if candidate is None:
-        where = "there is no such file" if "/" in program else "it is not in PATH"
-        raise Problem(f"'{program}' was not found: {where}", 127)
-    raise Problem(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
-
-
-def _is_static(head: bytes) -> bool:
-    """True if these first bytes of a 64-bit ELF file name no loader, as a static program's do."""
-    offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
-    if size == 0 or offset + size * count > len(head):
-        return False  # damaged, or unusual: the kernel decides
-    headers = range(offset, offset + size * count, size)
-    return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
-
-
-def _gains_rights(program: str, mode: os.stat_result) -> bool:
-    """True if the loader will distrust the environment of this program."""
-    if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
-        return True
-    if mode.st_mode & stat.S_ISGID and mode.st_gid != os.getgid():
-        return True
-    try:
-        return os.getuid() != 0 and "security.capability" in os.listxattr(program)
-    except OSError:
-        return False  # a file system without such attributes
-
-
-def obstacle(program: str) -> str | None:
-    """Why LD_PRELOAD has no effect on a program and what to do about it; None if it has."""
-    try:
-        with open(program, "rb") as file:
-            head = file.read(4096)
-            mode = os.fstat(file.fileno())
-    except OSError:
-        return None  # executable but not readable: nothing to tell
-    if head[:4] != b"\x7fELF" or len(head) < ELF_HEADER:
-        return None
-    if head[4] != ELFCLASS64:
-        return "it is a 32-bit program: build it for 64 bits"
-    if _is_static(head):
-        return (
-            "it is statically linked: link it dynamically, with -L$(mgpu-rt path) "
-            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt path)"
-        )
-    if _gains_rights(program, mode):
-        return "it is setuid, setgid or has capabilities: run a copy that has none"
-    return None
-
-
-def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:
-    """Becomes the program: its process id, signals and exit status are this process's own."""
-    path = find(program, environ)
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and exec would keep that
-        signal.signal(ignored, signal.SIG_DFL)
-    try:
-        os.execve(path, [program, *arguments], environ)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno == errno.ENOENT:
-            reason = "the interpreter or loader that it names is missing"
-        elif error.errno == errno.ENOEXEC:
-            reason += " (neither a program for this machine nor a script with a #! line)"
-        raise Problem(f"'{path}' cannot be executed: {reason}", 126) from None

@@ -86,11 +86,13 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
 def extent(data: bytes, at: int = 0) -> int | None:
     """To the end of all that the headers of a GPU's ELF name; None if its form is not read here.
 
-    Raises Damaged if that is beyond the end of `data`.
+    Raises Damaged if that is beyond the end of `data`, or if no driver takes it.
     """
-    _, _, _, _, _, segments, sections, _, _, esize, ecount, ssize, scount, _ = _HEADER.unpack_from(
-        data, at
-    )
+    header = _HEADER.unpack_from(data, at)
+    machine, segments, sections = header[2], *header[5:7]
+    esize, ecount, ssize, scount = header[9:13]
+    if machine == AMDGPU and not scount:
+        raise Damaged("it has no sections, which AMD's HIP needs")
     if ssize != _SECTION.size or not scount or (ecount and esize != _SEGMENT.size):
         return None
     room = len(data) - at

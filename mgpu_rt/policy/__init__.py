@@ -1,6 +1,7 @@
 """What runs beside a program: the manager of its caches and the policy that it asks.
 
-The names of `mgpu_rt.policy.protocol`, which a policy of your own needs, are here too.
+The names of `mgpu_rt.policy.protocol`, which a policy of your own needs, are here too, and so is
+`Shipped`, the policy that it takes the place of.
 """
 
 from mgpu_rt.policy.protocol import (
@@ -15,9 +16,9 @@ from mgpu_rt.policy.protocol import (
     Memory,
     Pin,
     Policy,
-    Shipped,
     What,
 )
+from mgpu_rt.policy.shipped import Shipped
 
 __all__ = [
     "Cached",

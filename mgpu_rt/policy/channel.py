@@ -17,7 +17,7 @@ from mgpu_rt.policy.protocol import (
     What,
 )
 
-#: enum channel_request of csrc/runtime/channel.h
+#: enum channel_request of csrc/runtime/base/channel.h
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring holds

@@ -25,7 +25,7 @@ WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # and at least: what happens at once is looked at at once
 
 
-#: Where the library reads why there will be no manager (struct channel of csrc/runtime/channel.h).
+#: Where the library reads why there will be no manager (csrc/runtime/base/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 

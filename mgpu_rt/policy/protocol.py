@@ -1,4 +1,4 @@
-"""What a policy is told, what it may decide, and the policy that ships.
+"""What a policy is told, and what it may decide.
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. It runs in the manager, a
 process beside the program (docs/python.md), so it may take its time: the program's calls are served
@@ -138,26 +138,3 @@ class Policy(Protocol):
         happened than could be told: then only the lists of `Caches` say what there is. What becomes
         of a decision comes back as an event.
         """
-
-
-class Shipped:
-    """The policy that ships: three caches, each with its books.
-
-    The library keeps its limits by itself, in the order of last use. This one adds what takes
-    a longer look: modules that are used again and again survive a flood of modules that are used
-    once, and what was long unused goes back where a device is short of memory.
-    """
-
-    def __init__(self, caches: Caches) -> None:
-        from mgpu_rt.policy.memory import BlockCache
-        from mgpu_rt.policy.modules import ModuleCache
-        from mgpu_rt.policy.streams import StreamPool
-
-        self.modules = ModuleCache(caches)
-        self.streams = StreamPool(caches)
-        self.memory = BlockCache(caches)
-
-    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        for cache in (self.modules, self.streams, self.memory):
-            cache.note(events, complete)
-            yield from cache.decide()

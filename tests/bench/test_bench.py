@@ -19,9 +19,9 @@ from bench.measure import growth, programs
 from bench.setup import build, device, native, sides
 from bench.show import report
 from bench.show.figures import Figure, Result, median, ratios
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import cache, pipelines, toolchain
 
-CHIP = lower.DEFAULT_CHIP
+CHIP = pipelines.DEFAULT_CHIP
 
 
 def quiet(_: str) -> None:
@@ -107,14 +107,14 @@ def test_what_was_prepared_is_used_without_the_tools(
     assert {"forum-19-2", "forum-22-1", "hoisted", "libmlir_rocm_runtime.so"} <= made
 
     def missing(name: str, llvm: int) -> Path:
-        raise lower.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
+        raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
 
-    monkeypatch.setattr(lower, "tool", missing)
-    monkeypatch.setattr(lower, "OBJECTS", tmp_path / "objects")
+    monkeypatch.setattr(toolchain, "tool", missing)
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     assert build.executable("forum", 19, CHIP, 2).exists()
     assert [path.name for path in build.images("forum", CHIP)] == ["0.image"]
     assert native.program("calls").exists()
-    with pytest.raises(lower.ToolchainMissing):
+    with pytest.raises(toolchain.ToolchainMissing):
         build.executable("forum", 19, CHIP, 3)
 
 

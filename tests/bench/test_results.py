@@ -1,4 +1,4 @@
-"""The README shows the figures of bench/results, and nothing else."""
+"""The documents show the figures of bench/results, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from bench.setup import native
 from bench.show import table
 
 RESULTS = native.ROOT / "bench" / "results"
-README = (native.ROOT / "README.md").read_text(encoding="utf-8")
+FIGURES = (native.ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", table.SHOWN_IN)
 def test_tables_are_what_was_measured(name: str) -> None:
     text = (native.ROOT / name).read_text(encoding="utf-8")
-    assert table.refreshed(text, native.ROOT) == text, "run: python -m bench readme"
+    assert table.refreshed(text, native.ROOT) == text, "run: python -m bench tables"
 
 
 def test_there_are_tables_and_a_plot_of_both_machines() -> None:
     for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
-        assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", README)
-    assert re.search(r"!\[[^]]+\]\(bench/results/[^)]+\.(png|svg)\)", README)
-
-
-def test_plots_shown_are_there() -> None:
-    for name in re.findall(r"\((bench/results/[^)]+)\)", README):
-        assert (native.ROOT / name).exists(), name
+        assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", FIGURES)
+    assert re.search(r"!\[[^]]+\]\(\.\./bench/results/[^)]+\.(png|svg)\)", FIGURES)
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)

@@ -22,19 +22,29 @@ from tests.support.compiled import LIB, RUNTIME, compile_c
 
 
 def test_config_shows_every_option() -> None:
-    output = invoke("config").stdout
+    lines = invoke("config").stdout.splitlines()
     for option in options.options():
-        (row,) = (line for line in output.splitlines() if line.startswith(f"{option.variable} "))
-        assert "default" in row
-        assert option.meaning in row
+        at = lines.index(f"{option.variable}={option.default}")
+        assert lines[at + 1] == f"    {option.meaning}"
 
 
 def test_config_shows_what_the_environment_says() -> None:
     result = invoke("config", MGPU_RT_MODULE_LIMIT="7", MGPU_RT_CACHE="", MGPU_RT_CASH="off")
-    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines()}
-    assert rows["MGPU_RT_MODULE_LIMIT"][1:3] == ["7", "environment"]
-    assert rows["MGPU_RT_CACHE"][1:3] == ["on", "default"]
+    lines = result.stdout.splitlines()
+    assert "MGPU_RT_MODULE_LIMIT=7  (from the environment)" in lines
+    assert "MGPU_RT_CACHE=on" in lines
     assert "MGPU_RT_CASH is set, but there is no such option" in result.stderr
+
+
+def test_config_fits_a_terminal() -> None:
+    """A long value takes no room from the meanings."""
+    path = f"/opt/{'rocm/' * 20}libamdhip64.so"
+    result = invoke("config", COLUMNS="80", MGPU_RT_HIP=path)
+    lines = result.stdout.splitlines()
+    assert f"MGPU_RT_HIP={path}  (from the environment)" in lines
+    assert max(len(line) for line in lines if path not in line) <= 80
+    words = " ".join(line.strip() for line in lines)
+    assert all(option.meaning in words for option in options.options())
 
 
 def test_an_option_that_is_not_understood_is_an_error() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import PROGRAMS
 from mgpu_rt.cli.inspect import hip
 from mgpu_rt.lowering import lower
 from tests.images import corpus
@@ -75,7 +76,7 @@ def test_bundle_and_ptx_for_people(tmp_path: Path) -> None:
     said = command("inspect", "--no-device", written(tmp_path, two)).stdout
     assert "entry hipv4-amdgcn-amd-amdhsa--gfx90a: an AMDGPU code object of version 4" in said
     assert "    kernel count" in said
-    ptx = lower.code_object(lower.PROGRAMS / "globals.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(PROGRAMS / "globals.mlir", "sm_90", image="isa")
     said = command("inspect", "--no-device", written(tmp_path, ptx)).stdout
     assert "PTX, NVIDIA's assembly, version 8.0 for sm_90" in said
     assert "  kernel count" in said
@@ -123,13 +124,13 @@ def test_a_bundle_is_taken_for_the_entry_that_fits(tmp_path: Path) -> None:
 
 
 def test_nvidias_images_are_not_asked_of_amds_hip(tmp_path: Path) -> None:
-    ptx = lower.code_object(lower.PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
     ((_, loads, reason),) = answers(written(tmp_path, ptx))
     assert (loads, reason) == (False, "it is PTX, NVIDIA's assembly")
 
 
 def test_nvidias_driver_is_asked(tmp_path: Path) -> None:
-    ptx = lower.code_object(lower.PROGRAMS / "forum.mlir", "sm_90", image="isa")
+    ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
     path = written(tmp_path, ptx)
     report = inspect("--device", "cuda", path, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert [said["loads"] for said in report["images"][0]["answers"]] == [True, True]

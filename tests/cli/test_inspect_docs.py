@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 from pathlib import Path
 
+from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
@@ -38,7 +39,7 @@ def printed(words: list[str], folder: Path) -> str:
 
 
 def test_inspect(tmp_path: Path) -> None:
-    shutil.copy(lower.lower(lower.PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
+    shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
     words, shown = example("inspect")
     assert printed(words, tmp_path) == shown
 

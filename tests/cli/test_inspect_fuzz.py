@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench import PROGRAMS
 from mgpu_rt.cli.main import main
 from mgpu_rt.lowering import lower
 from tests.images import corpus
@@ -23,7 +24,7 @@ def files() -> list[bytes]:
     """Images of each kind, and what holds them."""
     with tempfile.TemporaryDirectory() as scratch:
         holder = corpus.holder(Path(scratch), code_object("globals")).read_bytes()
-    unoptimised = lower.code_object(lower.PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
+    unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", corpus.AMD, opt_level=0)
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 

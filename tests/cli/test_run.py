@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt import layout
-from mgpu_rt.cli import cuda, doctor, preload
+from mgpu_rt.cli import cuda, doctor, executable, preload
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
@@ -160,6 +161,27 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("linked", [(), ("-static",)])
+def test_a_program_for_another_machine(tmp_path: Path, linked: tuple[str, ...]) -> None:
+    path = compile_c(tmp_path / "foreign", "int main(void) { return 0; }", *linked)
+    content = bytearray(path.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")  # what an ELF file for AArch64 says
+    path.write_bytes(content)
+    result = command("run", path)
+    assert result.returncode == 126
+    said = "it is a program for AArch64, and this machine is x86-64"
+    assert result.stderr == f"mgpu-rt: '{path}' cannot be executed: {said}\n"
+
+
+def test_a_misspelt_option_is_named(program: Path) -> None:
+    """And is not taken for the program; what follows the program is the program's."""
+    result = command("run", "--trcae", "x", "--", program)
+    assert result.returncode == 2
+    assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
+    result = command("run", "sh", "-c", 'echo "$@"', "sh", "--trcae", "--device", "x")
+    assert result.stdout == "--trcae --device x\n"
+
+
 def test_static_program_runs_with_a_warning(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 5; }", "-static")
     result = command("run", static)
@@ -169,20 +191,20 @@ def test_static_program_runs_with_a_warning(tmp_path: Path) -> None:
 
 def test_static_pie_has_no_loader_either(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static-pie", "-fPIE")
-    assert "statically linked" in (preload.obstacle(str(static)) or "")
+    assert "statically linked" in (executable.obstacle(str(static)) or "")
 
 
 def test_obstacles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
-    assert preload.obstacle(str(path)) is None
-    assert preload.obstacle(__file__) is None
+    assert executable.obstacle(str(path)) is None
+    assert executable.obstacle(__file__) is None
     path.chmod(0o755 | stat.S_ISUID)
-    assert preload.obstacle(str(path)) is None  # of this user: nothing is gained
+    assert executable.obstacle(str(path)) is None  # of this user: nothing is gained
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    assert "setuid" in (preload.obstacle(str(path)) or "")
+    assert "setuid" in (executable.obstacle(str(path)) or "")
     small = tmp_path / "small"
     small.write_bytes(b"\x7fELF\x01" + bytes(60))
-    assert "32-bit" in (preload.obstacle(str(small)) or "")
+    assert "32-bit" in (executable.obstacle(str(small)) or "")
 
 
 def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.lowering import lower
+from bench.setup.printing import print_library
 from tests.support.command import command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
@@ -204,7 +204,7 @@ def test_programs_that_cannot_be_compared(tmp_path: Path) -> None:
         (tmp_path / "none", "was not found"),
         (tmp_path, "is a directory"),
         (static, "cannot be given mgpu_rt: it is statically linked: link it dynamically"),
-        (foreign, f"that was built for this machine, {os.uname().machine}"),
+        (foreign, "it is a program for AArch64, and this machine is "),
         (plain, "called none of the library's functions"),
         (dead, "was ended by signal 6"),
     ]:
@@ -225,7 +225,7 @@ def test_a_set_uid_program_cannot_be_compared(
 def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
     """A program that prints does not disturb the JSON."""
     program = build("globals", 22, LAUNCHES, STOCK)
-    helper = str(lower.print_library().parent)
+    helper = str(print_library().parent)
     words = ("compare", "--device", "softgpu", "--json", "--", program)
     result = command(*words, **ON_SOFTGPU, LD_LIBRARY_PATH=helper)
     assert json.loads(result.stdout)["program"]["total"]["before"]

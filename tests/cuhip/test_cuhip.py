@@ -91,7 +91,7 @@ def test_every_function_is_in_the_tests() -> None:
 
 
 def test_every_function_that_the_runtime_calls_is_there() -> None:
-    rows = (ROOT / "csrc" / "runtime" / "hip.def").read_text()
+    rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text()
     wanted = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
     stub = (ROOT / "tests" / "hipstub" / "functions.def").read_text()
     wanted |= set(re.findall(r"^HIP_CALL\((\w+),", stub, re.MULTILINE))
@@ -117,7 +117,7 @@ def test_refused(driver: Driver, function: str, arguments: tuple, expected: int)
 
 
 def _hip_errors() -> set[int]:
-    table = (ROOT / "csrc" / "cuhip" / "errors.def").read_text()
+    table = (ROOT / "csrc" / "hip_errors.def").read_text()
     return {int(number) for number in re.findall(r"^HIP_ERROR\((\d+),", table, re.MULTILINE)}
 
 

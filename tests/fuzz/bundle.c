@@ -1,6 +1,6 @@
 /* Files of several images, by their readers themselves: whatever they begin with. */
-#include "../../csrc/runtime/image_parts.h"
 #include "edge.h"
+#include "image/image_parts.h"
 
 #include <string.h>
 

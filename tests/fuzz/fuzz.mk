@@ -14,21 +14,21 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := image image_elf image_bundle kernel_names ptx view
+fuzz_images := $(addprefix image/,image_describe image_elf image_bundle kernel_names ptx view)
 fuzz_sources_image := $(fuzz_images)
 fuzz_sources_bundle := $(fuzz_images)
-fuzz_sources_metadata := metadata msgpack
+fuzz_sources_metadata := image/metadata image/msgpack
 fuzz_sources_names := $(fuzz_images)
-fuzz_sources_ptx := ptx
-fuzz_sources_options := options
+fuzz_sources_ptx := image/ptx
+fuzz_sources_options := base/options
 FUZZ_READERS := image bundle metadata names ptx options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
 $(fuzz_dir)/fuzz-$(1): tests/fuzz/$(1).c tests/fuzz/edge.c tests/fuzz/edge.h \
-    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(wildcard csrc/runtime/*.h csrc/runtime/*.def)
+    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(wildcard csrc/runtime/*/*.h csrc/runtime/*/*.def)
 	@mkdir -p $$(@D)
-	$(FUZZ_CC) $(fuzz_flags) $$(filter %.c,$$^) -o $$@
+	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime $$(filter %.c,$$^) -o $$@
 endef
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 

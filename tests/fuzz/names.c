@@ -1,6 +1,6 @@
 /* The names of kernels, of whatever is taken for an image, into room of any size. */
-#include "../../csrc/runtime/image_parts.h"
 #include "edge.h"
+#include "image/image_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

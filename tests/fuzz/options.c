@@ -1,5 +1,5 @@
 /* The settings: a value for each variable of the table, one a line. */
-#include "../../csrc/runtime/runtime.h"
+#include "base/options.h"
 #include "edge.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 static const char *const variables[] = {
 #define OPTION(field, variable, default_value, meaning) variable,
-#include "../../csrc/runtime/options.def"
+#include "base/options.def"
 #undef OPTION
     "OMPI_COMM_WORLD_LOCAL_RANK",
 };

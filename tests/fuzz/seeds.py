@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from bench import PROGRAMS
 from mgpu_rt.cli.options import options
 from mgpu_rt.lowering import lower
 from tests.support.images import bundle, code_object
@@ -87,7 +88,7 @@ def files_of_images() -> list[bytes]:
 
 def metadata() -> list[bytes]:
     """Of kernels that want a queue, as they were not optimised, and of some that do not."""
-    unoptimised = lower.code_object(lower.PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert b"hidden_default_queue" in unoptimised
     return [unoptimised, *code_objects()]
 

@@ -15,7 +15,9 @@ import sys
 import tarfile
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from bench import PROGRAMS
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import cache, lower
 from tests.gpu import CHIP, KERNELS, tensormap
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,8 +28,8 @@ PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33",
 
 def lower_all() -> None:
     """Lowers every program in every form that the tests ask for."""
-    lower.print_library()
-    for program in sorted(lower.PROGRAMS.glob("*.mlir")):
+    print_library()
+    for program in sorted(PROGRAMS.glob("*.mlir")):
         loops = "%iterations" in program.read_text()
         for image in ("bin", "isa"):
             lower.code_objects(program, CHIP, image=image)
@@ -38,8 +40,8 @@ def lower_all() -> None:
         lower.code_objects(KERNELS, CHIP, image=image)
         tensormap(image)
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
-        lower.code_objects(lower.PROGRAMS / f"{name}.mlir")
-    lower.code_objects(lower.PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused
+        lower.code_objects(PROGRAMS / f"{name}.mlir")
+    lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused
 
 
 def wheels(python: str) -> None:
@@ -61,7 +63,7 @@ def main() -> None:
     ).stdout.split()
     built = [*(ROOT / "build" / "lib").iterdir(), *(ROOT / "build" / "cuhip").glob("*.so*")]
     built += [*(ROOT / "mgpu_rt").glob("*.so"), *(OUT / "wheels").iterdir()]
-    built += [path for path in lower.OBJECTS.iterdir() if path.is_file()]
+    built += [path for path in cache.OBJECTS.iterdir() if path.is_file()]
     with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
         for path in (*(ROOT / name for name in tracked), *built):
             archive.add(path, path.relative_to(ROOT))

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt.lowering import lower
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, objects
 from tests.gpu import CHIP, KERNELS, tensormap
 from tests.programs.test_programs import GPU_PROGRAMS, printed, rounds
 from tests.support.child import (
@@ -192,8 +193,8 @@ def test_tensor_map(mgpu: Mgpu) -> None:
 @pytest.mark.parametrize("image", IMAGES)
 def test_tile_by_the_tensor_memory_accelerator(image: str, tmp_path: Path) -> None:
     """Real MLIR's tensor map, on the GPU: the box at row 32, column 8 of a matrix of 64 by 32."""
-    helper = lower.print_library()
-    program = lower.link(
+    helper = print_library()
+    program = objects.link(
         [tensormap(image)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

@@ -137,7 +137,7 @@ static const char *error_name(hipError_t error) {
 #define HIP_ERROR(code, name)                                                                      \
     case name:                                                                                     \
         return #name;
-#include "errors.def"
+#include "../../csrc/hip_errors.def"
 #undef HIP_ERROR
     }
     return "hipErrorUnknown";

@@ -2,7 +2,7 @@
 #ifndef HIPSTUB_CALLS_H
 #define HIPSTUB_CALLS_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 #define HIP_CALL(name, params, args, fast) hipError_t emu_##name params;
 #include "functions.def"

@@ -2,7 +2,7 @@
 #ifndef HIPSTUB_FAULTS_H
 #define HIPSTUB_FAULTS_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 /* The error that this call of a function must answer, or hipSuccess. nth counts from 1. Needs the
  * stub's lock. */

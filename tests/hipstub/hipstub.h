@@ -21,6 +21,9 @@
  *   HIPSTUB_REUSE     1: handles that were destroyed and memory that was freed come back, as with
  *                     AMD's: a use by their old owner is then no longer told from a right one.
  *                     2: also as another kind: an event gets a dead stream's handle.
+ *   HIPSTUB_DESTROY_RETURNS  1: hipStreamDestroy does not wait for the stream's work, as HIP's
+ *                     documents allow. With HIPSTUB_REUSE what is left of it counts as pending on
+ *                     the stream that has its handle next.
  *   HIPSTUB_TEARDOWN  1: a call after the exit handler that the first call registered aborts, as
  *                     HIP's statics are gone by then.
  *

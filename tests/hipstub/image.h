@@ -3,7 +3,7 @@
 #ifndef HIPSTUB_IMAGE_H
 #define HIPSTUB_IMAGE_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 #include <stdbool.h>
 

@@ -3,12 +3,13 @@
 #include "calls.h"
 #include "hipstub.h"
 #include "log.h"
+#include "mode.h"
 #include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 1024, MOST_SHARED_BYTES = 65536 };
+enum { MOST_THREADS = 1024, MOST_SHARED_BYTES = 65536, HIP_7 = 70000000 };
 
 struct body {
     char *name;
@@ -94,13 +95,13 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
                                      unsigned block_z, unsigned shared_bytes, hipStream_t stream,
                                      void **params, void **extra) {
     (void)extra;
-    if (function == NULL)
+    if (function == NULL && stub_version < HIP_7)
         return hipErrorInvalidImage; /* as AMD's 5.2.3 */
-    if (!object_check("hipModuleLaunchKernel", FUNCTION, function))
-        return hipErrorInvalidHandle;
     struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
+    if (!object_check("hipModuleLaunchKernel", FUNCTION, function))
+        return hipErrorInvalidHandle;
     if (grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 || block_z == 0)
         return hipErrorInvalidValue;
     if ((uint64_t)block_x * block_y * block_z > MOST_THREADS)

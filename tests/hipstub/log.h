@@ -2,7 +2,7 @@
 #ifndef HIPSTUB_LOG_H
 #define HIPSTUB_LOG_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #ifndef HIPSTUB_MEMORY_H
 #define HIPSTUB_MEMORY_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 #include <stdbool.h>
 

@@ -15,6 +15,7 @@ int stub_devices = 1;
 int stub_version = 50221153;
 int stub_pageable;
 bool stub_reuse, stub_reuse_other_kinds;
+bool stub_destroy_returns;
 size_t stub_memory = (size_t)1 << 30;
 
 static int *delays;
@@ -73,6 +74,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
+    const char *destroy = getenv("HIPSTUB_DESTROY_RETURNS");
     const char *teardown = getenv("HIPSTUB_TEARDOWN");
     log_path = getenv("HIPSTUB_LOG");
     kernels_path = getenv("HIPSTUB_KERNELS");
@@ -97,6 +99,7 @@ __attribute__((constructor)) static void read_environment(void) {
         stub_memory = strtoull(memory, NULL, 0);
     stub_reuse_other_kinds = reuse != NULL && strcmp(reuse, "2") == 0;
     stub_reuse = stub_reuse_other_kinds || (reuse != NULL && strcmp(reuse, "1") == 0);
+    stub_destroy_returns = destroy != NULL && strcmp(destroy, "1") == 0;
     teardown_wanted = teardown != NULL && strcmp(teardown, "1") == 0;
     if (teardown_wanted)
         stub_fast = false;

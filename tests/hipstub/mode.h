@@ -12,6 +12,7 @@ extern int stub_devices;
 extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
 extern bool stub_reuse, stub_reuse_other_kinds;
+extern bool stub_destroy_returns;
 extern size_t stub_memory;
 
 /* Microseconds that the nth stream delays each operation by, or -1 if streams have no thread. */

@@ -6,7 +6,7 @@
 #ifndef HIPSTUB_OBJECTS_H
 #define HIPSTUB_OBJECTS_H
 
-#include "hip_types.h"
+#include "../../csrc/hip_abi.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -191,7 +191,8 @@ hipError_t emu_hipStreamDestroy(hipStream_t stream) {
     if (!object_check("hipStreamDestroy", STREAM, stream))
         return hipErrorContextIsDestroyed;
     object_end(&stream->object);
-    stream_wait(stream, stream->submitted); /* as AMD's does */
+    if (!stub_destroy_returns)
+        stream_wait(stream, stream->submitted); /* as AMD's does */
     stream->ended = true;
     object_release(&stream->object);
     pthread_cond_broadcast(&progress);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.fuzz import seeds
 from tests.support.compiled import compile_c
@@ -22,7 +23,7 @@ def images() -> dict[str, bytes]:
     """By a name that says what it is."""
     found = {f"kind {number}": image for number, image in enumerate(kinds())}
     for program in ("vecadd", "spin", "churn", "globals", "layers"):
-        for module, image in lower.code_objects(lower.PROGRAMS / f"{program}.mlir", AMD).items():
+        for module, image in lower.code_objects(PROGRAMS / f"{program}.mlir", AMD).items():
             found[f"{program} {module}"] = image
     globals_, forum = code_object("globals", None, AMD), code_object("forum", None, AMD)
     other = code_object("forum", None, "gfx1100")
@@ -34,6 +35,7 @@ def images() -> dict[str, bytes]:
         "entry that is text": bundle(forum, b"text, not an image"),
     }
     found |= {
+        "without sections": forum[:60] + bytes(2) + forum[62:],
         "headers point outside": _changed(forum, 40, 1 << 40),
         "table points outside": _changed(
             bundle(forum), bundle(forum).index(b"hipv4") - 24, 1 << 40
@@ -48,7 +50,7 @@ def images() -> dict[str, bytes]:
         "PTX with a variable": b"// .version 8.0\n.version 8.0\n.target sm_90\n.global .u32 i;\0",
     }
     for program in ("forum", "globals", "vecadd"):
-        source = lower.PROGRAMS / f"{program}.mlir"
+        source = PROGRAMS / f"{program}.mlir"
         found[f"{program} PTX"] = lower.code_object(source, NVIDIA, image="isa") + b"\0"
     return found
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bench import PROGRAMS
 from mgpu_rt.images import find
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, toolchain
 from tests.fuzz import seeds
 from tests.images import corpus
 from tests.support.child import library
@@ -49,10 +50,10 @@ WORDS = {
 
 @pytest.mark.parametrize("program", ["vecadd", "spin", "globals", "samename"])
 def test_kernels_are_as_llvm_reads_them(program: str, tmp_path: Path) -> None:
-    images = lower.code_objects(lower.PROGRAMS / f"{program}.mlir", corpus.AMD, opt_level=0)
+    images = lower.code_objects(PROGRAMS / f"{program}.mlir", corpus.AMD, opt_level=0)
     for content in images.values():
         image = only(read(tmp_path, content))
-        reader = lower.tool("llvm-readelf", 22)
+        reader = toolchain.tool("llvm-readelf", 22)
         words = [reader, "--notes", tmp_path / "file"]
         notes = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         for theirs, ours in WORDS.items():
@@ -162,7 +163,7 @@ def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("llvm", "name"), [(22, "test_func_binary"), (19, "test_func_bin_cst")])
 def test_object_file(llvm: int, name: str) -> None:
-    contents = find.read(lower.lower(lower.PROGRAMS / "forum.mlir", llvm=llvm))
+    contents = find.read(lower.lower(PROGRAMS / "forum.mlir", llvm=llvm))
     image = only(contents.images)
     assert contents.kind == "an object file for x86-64"
     assert image.where == f".rodata+0x0 ({name})"

@@ -13,6 +13,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.support.child import ROOT
 
@@ -104,7 +105,7 @@ NAMES = tuple(f"python3.{minor}" for minor in range(10, 16))
 
 def forum() -> Path:
     """The forum's program, lowered by LLVM 22, as an object file."""
-    return lower.lower(lower.PROGRAMS / "forum.mlir", llvm=22, iterations=LAUNCHES)
+    return lower.lower(PROGRAMS / "forum.mlir", llvm=22, iterations=LAUNCHES)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mgpu_rt.lowering import lower
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, objects
 from tests.kernels.images import TEXTS
 from tests.kernels.program import Launch, Module
 from tests.support.programs import STOCK
@@ -27,8 +28,8 @@ def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path)
     text = host_program(module, name, launch)
     if not source.exists() or source.read_text() != text:
         source.write_text(text)
-    helper = lower.print_library()
-    return lower.link(
+    helper = print_library()
+    return objects.link(
         [lower.lower(source, llvm=llvm)],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],

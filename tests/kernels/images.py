@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench import ROOT
 from mgpu_rt.lowering import lower
 from tests.kernels.program import Module
 
-TEXTS = lower.ROOT / "build" / "kernels"
+TEXTS = ROOT / "build" / "kernels"
 
 
 def text(module: Module) -> Path:

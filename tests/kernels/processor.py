@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering.toolchain import run, tool
 from tests.kernels.generator import FLOATS, INTEGERS, ITEMS, OWN, UNIFORMS, RandomProgram
 from tests.kernels.inputs import FLOATS as FLOAT_TYPES
 from tests.kernels.inputs import INTEGERS as INTEGER_TYPES
@@ -88,12 +87,11 @@ class Processor:
         text = "\n".join(["module {", *map(for_processor, programs), "}"])
         with tempfile.TemporaryDirectory() as scratch:
             ir, obj, library = (Path(scratch, name) for name in ("x.ll", "x.o", "x.so"))
-            mlir = _run([lower.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({_PASSES})"],
-                        text.encode())  # fmt: skip
-            ir.write_bytes(_run([lower.tool("mlir-translate", 22), "--mlir-to-llvmir"], mlir))
-            _run([lower.tool("llc", 22), "-O1", "-filetype=obj", "-relocation-model=pic",
-                  ir, "-o", obj])  # fmt: skip
-            _run(["cc", "-shared", obj, "-o", library, "-lm"])
+            passes = f"--pass-pipeline=builtin.module({_PASSES})"
+            mlir = run([tool("mlir-opt", 22), passes], text.encode())
+            ir.write_bytes(run([tool("mlir-translate", 22), "--mlir-to-llvmir"], mlir))
+            run([tool("llc", 22), "-O1", "-filetype=obj", "-relocation-model=pic", ir, "-o", obj])
+            run(["cc", "-shared", obj, "-o", library, "-lm"])
             self.library = ctypes.CDLL(str(library))
 
     def run(self, program: RandomProgram) -> list[np.ndarray]:
@@ -111,10 +109,3 @@ class Processor:
         getattr(self.library, _name(program))(*arguments)
         first = len(INTEGERS) + len(FLOATS)
         return values[first : first + len(INTEGERS)]
-
-
-def _run(command: list[object], stdin: bytes = b"") -> bytes:
-    done = subprocess.run([str(word) for word in command], input=stdin, capture_output=True)
-    if done.returncode:
-        raise lower.LoweringFailed(f"{command[0]}: {done.stderr.decode(errors='replace')}")
-    return done.stdout

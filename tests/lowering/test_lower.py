@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mgpu_rt.lowering import lower
+from bench import PROGRAMS
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import cache, lower, objects, pipelines, toolchain
 from tests.support.programs import RELEASES
 
-FORUM = lower.PROGRAMS / "forum.mlir"
+FORUM = PROGRAMS / "forum.mlir"
 KERNEL = """
 module attributes {gpu.container_module} {
   gpu.module @kernels {
@@ -35,7 +37,7 @@ module attributes {gpu.container_module} {
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program that no one else lowers, and a place of its own for what is kept."""
-    monkeypatch.setattr(lower, "OBJECTS", tmp_path / "objects")
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     path = tmp_path / "small.mlir"
     path.write_text(KERNEL)
     return path
@@ -45,13 +47,13 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tools that were run."""
     tools: list[str] = []
-    run = lower._run
+    run = toolchain.run
 
     def noting(command, *rest):
         tools.append(Path(command[0]).name)
         return run(command, *rest)
 
-    monkeypatch.setattr(lower, "_run", noting)
+    monkeypatch.setattr(toolchain, "run", noting)
     return tools
 
 
@@ -86,13 +88,13 @@ def test_recipe_and_tools_are_part_of_the_key(
     program: Path, made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     paths = {lower.lower_to_llvm_dialect(program, 22)}
-    monkeypatch.setattr(lower, "RECIPE", lower.RECIPE + 1)
+    monkeypatch.setattr(pipelines, "RECIPE", pipelines.RECIPE + 1)
     paths.add(lower.lower_to_llvm_dialect(program, 22))
     newer = tmp_path / "mlir-opt"
-    newer.symlink_to(lower.tool("mlir-opt", 22))
-    real = lower.tool
+    newer.symlink_to(toolchain.tool("mlir-opt", 22))
+    real = toolchain.tool
     monkeypatch.setattr(
-        lower, "tool", lambda name, llvm: newer if name == "mlir-opt" else real(name, llvm)
+        toolchain, "tool", lambda name, llvm: newer if name == "mlir-opt" else real(name, llvm)
     )
     paths.add(lower.lower_to_llvm_dialect(program, 22))
     assert len(paths) == 3
@@ -108,9 +110,11 @@ def test_out_is_a_copy(program: Path, tmp_path: Path) -> None:
 
 def test_a_failure_keeps_nothing(program: Path) -> None:
     program.write_text(KERNEL.replace("gpu.return", "gpu.nonsense"))
-    with pytest.raises(lower.LoweringFailed, match=r"exit 1 from: .*mlir-opt.*\n.*gpu\.nonsense"):
+    with pytest.raises(
+        toolchain.LoweringFailed, match=r"exit 1 from: .*mlir-opt.*\n.*gpu\.nonsense"
+    ):
         lower.lower(program, llvm=22)
-    assert list(lower.OBJECTS.iterdir()) == []
+    assert not cache.OBJECTS.exists()
 
 
 # ---- the number of iterations --------------------------------------------------------------------
@@ -133,8 +137,8 @@ def test_iterations_must_be_there_once(times: int) -> None:
 
 
 def test_every_loop_of_the_programs_can_be_set() -> None:
-    with_loop = [path for path in lower.PROGRAMS.glob("*.mlir") if "scf.for" in path.read_text()]
-    with_loop.remove(lower.PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
+    with_loop = [path for path in PROGRAMS.glob("*.mlir") if "scf.for" in path.read_text()]
+    with_loop.remove(PROGRAMS / "vecadd.mlir")  # its loop only fills the arrays
     for path in with_loop:
         assert lower.with_iterations(path.read_text(), 7) != path.read_text()
     assert len(with_loop) == 9
@@ -153,10 +157,11 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
     ],
 )
 def test_missing_tool_is_named_with_its_package(name: str, package: str) -> None:
-    with pytest.raises(lower.ToolchainMissing) as missing:
-        lower.tool(name, 99)
+    with pytest.raises(toolchain.ToolchainMissing) as missing:
+        toolchain.tool(name, 99)
     assert (missing.value.tool, missing.value.package) == (f"{name}-99", package)
-    assert str(missing.value) == f"{name}-99 is missing: apt-get install {package}"
+    how = f"apt-get install {package} (Debian, Ubuntu), or put it in PATH"
+    assert str(missing.value) == f"{name}-99 is missing: {how}"
 
 
 def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,33 +169,46 @@ def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     own.write_text("#!/bin/sh\n")
     own.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert lower.tool("mlir-opt", 99) == own
+    assert toolchain.tool("mlir-opt", 99) == own
 
 
 def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(lower.ToolchainMissing, match="cc is missing: apt-get install gcc"):
-        lower.link([], libraries=[], out=tmp_path / "program")
+    with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: apt-get install gcc"):
+        objects.link([], libraries=[], out=tmp_path / "program")
 
 
-def test_command_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_tool_without_a_release_in_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(name: str, llvm: int) -> Path:
-        raise lower.ToolchainMissing(f"{name}-{llvm}", "some-package")
+    """As other systems than Debian have it: its version says what it is."""
+    own = tmp_path / "llc"
+    own.write_text("#!/bin/sh\necho '  LLVM version 99.1.0'\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert toolchain.tool("llc", 99) == own
+    with pytest.raises(toolchain.ToolchainMissing):
+        toolchain.tool("llc", 98)
 
-    monkeypatch.setattr(lower, "tool", nothing)
-    monkeypatch.setattr(lower, "OBJECTS", tmp_path)
-    out = tmp_path / "forum.o"
-    assert lower.main([str(FORUM), "-o", str(out)]) == 1
-    assert capsys.readouterr().err.endswith("-22 is missing: apt-get install some-package\n")
-    assert not out.exists()
+
+def test_a_tool_that_cannot_be_run(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of another machine, or one that was cut off: no version counts, no traceback."""
+    broken = tmp_path / "mlir-opt"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(toolchain.ToolchainMissing):
+        toolchain.tool("mlir-opt", 99)
+    monkeypatch.setattr(toolchain, "tool", lambda name, llvm: broken)
+    with pytest.raises(toolchain.LoweringFailed, match="cannot be run: Exec format error"):
+        lower.lower(program, llvm=22)
 
 
-def test_command(tmp_path: Path) -> None:
-    out = tmp_path / "forum.o"
-    assert lower.main([str(FORUM), "-o", str(out), "--llvm", "19"]) == 0
-    assert out.read_bytes() == lower.lower(FORUM, llvm=19).read_bytes()
+def test_a_chip_that_llvm_would_ignore(program: Path) -> None:
+    with pytest.raises(toolchain.LoweringFailed, match="'gfx9999' is not a recognized processor"):
+        lower.lower(program, llvm=22, chip="gfx9999")
 
 
 def test_unknown_release() -> None:
@@ -199,16 +217,16 @@ def test_unknown_release() -> None:
 
 
 def test_runner_by_its_name_of_then() -> None:
-    assert lower.runner(22).name == "mlir-runner"
-    assert lower.runner(19).name == "mlir-cpu-runner"
+    assert toolchain.runner(22).name == "mlir-runner"
+    assert toolchain.runner(19).name == "mlir-cpu-runner"
 
 
 # ---- what is made --------------------------------------------------------------------------------
 
 
 def test_code_objects_by_the_names_of_their_modules() -> None:
-    assert list(lower.code_objects(lower.PROGRAMS / "samename.mlir")) == ["first", "second"]
-    many = lower.PROGRAMS / "many.mlir"
+    assert list(lower.code_objects(PROGRAMS / "samename.mlir")) == ["first", "second"]
+    many = PROGRAMS / "many.mlir"
     images = lower.code_objects(many)
     assert list(images) == [f"part{i}" for i in range(5)]
     assert lower.code_object(many, module="part3") == images["part3"]
@@ -234,7 +252,7 @@ def check_image(image: bytes, chip: str) -> None:
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_images_are_of_the_version_that_hip_5_loads(llvm: int) -> None:
-    chip = lower.FORUM_CHIP if llvm == 15 else lower.DEFAULT_CHIP
+    chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
     check_image(image_in(lower.lower(FORUM, llvm=llvm).read_bytes()), chip)
 
 
@@ -257,10 +275,10 @@ def test_host_objects_have_the_habits_of_their_release(llvm: int) -> None:
 def test_print_library_brings_nothing_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lower, "OBJECTS", tmp_path)
-    library = lower.print_library()
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path)
+    library = print_library()
     assert library.name == "libmgpu_print.so"
-    assert lower.print_library() == library
+    assert print_library() == library
     with library.open("rb") as file:
         tags = list(ELFFile(file).get_section_by_name(".dynamic").iter_tags())
     assert [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"] == ["libc.so.6"]
@@ -274,7 +292,7 @@ def test_forums_command_needs_a_namespace(
     if Path("/opt/rocm/llvm/bin/ld.lld").exists():
         pytest.skip("this machine has ROCm's own linker")
     monkeypatch.setattr(shutil, "which", lambda _name: None)
-    with pytest.raises(lower.ToolchainMissing, match=r"unshare is missing: .* util-linux"):
+    with pytest.raises(toolchain.ToolchainMissing, match=r"unshare is missing: .* util-linux"):
         lower.lower(program, llvm=15)
 
 
@@ -299,13 +317,13 @@ def test_ptx_ends_with_a_0(llvm: int) -> None:
 def test_form_of_the_image_follows_the_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
     monkeypatch.setattr(shutil, "which", found.get)
-    assert lower._image("sm_90", None) == "isa"
-    assert lower._image("gfx90a", None) == "bin"
+    assert pipelines._form("sm_90", None) == "isa"
+    assert pipelines._form("gfx90a", None) == "bin"
     found["ptxas"] = "/usr/bin/ptxas"
-    assert lower._image("sm_90", None) == "bin"
+    assert pipelines._form("sm_90", None) == "bin"
     del found["ptxas"]
-    with pytest.raises(lower.ToolchainMissing, match="ptxas is missing"):
-        lower._opt_tools(22, "sm_90", "bin")
+    with pytest.raises(toolchain.ToolchainMissing, match="ptxas is missing"):
+        pipelines.Pipeline(22, "sm_90", "bin").tools()
 
 
 @pytest.mark.parametrize(("llvm", "chip", "image"), [(22, "gfx90a", "isa"), (22, "sm_90", "exe")])
@@ -326,9 +344,9 @@ def test_carried_objects_serve_without_tools(
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:
-        raise lower.ToolchainMissing(name, f"llvm-{llvm}")
+        raise toolchain.ToolchainMissing(name, f"llvm-{llvm}")
 
-    monkeypatch.setattr(lower, "tool", missing)
+    monkeypatch.setattr(toolchain, "tool", missing)
     assert lower.lower(program, llvm=22) == made
-    with pytest.raises(lower.ToolchainMissing):
+    with pytest.raises(toolchain.ToolchainMissing):
         lower.lower(program, llvm=22, iterations=13)

@@ -335,14 +335,14 @@ def test_interpreter_without_cffi() -> None:
     assert "_cffi_backend" in line
 
 
-def installation(directory: Path, *, note: str | None = None) -> Path:
-    """A checkout elsewhere: the library, and the package beside it."""
-    lib = directory / "build" / "lib"
+def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
+    """A checkout elsewhere, or what make install lays: the library, and the package beside it."""
+    lib = directory / lies
     lib.mkdir(parents=True)
     shutil.copy(library(), lib)
     if note:
         (lib / "mgpu_rt.python").write_text(note + "\n")
-    shutil.copytree(ROOT / "mgpu_rt", directory / "mgpu_rt")
+    shutil.copytree(ROOT / "mgpu_rt", directory / "mgpu_rt", dirs_exist_ok=True)
     return lib / library().name
 
 
@@ -367,6 +367,16 @@ def test_order_of_interpreters(tmp_path: Path) -> None:
     result = run_from(lib, "unserved", **{**env, "VIRTUAL_ENV": nowhere, "PATH": nowhere})
     line = only_line(result.stderr)
     assert line.index("(mgpu-rt run)") < line.index("(where the library is)")
+
+
+@pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
+def test_the_note_beside_the_library(tmp_path: Path, lies: str) -> None:
+    """Of the build in a checkout, and of make install: the interpreter that is used there."""
+    lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
+    nowhere = str(tmp_path)
+    env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}
+    result = run_from(lib, "served", **env)
+    assert f"the caches are managed by '{sys.executable}' (where the library is)" in result.stderr
 
 
 def test_environment_that_the_library_lies_in(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import bench
+from bench.setup.printing import print_library
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, toolchain
 from tests.programs.test_programs import PROGRAMS, printed, rounds
 from tests.support.child import library
 from tests.support.command import COMMAND
@@ -22,7 +24,7 @@ from tests.support.compiled import compile_c
 from tests.support.programs import Outcome, Way, execute, run, run_environment
 
 RUNNER_UTILS = [
-    lower.runner(22).parent.parent / "lib" / f"libmlir_{name}.so.22.1"
+    toolchain.runner(22).parent.parent / "lib" / f"libmlir_{name}.so.22.1"
     for name in ("runner_utils", "c_runner_utils")
 ]
 COMPILER = "libamd_comgr.so.2"
@@ -60,10 +62,10 @@ def jit(
 ) -> Outcome:
     """Runs a program on the emulated device by the JIT runner of an LLVM release."""
     compiled = lower.lower_to_llvm_dialect(
-        lower.PROGRAMS / f"{program}.mlir", llvm, iterations=rounds(program)
+        bench.PROGRAMS / f"{program}.mlir", llvm, iterations=rounds(program)
     )
-    libraries = [runtime or library(), *(helpers or [lower.print_library()])]
-    command = [*wrap, str(lower.runner(llvm)), str(compiled), "-e", "main"]
+    libraries = [runtime or library(), *(helpers or [print_library()])]
+    command = [*wrap, str(toolchain.runner(llvm)), str(compiled), "-e", "main"]
     command += ["--entry-point-result=void", *(f"--shared-libs={path}" for path in libraries)]
     env = run_environment(Way(library()), "softgpu", llvm, policy, **changes)
     return execute(command, env, stats=stats)
@@ -164,7 +166,7 @@ def test_one_hip_in_the_process(linked: bool, write_maps: Path, tmp_path: Path) 
     """The manager is in none of the program's; and a HIP of the program's is taken, with its
     compiler kept apart all the same."""
     maps = tmp_path / "maps"
-    helpers = [lower.print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
+    helpers = [print_library(), write_maps, *([softgpu.hip({})] if linked else [])]
     changes = {"MGPU_RT_HIP": ""} if linked else {}
     outcome = jit("vecadd", 22, helpers=helpers, MAPS=str(maps), MGPU_RT_VERBOSE="1", **changes)
     assert (outcome.signal, outcome.stdout) == (0, printed("vecadd", 22))

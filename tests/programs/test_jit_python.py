@@ -13,6 +13,8 @@ import sys
 
 import pytest
 
+from bench import PROGRAMS
+from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower
 from tests.programs.test_programs import PRINTED, printed, rounds
 from tests.support.child import TIMEOUT, library
@@ -45,10 +47,10 @@ print(json.dumps([path.rpartition("/")[2] for path in code]))
 def jit(*programs: str, initialize: bool = True, **changes: str) -> tuple[str, list[str], str]:
     """Runs programs in one process: what they printed, the libraries mapped, stderr."""
     compiled = [
-        lower.lower_to_llvm_dialect(lower.PROGRAMS / f"{name}.mlir", 22, iterations=rounds(name))
+        lower.lower_to_llvm_dialect(PROGRAMS / f"{name}.mlir", 22, iterations=rounds(name))
         for name in programs
     ]
-    libraries = [str(library()), str(lower.print_library())]
+    libraries = [str(library()), str(print_library())]
     words = json.dumps([initialize, libraries, *map(str, compiled)])
     done = subprocess.run(
         [sys.executable, "-c", HOST, words],

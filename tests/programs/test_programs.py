@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from mgpu_rt.lowering import lower
+import bench
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, toolchain
 from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, TIMEOUT, environment, library
 from tests.support.programs import (
     RELEASES,
@@ -319,9 +321,9 @@ def test_17_the_stack_was_as_small_as_that() -> None:
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_runner(llvm: int, program: str, policy: str) -> None:
     """mlir-runner, and mlir-cpu-runner of 19, which bring an LLVM of their own."""
-    text = lower.lower_to_llvm_dialect(lower.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
-    shared = f"--shared-libs={library()},{lower.print_library()}"
-    command = [str(lower.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
+    text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
+    shared = f"--shared-libs={library()},{print_library()}"
+    command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
     env = run_environment(Way(library()), "stub", llvm, policy, MGPU_RT_PYTHON_DELAY="0")
     outcome = execute([*command, shared], env)
     assert outcome.signal == 0
@@ -334,5 +336,5 @@ def test_runner(llvm: int, program: str, policy: str) -> None:
 
 def test_sources_are_the_projects_own() -> None:
     """Every program is tested, but for the one that ROCm's runtime cannot serve."""
-    assert {path.stem for path in lower.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
-    assert lower.PROGRAMS.is_relative_to(ROOT)
+    assert {path.stem for path in bench.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
+    assert bench.PROGRAMS.is_relative_to(ROOT)

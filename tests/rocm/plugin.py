@@ -13,12 +13,11 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import pipelines
 from tests.rocm import releases, surroundings
 from tests.rocm.child import STUB_ONLY
 from tests.rocm.differences import difference
@@ -77,21 +76,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def lower_for(abi: int) -> None:
     """From here on MLIR's programs are lowered to another version of code objects."""
-    lower._DEVICE_PASSES = lower._DEVICE_PASSES.replace("abi=400", f"abi={abi}")
-    lower.RECIPE = (lower.RECIPE, abi)  # type: ignore[assignment]
+    pipelines.DEVICE_PASSES = pipelines.DEVICE_PASSES.replace("abi=400", f"abi={abi}")
+    pipelines.RECIPE = (pipelines.RECIPE, abi)  # type: ignore[assignment]
 
 
 def present(chip: str) -> None:
     """From here on this is the chip that programs are lowered for, unless they name another."""
-    before, lower.DEFAULT_CHIP, softgpu.DEFAULT_TARGETS = lower.DEFAULT_CHIP, chip, chip
+    pipelines.DEFAULT_CHIP = softgpu.DEFAULT_TARGETS = chip
     os.environ["MGPU_RT_TEST_CHIP"] = chip
-    for function in vars(lower).values():
-        if isinstance(function, FunctionType):
-            defaults = function.__defaults__ or ()
-            function.__defaults__ = tuple(chip if d == before else d for d in defaults)
-            for name, default in (function.__kwdefaults__ or {}).items():
-                if default == before:
-                    function.__kwdefaults__[name] = chip
 
 
 def install_for_stub() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import bench
+from bench.setup.printing import print_library
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower
+from mgpu_rt.lowering import lower, objects
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.conftest import KERNELS, PROGRAMS
 
@@ -60,11 +62,11 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
     """A program of bench/programs, linked against the library as it is."""
-    compiled = lower.lower(lower.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
+    compiled = lower.lower(bench.PROGRAMS / f"{program}.mlir", llvm=22, iterations=iterations)
     out = folder / program
-    libraries = [LIBRARY, lower.print_library()]
+    libraries = [LIBRARY, print_library()]
     rpath = [library.parent for library in libraries]
-    return lower.link([compiled], libraries=libraries, rpath=rpath, out=out)
+    return objects.link([compiled], libraries=libraries, rpath=rpath, out=out)
 
 
 @pytest.mark.parametrize(("program", "case"), (("launch", "stores"), ("launch", "cooperative")))

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from bench import PROGRAMS
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
@@ -168,7 +169,7 @@ WANTS_QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 def _with_queue() -> bytes:
-    image = lower.code_object(lower.PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
+    image = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert WANTS_QUEUE in image
     return image
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import importlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.child import BUILD, ROOT, environment, run_child
-
-RUNTIME = ROOT / "csrc" / "runtime"
+from tests.support.child import BUILD, environment, run_child
+from tests.support.variants import checkout, make
 
 
 @dataclass(frozen=True)
@@ -45,27 +43,28 @@ KNOWN = "tests.runtime.test_known"
 IMAGES = "tests.runtime.test_images"
 ADVICE = "tests.runtime.test_advice"
 OPTIONS = "tests.runtime.test_options"
+LAST_ERROR = "tests.runtime.test_last_error"
 GUARDS = [
     Guard(
-        "module.c",
+        "calls/module.c",
         "image_lies_at(&module->image, image)",
         "true",
         f"{TRAPS}:test_01_address_reused_for_another_image",
     ),
     Guard(
-        "image.h",
+        "image/image.h",
         "image->size - image->head) == 0",
         "image->size - image->head) <= 1 << 30",
         f"{TRAPS}:test_01_one_byte_differs",
     ),
     Guard(
-        "module.c",
+        "calls/module.c",
         "image.bytes = bytes;\n    return enter",
         "image.bytes = load->data;\n    return enter",
         f"{TRAPS}:test_01_the_callers_copy_may_go_away",
     ),
     Guard(
-        "function.c",
+        "calls/function.c",
         "slot->handle == handle && slot->name == name",
         "slot->name == name",
         f"{TRAPS}:test_02_same_kernel_name_in_two_modules",
@@ -73,481 +72,525 @@ GUARDS = [
             "(uintptr_t)module * 31 + (uintptr_t)name",
             "(uintptr_t)name + 0 * (uintptr_t)module",
         ),
-        also_file="registry.h",
+        also_file="cache/slots.h",
     ),
     Guard(
-        "function.c",
+        "calls/function.c",
         "strcmp(slot->function->name, name) == 0",
         "true",
         f"{TRAPS}:test_02_address_of_a_name_reused",
     ),
     Guard(
-        "image_elf.c",
+        "image/image_elf.c",
         "if (is_writable(&section, &names))",
         "if (false)",
         f"{TRAPS}:test_03_reload_sees_fresh_globals",
     ),
     Guard(
-        "image_bundle.c",
+        "image/image_bundle.c",
         "contents->writable |= image.writable || image.size == 0",
         "contents->writable |= image.size == 0",
         f"{TRAPS}:test_03_globals_in_a_bundle",
     ),
     Guard(
-        "stream.c",
-        "    put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);",
-        "    put(&idle[stream->device], stream);\n    (void)is_idle;",
+        "cache/stream_pool.c",
+        "    queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);",
+        "    queue_put(&idle[stream->device], stream);\n    (void)is_idle;",
         f"{TRAPS}:test_04_busy_stream_is_not_handed_out",
         alone=True,
     ),
     Guard(
-        "stream.h",
-        "__atomic_store_n(&stream->busy, STREAM_LAUNCHED, __ATOMIC_RELEASE)",
+        "cache/stream.h",
+        "store_release(&stream->busy, STREAM_LAUNCHED)",
         "(void)0",
         f"{TRAPS}:test_04_two_kernels_that_wait_for_each_other",
         alone=True,
     ),
     Guard(
-        "stream.c",
-        "    __atomic_compare_exchange_n(&stream->busy, &token, STREAM_IDLE, false, "
-        "__ATOMIC_ACQ_REL,\n                                __ATOMIC_RELAXED);",
+        "cache/stream.c",
+        "    cas_acq_rel(&stream->busy, &token, STREAM_IDLE);",
         "    stream->busy = STREAM_IDLE;",
         f"{TRAPS}:test_04_launch_while_a_stream_is_waited_for",
         alone=True,
     ),
     Guard(
-        "event.c",
+        "calls/event.c",
         "event->recorded = false;\n    return",
         "return",
         f"{TRAPS}:test_08_reused_event_was_never_recorded",
     ),
     Guard(
-        "event.c",
+        "calls/event.c",
         "    report_once(&stream_served, (void *)handle);\n    return true;",
         "    report_once(&stream_served, (void *)handle);\n    return false;",
         f"{TRAPS}:test_09_stream_passed_to_event_synchronize",
     ),
     Guard(
-        "function.c",
-        "if (!handle && options.cache_on)",
-        "if (false)",
+        "calls/function.c",
+        "module ? &foreign_module : &null_module",
+        "&foreign_module",
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
-        "device.c",
+        "hip/device.c",
         "        (void)hip.GetLastError();",
         "        (void)0;",
         f"{TRAPS}:test_12_eviction_leaves_no_error",
     ),
     Guard(
-        "device.c",
+        "hip/device.c",
         "if (error != hipErrorNotReady || hip_version < HIP_7)",
         "if (true)",
         f"{TRAPS}:test_12_pending_error_survives",
     ),
     Guard(
-        "module.c",
+        "calls/module.c",
         "module->device == hip_current_device() &&",
         "true &&",
         f"{TRAPS}:test_16_device_chosen_through_hip",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "stream->device == device && !thread->chosen",
         "!thread->chosen",
         f"{TRAPS}:test_16_device_chosen_through_hip",
     ),
     Guard(
-        "registry.c",
+        "cache/registry.c",
         "module->device == device &&",
         "true &&",
         f"{TRAPS}:test_16_device_before_main",
     ),
     Guard(
-        "thread.c",
+        "cache/thread.c",
         "if (options.device_number >= 0)",
         "if (false)",
         f"{TRAPS}:test_16_device_before_main",
     ),
     Guard(
-        "module.c",
+        "calls/module.c",
         "mapped_for_good(image, module->image.size)",
         "true",
         f"{TRAPS}:test_01_one_byte_differs",
     ),
     Guard(
-        "function.c",
+        "calls/function.c",
         "mapped_for_good(name, strlen(name) + 1)",
         "true",
         f"{TRAPS}:test_02_address_of_a_name_reused",
     ),
     Guard(
-        "mapped.c",
+        "hip/mapped.c",
         "!(segment->p_flags & PF_W)",
         "true",
         f"{CONSTANTS}:test_writable_data_of_the_program_are_compared",
     ),
     Guard(
-        "mapped.c",
+        "hip/mapped.c",
         "(program || promises.never_unloaded)",
         "true",
         f"{CONSTANTS}:test_a_library_that_was_closed_is_compared",
     ),
     Guard(
-        "mapped.c",
+        "hip/mapped.c",
         "!promises.text_relocations",
         "true",
         f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
     ),
     Guard(
-        "block.c",
+        "cache/block_pool.c",
         "return !owner || stream_has_passed(",
         "return true || stream_has_passed(",
         f"{TRAPS}:test_05_freed_block_waits_for_its_stream",
     ),
     Guard(
-        "stream.h",
-        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST) + 1",
-        "__atomic_load_n(&stream->marks, __ATOMIC_SEQ_CST)",
+        "cache/stream.h",
+        "load_seq_cst(&stream->marks) + 1",
+        "load_seq_cst(&stream->marks)",
         f"{TRAPS}:test_05_synchronise_before_the_free_does_not_count",
     ),
     Guard(
-        "event.c",
+        "calls/event.c",
         "        event->mark = mark;",
         "        event->mark = mark + 1;",
         f"{TRAPS}:test_05_event_after_the_free_counts",
     ),
     Guard(
-        "memory.c",
-        "    REPORT(free_expression, wait_for_device(block->device), NULL);",
-        "    (void)wait_for_device;",
+        "cache/block.c",
+        "    const hipError_t error = wait_for_device(block->device);",
+        "    const hipError_t error = wait_for_device == NULL;",
         f"{TRAPS}:test_06_free_without_a_stream_waits_for_all",
     ),
     Guard(
-        "memory.c",
+        "cache/block.h",
         "stream && stream_is_live(stream) &&",
         "stream &&",
         f"{TRAPS}:test_06_free_on_a_destroyed_stream_waits_for_all",
     ),
     Guard(
-        "stream.h",
-        "        __atomic_store_n(&stream_others, OTHERS_BUSY, __ATOMIC_RELEASE);",
+        "cache/stream.h",
+        "        store_release(&stream_others, OTHERS_BUSY);",
         "        (void)0;",
         f"{TRAPS}:test_06_null_stream_work_is_waited_for",
     ),
     Guard(
-        "memory.c",
-        "__atomic_compare_exchange_n(&block->state, &live, BLOCK_CACHED, false,",
-        "(block->state = BLOCK_CACHED, live == live || true ||",
+        "cache/block.c",
+        "!cas_acq_rel(&block->state, &live, BLOCK_CACHED)",
+        "(block->state = BLOCK_CACHED, live != live)",
         f"{MEMORY}:test_freed_twice",
-        also=("__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))) {", "false))) {"),
     ),
     Guard(
-        "memory.c",
+        "calls/memory.c",
         "if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {",
         "if (false) {",
         f"{MEMORY}:test_address_inside_a_cached_block",
     ),
     Guard(
-        "block.c",
+        "cache/block_pool.c",
         "pool->owner != self && pool->device == device",
         "pool->owner != self && device >= 0",
         f"{MEMORY}:test_devices_have_pools_of_their_own",
     ),
     Guard(
-        "stream.c",
-        "if (stream->device != device)\n            block_stream_moves",
-        "if (false)\n            block_stream_moves",
+        "cache/block_pool.c",
+        "if (!pool || pool->device != stream->device)",
+        "if (false)",
         f"{MEMORY}:test_a_stream_comes_back_on_another_device",
     ),
     Guard(
-        "memory.c",
-        "late_host_shared && !stream",
+        "calls/memory.c",
+        "late_host_shared && !handle",
         "late_host_shared",
         f"{MEMORY}:test_shared_flag_counts_without_a_stream_only",
-        also=("if (LIKELY(stream && stream->device == device))\n        pool", "if (false)\n pool"),
     ),
     Guard(
-        "runtime.h",
-        "UNLIKELY(answer_ == hipErrorOutOfMemory) && runtime_make_room()",
+        "hip/hip.h",
+        "UNLIKELY(answer_ == hipErrorOutOfMemory) && hooks.make_room()",
         "false",
         f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
     ),
     Guard(
-        "staging.c",
+        "cache/staging.c",
         "if (bytes <= STAGING_UP - staging->used)",
         "if (staging->used + bytes > STAGING_UP)\n        staging->used = 0;\n    if (true)",
         f"{COPIES}:test_ring_is_not_overrun",
         alone=True,
     ),
     Guard(
-        "copy.c",
+        "calls/copy.c",
         ") || is_quiet(stream);",
         ") || (stream && is_quiet != NULL);",
         f"{COPIES}:test_source_that_a_kernel_may_write_is_not_read_early",
     ),
     Guard(
-        "copy.c",
-        "    if (!ask_hip(address) ||",
-        "    (void)ask_hip;\n    if (false &&",
+        "calls/copy.c",
+        "    if (!hip_calls_pageable(address) ||",
+        "    (void)hip_calls_pageable;\n    if (false &&",
         f"{COPIES}:test_where_others_call_hip_it_is_asked",
     ),
     Guard(
-        "staging.c",
+        "cache/staging.c",
         "        error = stream_wait(thread, pieces->stream);",
         "        (void)thread;",
         f"{COPIES}:test_copy_waits_for_what_is_before_it",
     ),
     Guard(
-        "stream.c",
-        "    return exclusive_hip() && __atomic_load_n(&stream->busy",
-        "    return __atomic_load_n(&stream->busy",
+        "calls/stream.c",
+        "    return exclusive_hip() && load_acquire(&stream->busy",
+        "    return load_acquire(&stream->busy",
         f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "== STREAM_IDLE &&\n           stream_state(stream) == STREAM_LIVE;",
         "== STREAM_IDLE;",
         f"{SYNC}:test_a_stream_of_the_programs_own_is_always_asked",
     ),
     Guard(
-        "stream.h",
+        "calls/stream.h",
         "        lazy_settle(*stream);",
         "        (void)0;",
         f"{SYNC}:test_another_streams_work_waits_first",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "            lazy_end();",
         "            (void)0;",
         f"{SYNC}:test_two_streams_at_once_stay_at_once",
     ),
     Guard(
-        "lazy.c",
-        "__atomic_load_n(&visible, __ATOMIC_RELAXED) ||",
+        "cache/lazy.c",
+        "load_relaxed(&visible) ||",
         "",
         f"{SYNC}:test_registered_memory_is_observable",
     ),
     Guard(
-        "lazy.c",
+        "cache/lazy.c",
         "        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));",
         "        (void)words;",
         f"{SYNC}:test_kernels_that_print_are_observable",
     ),
     Guard(
-        "lazy.c",
+        "cache/lazy.c",
         "           device_reaches_pageable(stream->device);",
         "           false;",
         f"{SYNC}:test_lazy_needs_that_kernels_cannot_reach_the_host",
     ),
     Guard(
-        "view.c",
+        "image/view.c",
         "errno != EFAULT",
         "true",
         f"{IMAGES}:test_memory_that_may_not_be_read",
     ),
     Guard(
-        "image_elf.c",
+        "image/image_elf.c",
         "    if (!has_segments || !view_holds(view, 0, size)) {",
         "    if (!has_segments) {",
         f"{IMAGES}:test_sections_that_lie_about_their_size",
     ),
     Guard(
-        "image_bundle.c",
+        "image/image_bundle.c",
         "    if (size == 0)",
         "    if (false)",
         f"{IMAGES}:test_offset_of_an_empty_bundle_entry",
     ),
     Guard(
-        "image_bundle.c",
+        "image/image_bundle.c",
         "entry.header_size < sizeof entry || !view_holds(view, from, entry.size)",
         "entry.header_size < sizeof entry",
         f"{IMAGES}:test_header_size_of_a_fatbin_entry",
     ),
     Guard(
-        "options.c",
+        "base/options.c",
         "secure_getenv(variable)",
         "getenv(variable)",
         f"{OPTIONS}:test_a_set_uid_program_takes_no_code_and_no_paths",
     ),
     Guard(
-        "report.c",
+        "hip/report.c",
         "(NOTHING_RUNS | advice->follows)",
         "NOTHING_RUNS",
         f"{ADVICE}:test_one_refused_image_is_one_advice",
     ),
     Guard(
-        "report.c",
+        "hip/report.c",
         "(error == hipErrorInvalidDevice && hip_no_device)",
         "false",
         f"{ADVICE}:test_no_gpu_is_said_whatever_comes_first",
     ),
     Guard(
-        "metadata.c",
-        "hip_version > 0 && hip_version < HIP_5_3 && ",
-        "(void)hip_version, ",
+        "image/metadata.c",
+        "release > 0 && release < HIP_5_3 && ",
+        "(void)release, ",
         f"{ADVICE}:test_later_hip_gets_the_image_as_it_is",
     ),
     Guard(
-        "advice.c",
+        "calls/advice.c",
         "kernel.block_limit && threads > kernel.block_limit",
         "false",
         f"{ADVICE}:test_block_that_no_kernel_can_have",
     ),
     Guard(
-        "copy.c",
+        "calls/copy.c",
         ") || is_quiet(stream);",
         ") || (stream && is_quiet != NULL);",
         f"{KNOWN}:test_01_a_modules_global_is_not_host_memory",
     ),
     Guard(
-        "stream.c",
+        "cache/stream_pool.c",
         "    const hipError_t error = stream_ask(stream);\n    if (LIKELY(error == hipSuccess))",
         "    const hipError_t error = hipSuccess;\n    if (LIKELY(error == hipSuccess))",
         f"{KNOWN}:test_02_a_stream_that_others_left_busy_is_not_handed_out",
     ),
     Guard(
-        "launch.c",
-        "    if (error == hipErrorOutOfMemory && runtime_make_room())",
+        "calls/launch.c",
+        "    if (error == hipErrorOutOfMemory && hooks.make_room())",
         "    if (false)",
         f"{KNOWN}:test_04_a_launch",
     ),
     Guard(
-        "stream.c",
+        "cache/stream_pool.c",
         "queued > cache_limits.streams ?",
         "false ?",
         f"{KNOWN}:test_05_streams_that_nobody_holds_are_bounded",
     ),
     Guard(
-        "stream.c",
+        "cache/stream_pool.c",
         "QUERIES_PER_CREATE = 2",
         "QUERIES_PER_CREATE = 0",
         f"{KNOWN}:test_05_an_error_that_is_pending_changes_nothing",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "!exclusive_hip() && !is_ours(handle)",
         "false",
         f"{KNOWN}:test_06_a_stream_of_another_kind_at_an_address_of_ours",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "(stream_state(stream) == STREAM_LIVE && is_ours(handle))",
         "true",
         f"{KNOWN}:test_06_a_stream_of_another_kind_at_an_address_of_ours",
     ),
     Guard(
-        "stream.c",
+        "calls/stream.c",
         "if (!stream_known(handle) || exclusive_hip())\n        return",
         "if (true)\n        return",
         f"{KNOWN}:test_06_an_event_of_the_programs_own_at_an_address_of_our_stream",
     ),
     Guard(
-        "stream.h",
+        "calls/stream.h",
         "    if (stream_state(*stream) != STREAM_GONE)",
         "    if (true)",
         f"{KNOWN}:test_06_a_stream_of_the_programs_own_at_an_address_of_ours",
     ),
     Guard(
-        "function.c",
+        "calls/function.c",
         "    if (state == MODULE_GONE || !name || ",
         "    if (!module || !name || ",
         f"{KNOWN}:test_06_a_module_of_the_programs_own_at_an_address_of_ours",
         also=("    if (state == MODULE_FREE) {", "    if (state != MODULE_LIVE) {"),
     ),
     Guard(
-        "device.c",
+        "hip/device.c",
         "LIKELY(!memory || (number_of(memory, &number) && number == before))",
         "LIKELY(number == 0 || before != 0)",
         f"{KNOWN}:test_07_reset",
     ),
     Guard(
-        "evict.c",
+        "cache/evict.c",
         "bytes > (quiet ? keep : 2 * keep)",
         "quiet && bytes > keep",
         f"{KNOWN}:test_08_one_leaked_stream_does_not_stop_eviction",
     ),
     Guard(
-        "staging.c",
+        "cache/staging.c",
         "    return !owner || !staging->used || stream_has_passed(owner, staging->mark);",
         "    return owner || !owner;",
         f"{KNOWN}:test_09_pinned_memory_in_use_is_not_taken",
     ),
     Guard(
-        "memory.c",
+        "cache/block.c",
         "!(exclusive_hip() || block_confirm(block))",
         "false",
         f"{KNOWN}:test_11_a_block_whose_address_came_back_smaller",
     ),
     Guard(
-        "event.c",
+        "calls/event.c",
         "    return error == hipSuccess;\n}",
         "    return true;\n}",
         f"{TRAPS}:test_08_event_that_is_not_over_is_not_handed_out",
     ),
     Guard(
-        "stream.c",
-        "    if (__atomic_load_n(&stream->borrowers, __ATOMIC_RELAXED))",
+        "calls/stream.c",
+        "    if (load_relaxed(&stream->borrowers))",
         "    if (false)",
         f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",
     ),
     Guard(
-        "evict.c",
+        "cache/evict.c",
         "    if (++false_evictions < FALSE_EVICTIONS)",
         "    if (true)",
         f"{KNOWN}:test_18_a_limit_that_costs_loads_gives_way",
     ),
+    Guard(
+        "hip/refusal.c",
+        "answer = hip.StreamQuery(stream);",
+        "(void)stream;",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "hip_version < HIP_7",
+        "true",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_from_hip_7_on",
+    ),
+    Guard(
+        "calls/stream.c",
+        "        (void)refusal_of_stream(); /* up to",
+        "        (void)0; /* up to",
+        f"{LAST_ERROR}:test_a_stream_that_was_destroyed_and_is_waited_for",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.EventSynchronize(NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_event_that_was_destroyed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.ModuleUnload((hipModule_t)(void *)unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_module_that_was_unloaded",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.Free(unknown), known)",
+        "known",
+        f"{LAST_ERROR}:test_a_block_that_was_freed",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "or_known(hip.ModuleLoadData(&module, data ? unknown : NULL), known)",
+        "known",
+        f"{LAST_ERROR}:test_an_image_that_is_cut",
+    ),
+    Guard(
+        "hip/refusal.c",
+        "data ? unknown : NULL",
+        "unknown",
+        f"{LAST_ERROR}:test_no_image_at_all",
+    ),
+    Guard(
+        "image/image_describe.c",
+        "enum { LOOK = 24,",
+        "enum { LOOK = 8,",
+        f"{LAST_ERROR}:test_an_image_of_a_few_bytes",
+    ),
+    Guard(
+        "image/image_elf.c",
+        "(header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)",
+        "false",
+        f"{LAST_ERROR}:test_an_elf_of_32_bits",
+    ),
+    Guard(
+        "calls/stream.c",
+        "    end_past(handle);\n",
+        "",
+        f"{MEMORY}:test_a_stream_comes_back_that_hip_destroyed",
+    ),
+    Guard(
+        "cache/stream_pool.c",
+        "store_release(&stream->awaited, false)",
+        "(void)0",
+        f"{MEMORY}:test_a_stream_comes_back_on_another_device",
+    ),
 ]
 
 
-COMPILE = [
-    *("cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-fPIC", "-fvisibility=hidden", "-w"),
-    '-DMGPU_RT_VERSION=""',
-]
-
-
-def _compile(csrc: Path, names: list[str], objects: Path) -> None:
-    objects.mkdir(parents=True, exist_ok=True)
-    sources = [str(csrc / "runtime" / name) for name in names]
-    subprocess.run(
-        [*COMPILE, f"-I{csrc / 'include'}", *sources], cwd=objects, check=True, timeout=60
-    )
+FLAGS = ("-O0", "-w")
 
 
 @pytest.fixture(scope="module")
 def unchanged() -> Path:
-    """The objects of the library as it is: a mutant of one .c file needs only that one anew."""
-    objects = BUILD / "mutants"
-    _compile(ROOT / "csrc", sorted(path.name for path in RUNTIME.glob("*.c")), objects)
-    return objects
+    return checkout(FLAGS)
 
 
 def _build(guard: Guard, number: int, unchanged: Path) -> Path:
-    """The library without a guard. In a directory beside build/lib, so that it finds mgpu_rt."""
-    out = BUILD / f"mutant-{number}"
-    sources = out / "csrc"
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(ROOT / "csrc", sources, ignore=shutil.ignore_patterns("softgpu", "cuhip"))
-    mutated = sources / "runtime" / guard.file
+    """The library without a guard."""
+    home = BUILD / "variants" / f"mutant-{number}"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(unchanged, home)
+    sources = home / "csrc" / "runtime"
+    mutated = sources / guard.file
     text = mutated.read_text()
     assert text.count(guard.guard) == 1, f"{guard.file} holds the guard once: {guard.guard}"
     mutated.write_text(text.replace(guard.guard, guard.without))
-    second = sources / "runtime" / (guard.also_file or guard.file)
+    second = sources / (guard.also_file or guard.file)
     text = second.read_text()
     assert guard.also[0] in text
     second.write_text(text.replace(*guard.also, 1))
-    names = sorted(path.name for path in (sources / "runtime").glob("*.c"))
-    if guard.file.endswith(".c") and not guard.also_file:
-        shutil.copytree(unchanged, out / "objects")
-        names = [guard.file]
-    _compile(sources, names, out / "objects")
-    exports = out / "exports.map"
-    exports.write_text("{ global: mgpu*; local: *; };\n")
-    library = out / "libmlir_rocm_runtime.so"
-    objects = [str(path) for path in (out / "objects").glob("*.o")]
-    flags = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete", "-lpthread", "-ldl"]
-    subprocess.run(["cc", "-shared", *objects, *flags, "-o", str(library)], check=True)
-    return library
+    return make(home, FLAGS)
 
 
 @pytest.mark.parametrize("number", range(len(GUARDS)), ids=lambda i: GUARDS[i].name)

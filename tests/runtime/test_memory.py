@@ -109,7 +109,41 @@ def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
     assert mgpu.StreamCreate() == first
     assert alloc(mgpu, KIB, first) == here
     free(mgpu, here, first)
-    assert mgpu.count("hipMalloc") == 2
+    assert mgpu.counts("hipMalloc", "hipDeviceSynchronize") == {
+        "hipMalloc": 2,
+        "hipDeviceSynchronize": 0,  # each destroy has waited for the stream's own work
+    }
+
+
+@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="100000")
+def test_a_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
+    """The program has destroyed it by HIP itself, with work pending that HIP did not wait for: what
+    was freed on it is not in the order of the stream that has its handle now."""
+    first = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, first)
+    mgpu.Memset32(block, 1, KIB // 4, first)
+    free(mgpu, block, first)
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(first)) == 0
+    assert mgpu.StreamCreate() == first
+    again = alloc(mgpu, KIB, first)
+    assert again != block or mgpu.pending(first) == 0
+
+
+@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="100000")
+def test_a_lent_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
+    """The same with one of the program's own, which memory was freed on while it was lent."""
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(own) == 0
+    lent = mgpu.ffi.cast("hipStream_t", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    mgpu.lib.mgpu_rt_use_stream(lent)
+    block = alloc(mgpu, KIB, lent)
+    mgpu.Memset32(block, 1, KIB // 4, lent)
+    free(mgpu, block, lent)
+    mgpu.lib.mgpu_rt_use_stream(mgpu.null)
+    assert mgpu.stub.hipStreamDestroy(own[0]) == 0
+    assert mgpu.StreamCreate() == lent
+    again = alloc(mgpu, KIB, lent)
+    assert again != block or mgpu.pending(lent) == 0
 
 
 @in_child()
@@ -184,7 +218,7 @@ def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
     free(mgpu, block, stream)
     free(mgpu, mgpu.ffi.cast("char *", block) + 64, stream)
     assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in mgpu.stderr()
-    assert not mgpu.on_stub or mgpu.count("hipFree") == 0
+    assert not mgpu.on_stub or mgpu.stub.hipstub_live(b"allocations") == 1
     again = alloc(mgpu, KIB, stream)
     mgpu.Memset32(again, 1, 256, stream)
     mgpu.StreamSynchronize(stream)

@@ -22,15 +22,16 @@ sanitize_flags_thread := -O1 -fno-omit-frame-pointer -fsanitize=thread
 sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror
 sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 
-sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*.c))
-sanitize_headers := $(wildcard csrc/*.def csrc/include/*.h csrc/runtime/*.h csrc/runtime/*.def)
+sanitize_runtime := $(patsubst csrc/runtime/%.c,%,$(wildcard csrc/runtime/*.c csrc/runtime/*/*.c))
+sanitize_headers := $(wildcard csrc/*.def csrc/include/*.h csrc/runtime/*.h \
+    csrc/runtime/*/*.h csrc/runtime/*/*.def)
 sanitize_programs := host streams
 
 define sanitize_kind
 $(sanitize_dir)/$(1)/runtime/%.o: csrc/runtime/%.c $(sanitize_headers)
 	@mkdir -p $$(@D)
 	$(sanitize_cc_$(1)) $(sanitize_flags) $(sanitize_flags_$(1)) $(sanitize_macros) \
-	    -fvisibility=hidden -Icsrc/include -c $$< -o $$@
+	    -fvisibility=hidden -Icsrc/include -Icsrc/runtime -c $$< -o $$@
 
 $(sanitize_dir)/$(1)/libmlir_rocm_runtime.so: $(sanitize_runtime:%=$(sanitize_dir)/$(1)/runtime/%.o)
 	$(sanitize_cc_$(1)) $(sanitize_flags_$(1)) -shared -Wl,-soname,$$(@F) \

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.lowering import lower
+import bench
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, objects, pipelines, toolchain
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.programs import Outcome, execute
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 PRINTF = PROGRAMS / "printf.mlir"
-VECADD = lower.PROGRAMS / "vecadd.mlir"
+VECADD = bench.PROGRAMS / "vecadd.mlir"
 BLOCKS, THREADS = 3, 70
 WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 10 + " the end"]
 
@@ -31,9 +33,9 @@ def run(
     program: Path, directory: Path, llvm: int = 22, opt_level: int = 2, **changes: str
 ) -> Outcome:
     """Lowers a program ahead of time and runs it on the emulated device."""
-    chip = changes.get("MGPU_RT_SOFTGPU", lower.DEFAULT_CHIP)
-    helper = lower.print_library()
-    executable = lower.link(
+    chip = changes.get("MGPU_RT_SOFTGPU", pipelines.DEFAULT_CHIP)
+    helper = print_library()
+    executable = objects.link(
         [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],
@@ -89,7 +91,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_optimisation(policy: str, tmp_path: Path) -> None:
-    """Kernels that are said to want a queue of OpenCL's: csrc/runtime/metadata.h."""
+    """Kernels that are said to want a queue of OpenCL's: csrc/runtime/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
     outcome = run(VECADD, tmp_path, opt_level=0, **python)
@@ -128,5 +130,5 @@ def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
     begin, end = text.index("scf.if"), text.index("gpu.return")
     asserted = 'cf.assert %bad, "out of bounds"\n      '
     program.write_text(text[:begin] + asserted + text[end:])
-    with pytest.raises(lower.LoweringFailed, match="must reference a global"):
+    with pytest.raises(toolchain.LoweringFailed, match="must reference a global"):
         lower.code_objects(program)

@@ -6,6 +6,7 @@ import functools
 import os
 import struct
 
+from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 
 #: What the HIP of this process runs.
@@ -15,7 +16,7 @@ CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64
 @functools.cache
 def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
     """The code object of bench/programs/<program>.mlir, or of the gpu.module named in it."""
-    return lower.code_object(lower.PROGRAMS / f"{program}.mlir", chip, module=module)
+    return lower.code_object(PROGRAMS / f"{program}.mlir", chip, module=module)
 
 
 def bundle(*images: bytes) -> bytes:

@@ -10,10 +10,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.lowering import lower
+from bench import PROGRAMS
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, objects, pipelines, toolchain
 from tests.support.child import BUILD, STUB, environment, library
 
-RELEASES = lower.LLVM_RELEASES
+RELEASES = toolchain.RELEASES
 TIMEOUT = 60  # seconds; a run takes less than one
 
 #: What LLVM 15 lowers by the forum's command; later ones lower all.
@@ -84,10 +86,10 @@ def build(
 ) -> Path:
     """The executable; one for each process that asks, so that no other one's is disturbed."""
     chip, image = TARGETS.get(backend, (None, None))
-    source = lower.PROGRAMS / f"{program}.mlir"
+    source = PROGRAMS / f"{program}.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
-    helper = lower.print_library()
-    return lower.link(
+    helper = print_library()
+    return objects.link(
         [compiled],
         libraries=[linked, helper],
         rpath=[linked.parent, helper.parent],
@@ -115,7 +117,7 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
     elif backend in TARGETS:
         search.append(str(BUILD / "cuhip"))
     elif llvm == 15:
-        env["MGPU_RT_SOFTGPU"] = lower.FORUM_CHIP
+        env["MGPU_RT_SOFTGPU"] = pipelines.FORUM_CHIP
     search += [env["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in env else []
     if search:
         env["LD_LIBRARY_PATH"] = os.pathsep.join(search)

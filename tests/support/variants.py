@@ -9,11 +9,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import __version__
 from tests.support.child import BUILD, ROOT
 
-FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-g", "-fPIC", "-fvisibility=hidden")
 NAME = "libmlir_rocm_runtime.so"
+#: What is not part of the library.
+ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
 
 
 @dataclass(frozen=True)
@@ -30,48 +30,34 @@ class Change:
         return text.replace(self.old, self.new)
 
 
-def _compile(sources: list[Path], objects: Path, flags: tuple[str, ...]) -> None:
-    objects.mkdir(parents=True, exist_ok=True)
-    includes = [f"-I{ROOT / 'csrc' / 'include'}", f"-I{ROOT / 'csrc' / 'runtime'}"]
-    version = f'-DMGPU_RT_VERSION="{__version__}"'
-    command = ["cc", "-c", *FLAGS, *flags, version, *includes, *map(str, sources)]
-    subprocess.run(command, cwd=objects, check=True, timeout=300)
+def make(home: Path, flags: tuple[str, ...]) -> Path:
+    """Makes the library of the checkout `home`, as csrc/runtime/build.mk does but for flags."""
+    library = home / "build" / "lib" / NAME
+    command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
+    made = str(library.relative_to(home))
+    subprocess.run([*command, f"CFLAGS={' '.join(flags)}", made], cwd=home, check=True, timeout=300)
+    return library
 
 
-def _objects(flags: tuple[str, ...]) -> Path:
-    """The library's objects, compiled with these flags once for each state of its sources."""
-    sources = sorted((ROOT / "csrc" / "runtime").glob("*.c"))
-    objects = BUILD / "variants" / ("objects" + "".join(flags).replace("/", "_"))
-    newest = max(path.stat().st_mtime for path in (ROOT / "csrc").rglob("*.[ch]"))
-    stamp = objects / "stamp"
-    if not stamp.exists() or stamp.stat().st_mtime < newest:
-        shutil.rmtree(objects, ignore_errors=True)
-        _compile(sources, objects, flags)
-        stamp.touch()
-    return objects
+def checkout(flags: tuple[str, ...]) -> Path:
+    """The sources in a checkout of their own, compiled: what changes later is compiled anew."""
+    home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
+    for folder in ("csrc", "mgpu_rt"):
+        shutil.rmtree(home / folder, ignore_errors=True)
+        shutil.copytree(ROOT / folder, home / folder, ignore=shutil.ignore_patterns(*ELSEWHERE))
+    make(home, flags)
+    (home / "build" / "lib" / "mgpu_rt.python").write_text(sys.executable + "\n")
+    return home
 
 
 def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Path:
-    """The library in a checkout of its own, whose package is this one's with the changes."""
+    """The library in a checkout of its own, whose files are this one's with the changes."""
     home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
-    objects, lib = home / "objects", home / "build" / "lib"
-    shutil.copytree(_objects(flags), objects)
-    lib.mkdir(parents=True)
-    shutil.copytree(ROOT / "mgpu_rt", home / "mgpu_rt")
-    (lib / "mgpu_rt.python").write_text(sys.executable + "\n")
+    shutil.copytree(checkout(flags), home)
     for change in changes:
-        file = home / change.file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(change.applied())
-        if file.suffix == ".c":
-            _compile([file], objects, flags)
-    exports = home / "exports.map"
-    exports.write_text("{ global: mgpu*; local: *; };\n")
-    link = [f"-Wl,--version-script={exports}", "-Wl,-z,nodelete,-z,now", "-lpthread", "-ldl"]
-    command = ["cc", "-shared", *flags, *map(str, objects.glob("*.o")), *link]
-    subprocess.run([*command, "-o", str(lib / NAME)], check=True)
-    return lib / NAME
+        (home / change.file).write_text(change.applied())
+    return make(home, flags)
 
 
 def run_tests(library: Path, *tests: str, seconds: int = 100) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,6 @@
 /* Operands of the memory families: address, data and offset. */
 #include "memory.h"
+#include "mimg.h"
 #include "smem.h"
 
 static void decode_smem(const uint32_t *words, struct inst *i) {
@@ -120,6 +121,29 @@ static void decode_mubuf(enum target_mask target, const uint32_t *words, struct 
         i->run = softgpu_run_unknown;
 }
 
+/* Registers for the components that the mask asks for, two to a register where they are 16 bits. */
+static enum type image_type(const struct inst *i, uint32_t w, uint32_t x, bool tfe) {
+    static const enum type types[] = {B32, B32, B64, B96, B128, B160};
+    unsigned components =
+        move_of(i->row) == MV_IMAGE_GATHER ? 4 : (unsigned)__builtin_popcount(w >> 8 & 15);
+    unsigned dwords = x & MIMG_D16 ? (components + 1) / 2 : components;
+    return types[(dwords ? dwords : 1) + tfe];
+}
+
+static void decode_mimg(enum target_mask target, const uint32_t *words, struct inst *i) {
+    uint32_t w = words[0], x = words[1];
+    const struct row *row = i->row;
+    bool acc = target == GFX90A && w & MIMG_TFE, tfe = target != GFX90A && w & MIMG_TFE;
+    enum type data = image_type(i, w, x, tfe);
+    i->run = softgpu_run_unknown;
+    i->imm = (int32_t)(target == GFX90A ? w & ~(uint32_t)MIMG_TFE : w);
+    softgpu_decode_vgpr(&i->dst, (x >> 8 & 0xff) + (acc ? AGPR0 : 0), data);
+    softgpu_decode_vgpr(&i->src[0], x & 0xff, row->src[0]);
+    softgpu_decode_sgpr(&i->src[1], (x >> 16 & 0x1f) * 4, B256);
+    if (row->src[2])
+        softgpu_decode_sgpr(&i->src[2], (x >> 21 & 0x1f) * 4, B128);
+}
+
 void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i) {
     switch (i->encoding) {
     case E_SMEM:
@@ -132,7 +156,7 @@ void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struc
         decode_mubuf(target, words, i);
         break;
     case E_MIMG:
-        softgpu_decode_mimg(target, words, i);
+        decode_mimg(target, words, i);
         break;
     default:
         decode_flat(target, words, i);

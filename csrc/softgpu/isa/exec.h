@@ -31,6 +31,8 @@ struct dispatch {
     uint32_t grid[3], block[3], groups[3]; /* in work-items, work-items, groups */
     uint32_t lds_size, scratch_lane_size;  /* bytes */
     uint64_t budget, barrier_budget;       /* instructions; 0 is no limit */
+    /* softgpu_code_at, by a pointer: what runs an instruction includes no decoding. */
+    const struct inst *(*code_at)(struct dispatch *d, uint64_t pc, const struct code **code);
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -29,10 +29,11 @@ step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, 
 void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t available,
                          struct inst *i);
 void softgpu_decode_memory(enum target_mask target, const uint32_t *words, struct inst *i);
-void softgpu_decode_mimg(enum target_mask target, const uint32_t *words, struct inst *i);
 
 /* decode.c: the row of an opcode; NULL if this target has none. */
 const struct row *softgpu_row(enum target_mask target, enum encoding encoding, unsigned op);
+
+/* decode_operand.c: one operand. False for an encoding that is none. */
 bool softgpu_decode_source(struct operand *o, unsigned enc, enum type type, uint32_t literal);
 void softgpu_decode_sgpr(struct operand *o, unsigned enc, enum type type);
 void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type);

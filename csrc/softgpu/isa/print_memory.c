@@ -1,5 +1,6 @@
 /* The text of memory instructions' operands. */
 #include "memory.h"
+#include "mimg.h"
 #include "print.h"
 #include "smem.h"
 
@@ -165,4 +166,24 @@ void softgpu_print_memory(struct text *t, const struct inst *i) {
         print_mubuf(t, i);
     else
         print_flat(t, i);
+}
+
+void softgpu_print_mimg(struct text *t, const struct inst *i) {
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } flags[] = {{MIMG_UNORM, " unorm"}, {MIMG_GLC, " glc"}, {MIMG_SLC, " slc"}, {MIMG_A16, " a16"},
+                 {MIMG_TFE, " tfe"},     {MIMG_LWE, " lwe"}, {MIMG_DA, " da"}};
+    const struct operand *const all[] = {&i->dst, &i->src[0], &i->src[1], &i->src[2]};
+    uint32_t bits = (uint32_t)i->imm;
+    for (unsigned n = 0; n < 4 && all[n]->kind; n++) {
+        softgpu_put(t, n ? ", " : " ");
+        softgpu_put_operand(t, all[n]);
+    }
+    if (bits >> 8 & 15)
+        softgpu_put(t, " dmask:0x%x", bits >> 8 & 15);
+    for (unsigned n = 0; n < sizeof flags / sizeof flags[0]; n++)
+        if (bits & flags[n].bit)
+            softgpu_put(t, "%s", flags[n].name);
+    softgpu_put(t, i->words[1] & MIMG_D16 ? " d16" : "");
 }

@@ -8,7 +8,8 @@
 
 /* An indirect jump, or a direct one that leaves the function. */
 void softgpu_wave_jump(struct wave *w, const struct inst *i, uint64_t pc) {
-    const struct inst *to = softgpu_code_at(w->group->dispatch, pc, &w->code);
+    struct dispatch *d = w->group->dispatch;
+    const struct inst *to = d->code_at(d, pc, &w->code);
     if (to)
         w->next = to;
     else

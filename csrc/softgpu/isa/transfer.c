@@ -3,6 +3,20 @@
 #include "memory.h"
 #include "operand.h"
 
+unsigned softgpu_move_bytes(enum move move) {
+    static const uint8_t bytes[MV_KINDS] = {
+        [MV_LOAD_U8] = 1,    [MV_LOAD_I8] = 1,     [MV_LOAD_U16] = 2,   [MV_LOAD_I16] = 2,
+        [MV_LOAD_U8_LO] = 1, [MV_LOAD_U8_HI] = 1,  [MV_LOAD_I8_LO] = 1, [MV_LOAD_I8_HI] = 1,
+        [MV_LOAD_16_LO] = 2, [MV_LOAD_16_HI] = 2,  [MV_LOAD_32] = 4,    [MV_LOAD_64] = 8,
+        [MV_LOAD_96] = 12,   [MV_LOAD_128] = 16,   [MV_STORE_8] = 1,    [MV_STORE_8_HI] = 1,
+        [MV_STORE_16] = 2,   [MV_STORE_16_HI] = 2, [MV_STORE_32] = 4,   [MV_STORE_64] = 8,
+        [MV_STORE_96] = 12,  [MV_STORE_128] = 16,  [MV_ATOMIC_32] = 4,  [MV_ATOMIC_64] = 8,
+        [MV_LDS_U8] = 1,     [MV_LDS_I8] = 1,      [MV_LDS_U16] = 2,    [MV_LDS_I16] = 2,
+        [MV_LDS_32] = 4,
+    };
+    return bytes[move];
+}
+
 #define ACTIVE(l)                                                                                  \
     for (uint64_t m_ = a->mask; m_; m_ &= m_ - 1)                                                  \
         for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)

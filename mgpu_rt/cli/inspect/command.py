@@ -27,10 +27,12 @@ NEEDED = {"elftools": "pyelftools", "msgpack": "msgpack"}
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(file: Path, device: str, no_device: bool, as_json: bool) -> None:
-    """Show the images of device code in FILE: kernels, registers, what the cache does with them.
+    """Show the images of device code in a file.
 
-    FILE is a code object, an offload bundle, a fatbin, PTX, or an object file, shared library or
-    program that holds such. Needs pyelftools and msgpack: pip install 'mgpu_rt[inspect]'.
+    Kernels with their arguments and registers, what the cache does with each image, and what this
+    machine's HIP says to it. FILE is a code object, an offload bundle, a fatbin, PTX, or an object
+    file, shared library or program that holds such. Needs pyelftools and msgpack: pip install
+    'mgpu_rt[inspect]'.
     """
     try:
         from mgpu_rt.cli.inspect import hip, text

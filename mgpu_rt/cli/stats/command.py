@@ -14,9 +14,9 @@ from mgpu_rt.cli.problem import Problem, fail
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stats(file: Path, as_json: bool) -> None:
-    """Show the statistics that `mgpu-rt run --stats-json FILE` has written.
+    """Show statistics as tables.
 
-    "–" is what was not counted.
+    FILE is what `mgpu-rt run --stats-json FILE` has written; "–" is what was not counted.
     """
     from mgpu_rt.cli.stats import files, table
 
@@ -39,10 +39,13 @@ class _FilesOrProgram(click.Command):
         return super().parse_args(ctx, args[:at])
 
 
-@click.command(
-    cls=_FilesOrProgram, options_metavar="[OPTIONS] BEFORE AFTER | [OPTIONS] -- PROGRAM [ARGS]..."
+@click.command(cls=_FilesOrProgram)
+@click.argument(
+    "files",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...",
 )
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="")
 @click.option(
     "--device",
     type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
@@ -53,7 +56,7 @@ class _FilesOrProgram(click.Command):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def compare(ctx: click.Context, files: tuple[Path, ...], device: str, as_json: bool) -> None:
-    """Compare two runs: each function's calls and time, before and after.
+    """Compare two runs, function by function.
 
     BEFORE and AFTER are files that `mgpu-rt run --stats-json` has written. PROGRAM is run twice,
     with stock's behaviour and with the cache; what it prints goes to stderr. The ratio says how

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from mgpu_rt.cli import preload
+from mgpu_rt.cli import executable, preload
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.cli.stats.files import Statistics, added, read
 
@@ -22,7 +21,7 @@ NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
 def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
     """The statistics of both runs. Raises Problem."""
     try:
-        reason = preload.obstacle(preload.find(command[0]))
+        reason = executable.obstacle(executable.find(command[0]))
     except Problem as problem:
         raise Problem(str(problem)) from None  # the status of a shell is for `run`
     if reason:
@@ -47,10 +46,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> S
         try:
             done = subprocess.run([*command], env=env, stdout=sys.stderr.fileno())
         except OSError as error:
-            raise Problem(
-                f"'{command[0]}' cannot be executed: {error.strerror}; name a program that was "
-                f"built for this machine, {platform.machine()}"
-            ) from None
+            why = executable.why_not(executable.find(command[0]), error)
+            raise Problem(f"'{command[0]}' cannot be executed: {why}") from None
         if done.returncode < 0:
             raise Problem(
                 f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so there is "

@@ -1,0 +1,41 @@
+"""The library that programs print their results with."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from bench import ROOT
+from mgpu_rt.lowering import cache, toolchain
+
+SOURCE = ROOT / "bench" / "native" / "print.c"
+NAME = "libmgpu_print.so"
+
+
+def print_library() -> Path:
+    """A shared library with printF32, printI64, printMemrefF32 and the like, for some programs.
+
+    To link with, or to name in mlir-runner's --shared-libs. Unlike LLVM's own it brings no LLVM.
+    """
+    kept = cache.kept(
+        "libmgpu_print",
+        ".so",
+        (SOURCE.read_text(), "print"),
+        lambda: [toolchain.compiler()],
+        _compiled,
+    )
+    # The plain name is what a program linked with it asks the loader for.
+    plain = cache.OBJECTS / NAME
+    if not plain.exists() or not plain.samefile(kept):
+        with tempfile.TemporaryDirectory(dir=cache.OBJECTS) as scratch:
+            Path(scratch, "link").symlink_to(kept.name)
+            Path(scratch, "link").replace(plain)
+    return plain
+
+
+def _compiled() -> bytes:
+    with tempfile.TemporaryDirectory() as scratch:
+        result = Path(scratch, NAME)
+        flags = ["-std=c11", "-O2", "-fPIC", "-shared", f"-Wl,-soname,{NAME}"]
+        toolchain.run([toolchain.compiler(), *flags, SOURCE, "-o", result])
+        return result.read_bytes()

@@ -1,0 +1,53 @@
+"""A time that was measured a few times, said with no more digits than it has."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DIGITS = 3  # at most, however little the samples differ
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median, and how far from it the truth may be: as far as the samples spread."""
+
+    value: float
+    error: float
+
+    def words(self, unit: str) -> str:
+        """The value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
+
+        Where the error may be all there is, a bound: under 60 µs.
+        """
+        if self.value <= self.error:
+            bound = max(self.value, 0) + self.error
+            return f"under {_shown(*_rounded_up(bound))} {unit}" if bound else "nothing measurable"
+        value = float(f"{self.value:.{DIGITS - 1}e}")
+        places = DIGITS - 1 - math.floor(math.log10(value))
+        if self.error > 0:  # a digit counts if the error is at most 5 of its place
+            places = min(places, -math.ceil(math.log10(self.error / 5)))
+        return f"{_shown(round(value, places), places)} {unit}"
+
+
+def _rounded_up(value: float) -> tuple[float, int]:
+    """One digit of it, and the decimal place of that."""
+    places = -math.floor(math.log10(value))
+    return math.ceil(value * 10.0**places) / 10.0**places, places
+
+
+def _shown(value: float, places: int) -> str:
+    return f"{value:,.{max(places, 0)}f}"
+
+
+def each(one: Sequence[float], many: Sequence[float], count: int) -> Estimate:
+    """What one of `count` costs, from runs that did one of them and runs that did all."""
+    value = statistics.median(many) - statistics.median(one)
+    error = (_spread(one) + _spread(many)) / 2
+    return Estimate(value / (count - 1), error / (count - 1))
+
+
+def _spread(samples: Sequence[float]) -> float:
+    return max(samples) - min(samples)

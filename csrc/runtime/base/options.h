@@ -1,0 +1,30 @@
+/* What the environment asks for: options.def, as it was read and as it is meant. */
+#ifndef MGPU_RT_OPTIONS_H
+#define MGPU_RT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct options {
+#define OPTION(field, variable, default_value, meaning) const char *field;
+#include "base/options.def"
+#undef OPTION
+    bool cache_on, verbose_on, exclusive_on;
+    size_t module_limit_bytes;
+    long stream_limit_count, python_delay_ms;
+    int device_number;            /* -1: none asked for */
+    size_t memory_limit_bytes;    /* 0: the fraction counts */
+    double memory_limit_fraction; /* of the device's memory */
+    bool sync_lazy;
+};
+extern struct options options;
+
+void options_read(struct options *out);
+/* What opening HIP asks for, before the first call. */
+void options_read_early(struct options *out);
+
+/* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
+ * rights that its caller lacks. */
+const char *options_path_variable(const char *name);
+
+#endif

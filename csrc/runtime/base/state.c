@@ -1,0 +1,6 @@
+#include "base/state.h"
+
+unsigned runtime_mode = MODE_UNSTARTED;
+bool runtime_forked;
+pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
+struct hooks hooks;

@@ -1,0 +1,68 @@
+/* What every part of the runtime may know: how far the process is, the lock of the tables, and what
+ * upper layers do for lower ones. */
+#ifndef MGPU_RT_STATE_H
+#define MGPU_RT_STATE_H
+
+#include "base/atomics.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* 0 while calls take the fast path; any bit sends each call through the slow entry (entry.c). */
+enum {
+    MODE_UNSTARTED = 1, /* the options were not read, HIP was not looked for */
+    MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
+    MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
+    MODE_LATE = 8,      /* so did what HIP registered since it was first called */
+    MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
+};
+extern unsigned runtime_mode;
+
+static inline bool runtime_is(unsigned mode) {
+    return (load_relaxed(&runtime_mode) & mode) != 0;
+}
+
+/* True after the exit handlers ran: what is still held is the operating system's to clean up. */
+static inline bool runtime_exiting(void) {
+    return runtime_is(MODE_EXITING);
+}
+
+/* True if a handle that the tables knew need not be given back any more: the process ends, and what
+ * HIP registered at its first call is gone, so that it may not bear it (llvm #190563). */
+static inline bool runtime_leaves(const void *known) {
+    return known != NULL && runtime_is(MODE_LATE);
+}
+
+/* True while every call is counted and timed. */
+static inline bool runtime_counting(void) {
+    return runtime_is(MODE_TIMED);
+}
+
+/* True in a child of fork. HIP does not survive a fork, and an interpreter that we started may have
+ * been busy in a thread that the child does not have. */
+extern bool runtime_forked;
+
+/* Guards all tables: of modules, streams, events, blocks, ranges and threads. Held for short
+ * stretches of this library's own code only: never while HIP, Python or the loader is called. Of
+ * the other locks only stream_pool_lock may be taken under it. */
+extern pthread_mutex_t tables_lock;
+
+struct thread;
+
+/* What lower layers have the top do (lifecycle.c). Set before HIP is first called. */
+struct hooks {
+    /* From here on nothing that HIP has handed out is known: somebody has reset the device, or HIP
+     * ends. Every call goes to HIP as stock's would, until the caches have filled anew. */
+    void (*forget_all)(void);
+    /* HIP has no memory: gives back to it what is cached. True if the call is to be tried again. */
+    bool (*make_room)(void);
+    /* Asks for the exit handler to run before whatever HIP has registered so far. Called again
+     * after each first use of a part of HIP: exit handlers run last in, first out. */
+    void (*register_exit)(void);
+    /* A thread ends: what it keeps for itself is for the others. */
+    void (*thread_ends)(struct thread *thread);
+};
+extern struct hooks hooks;
+
+#endif

@@ -1,0 +1,282 @@
+/* The life of a block. What a free keeps, and what leaves for the limit, is decided here; where a
+ * block lies in between is the pools' concern, which entry it has the table's. */
+#include "cache/block.h"
+#include "base/atomics.h"
+#include "base/counters.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/block_table.h"
+#include "cache/limits.h"
+#include "cache/manage.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+#include <stdlib.h>
+
+static const char free_expression[] = "hipFree(ptr)";
+
+/* ---- the limit ----
+ *
+ * While a device holds less than its limit, what is freed is kept. Beyond it the least recently
+ * used blocks go back, an eighth of the limit at once, as looking for them means looking at all.
+ * Where what the program holds leaves less than that eighth, nothing is kept: an allocation and a
+ * free cost what stock's cost, until a quarter of the limit is free. */
+
+static bool direct[BLOCK_DEVICES]; /* nothing is kept */
+
+static bool is_direct(int device) {
+    return load_relaxed(&direct[device]);
+}
+
+static void set_direct(int device, bool value) {
+    store_relaxed(&direct[device], value);
+}
+
+static size_t limit_of(int device) {
+    size_t limit = cache_limits.memory_bytes[device];
+    if (limit)
+        return limit;
+    size_t available = 0, total = 0;
+    limit = options.memory_limit_bytes;
+    if (!limit) {
+        const hipError_t error = hip.MemGetInfo(&available, &total);
+        if (error != hipSuccess)
+            device_forget_error(error);
+        limit = (size_t)((double)total * options.memory_limit_fraction);
+    }
+    limit = limit ? limit : 1;
+    cache_limits.memory_bytes[device] = limit;
+    return limit;
+}
+
+/* ---- giving back ---- */
+
+/* A block that is in no pool and nobody's: unknown first, as HIP may hand its address to another
+ * thread as soon as it has it. */
+static hipError_t free_by_hip(void *address, size_t size, int device) {
+    const hipError_t error = hip.Free(address);
+    observe(OBSERVED_BLOCK_FREED, address, size, device);
+    return error;
+}
+
+static bool give_block_back(struct block *block) {
+    void *address = (void *)(uintptr_t)block->handle.key;
+    if (!block_retire(block))
+        return false;
+    stats_eviction(CACHE_MEMORY);
+    REPORT(free_expression, free_by_hip(address, block->size, block->device), NULL);
+    return true;
+}
+
+/* hipFree waits for the device, so a block whose stream is still at work may go too. */
+int block_give_back_all(void) {
+    int count = 0;
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
+        if (load_acquire(&block->state) == BLOCK_CACHED)
+            count += give_block_back(block);
+    return count;
+}
+
+/* A cached block as it was when it was listed: sorting must not see it change. */
+struct candidate {
+    struct block *block;
+    uint64_t last_use, uses, entered;
+};
+
+static int oldest_block_first(const void *a, const void *b) {
+    const struct candidate *left = a, *right = b;
+    if (left->last_use != right->last_use)
+        return left->last_use > right->last_use ? 1 : -1;
+    if (left->uses != right->uses) /* both since the same miss */
+        return left->uses > right->uses ? 1 : -1;
+    return left->entered > right->entered ? 1 : -1;
+}
+
+/* Lists up to `room` cached blocks of a device; returns how many there are. */
+static size_t list_cached(int device, struct candidate *out, size_t room) {
+    size_t count = 0;
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
+        if (load_acquire(&block->state) != BLOCK_CACHED || block_device(block) != device)
+            continue;
+        if (count < room)
+            out[count] =
+                (struct candidate){block, load_relaxed(&block->last_use),
+                                   load_relaxed(&block->uses), load_relaxed(&block->entered)};
+        count++;
+    }
+    return count;
+}
+
+/* Gives back the least recently used blocks until the device holds no more than `keep`. */
+static void give_oldest_back(int device, size_t keep) {
+    const size_t room = list_cached(device, NULL, 0);
+    struct candidate *cached = malloc((room + 1) * sizeof *cached);
+    const size_t found = cached ? list_cached(device, cached, room) : 0;
+    const size_t count = found < room ? found : room; /* others may have added some meanwhile */
+    if (count)
+        qsort(cached, count, sizeof *cached, oldest_block_first);
+    for (size_t i = 0; i < count && block_reserved(device) > keep; i++)
+        (void)give_block_back(cached[i].block);
+    free(cached);
+}
+
+static __attribute__((noinline)) void trim_blocks(int device, size_t limit) {
+    const size_t keep = limit - limit / 8;
+    if (device_kept(device))
+        give_oldest_back(device, keep);
+    if (block_reserved(device) > keep)
+        set_direct(device, true);
+}
+
+size_t block_held(size_t *bytes) {
+    size_t count = 0;
+    *bytes = 0;
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        if (load_acquire(&block->state) != BLOCK_LIVE)
+            continue;
+        count++;
+        *bytes += block_size(block);
+    }
+    return count;
+}
+
+/* ---- allocating ---- */
+
+bool block_serves(uint64_t bytes, int device) {
+    return options.cache_on && bytes != 0 && bytes <= SIZE_MAX - BLOCK_GRAIN &&
+           device < BLOCK_DEVICES;
+}
+
+static void *allocate_new(size_t size, int device, hipError_t *error) {
+    void *address = NULL;
+    stats_miss(CACHE_MEMORY);
+    *error = RETRY(hip.Malloc(&address, size));
+    if (*error != hipSuccess)
+        return NULL;
+    device_watch(device);
+    (void)block_enter(address, size, device); /* without memory for the entry: freed by hipFree */
+    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
+    const size_t limit = limit_of(device);
+    if (block_reserved(device) > limit && !is_direct(device))
+        trim_blocks(device, limit);
+    return address;
+}
+
+static void *allocate_as_stock(uint64_t bytes, hipError_t *error) {
+    void *address = NULL;
+    stats_bypass(CACHE_MEMORY);
+    *error = hip.Malloc(&address, bytes);
+    return *error == hipSuccess ? address : NULL;
+}
+
+static void count_live(const struct block *block, int sign) {
+    if (block)
+        block_count(block->device, sign * (ptrdiff_t)block->size);
+}
+
+void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
+    struct block_pool *pool = NULL;
+    if (LIKELY(stream && stream->device == device))
+        pool = load_acquire(&stream->pool);
+    else if (device < BLOCK_DEVICES)
+        pool = block_device_pool(device);
+    struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
+    if (UNLIKELY(!block || !device_kept(device)))
+        return NULL;
+    if (UNLIKELY(runtime_counting()))
+        count_live(block, 1);
+    return (void *)block->handle.key;
+}
+
+static void *allocate(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
+    if (!block_serves(bytes, device))
+        return allocate_as_stock(bytes, error);
+    const size_t size = block_round(bytes);
+    struct block *block = is_direct(device) ? NULL : block_search(device, size, stream);
+    if (block && device_kept(device))
+        return (void *)block->handle.key;
+    return allocate_new(size, device, error);
+}
+
+void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
+    *error = hipSuccess;
+    struct stream *order = stream && stream->device == device ? stream : NULL;
+    void *address = allocate(bytes, device, order, error);
+    if (UNLIKELY(runtime_counting()))
+        count_live(block_find(address), 1);
+    return address;
+}
+
+/* ---- freeing ---- */
+
+/* A block that is not kept: HIP takes it as stock gives it. */
+static __attribute__((noinline)) hipError_t free_now(struct block *block) {
+    void *address = (void *)(uintptr_t)block->handle.key;
+    const size_t size = block->size;
+    const int device = block->device;
+    block_forget(block);
+    const hipError_t error = free_by_hip(address, size, device);
+    const size_t limit = limit_of(device);
+    if (is_direct(device) && block_reserved(device) < limit - limit / 4)
+        set_direct(device, false);
+    return error;
+}
+
+/* No stream says when the block is free: the null stream, one that is gone, one of another device,
+ * one of the program's own that the table does not know. */
+static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
+    const hipError_t error = stream_wait_for_device(block->device);
+    (void)block_put(block, NULL); /* a device's pool is always there */
+    return error;
+}
+
+struct block_freed block_free(void *address, struct stream *stream) {
+    struct block *block = block_find(address);
+    int live = BLOCK_LIVE;
+    if (UNLIKELY(!block || block->state == BLOCK_GONE))
+        return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
+    if (UNLIKELY(!cas_acq_rel(&block->state, &live, BLOCK_CACHED)))
+        return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
+                                    hipSuccess};
+    if (UNLIKELY(runtime_counting()))
+        count_live(block, -1);
+    if (UNLIKELY(is_direct(block->device) || !(exclusive_hip() || block_confirm(block))))
+        return (struct block_freed){FREE_TO_HIP, free_now(block)};
+    if (UNLIKELY(!stream || stream->device != block->device))
+        return (struct block_freed){FREE_WAITED, free_unordered(block)};
+    if (UNLIKELY(!block_put(block, stream)))
+        return (struct block_freed){FREE_TO_HIP, free_now(block)};
+    return (struct block_freed){FREE_DONE, hipSuccess};
+}
+
+/* ---- for the manager ---- */
+
+size_t block_list(struct cached *out, size_t room) {
+    size_t count = 0;
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        const int state = load_acquire(&block->state);
+        if (state == BLOCK_GONE)
+            continue;
+        if (count < room)
+            out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block_size(block),
+                                         load_relaxed(&block->uses), block_device(block),
+                                         state == BLOCK_LIVE};
+        count++;
+    }
+    return count;
+}
+
+hipError_t block_evict(void *address) {
+    struct block *block = block_find(address);
+    if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
+        return hipErrorNotFound;
+    if (!block_retire(block))
+        return hipErrorNotReady;
+    stats_eviction(CACHE_MEMORY);
+    return free_by_hip(address, block->size, block->device);
+}

@@ -1,0 +1,52 @@
+/* The life of the blocks of device memory that mgpuMemAlloc hands out: from HIP or from those given
+ * back, to the program, and back again. */
+#ifndef MGPU_RT_BLOCK_H
+#define MGPU_RT_BLOCK_H
+
+#include "base/abi.h"
+#include "base/likely.h"
+#include "cache/block_pool.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+
+/* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if
+ * the handle is of no such stream. */
+static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
+    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+    return LIKELY(stream && stream_is_live(stream) && stream->device < BLOCK_DEVICES) ? stream
+                                                                                      : NULL;
+}
+
+/* Whether so much memory is kept when it is freed; else a call of HIP's serves. */
+bool block_serves(uint64_t bytes, int device);
+
+/* The hit of an allocation on the calling thread's device: a block that was given back, for work in
+ * the order of `stream` (NULL: of any). NULL: block_alloc may have one. */
+void *block_reuse(uint64_t bytes, int device, struct stream *stream);
+
+/* The rest of it: a block that takes looking for, else one of HIP's. NULL if there is none (or
+ * nothing was asked for); *error is HIP's answer. */
+void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error);
+
+/* What became of a block that the program has freed, and what HIP has answered. */
+struct block_freed {
+    enum {
+        FREE_DONE,    /* it is kept */
+        FREE_TO_HIP,  /* HIP was given it */
+        FREE_WAITED,  /* it is kept, and the device was waited for */
+        FREE_TWICE,   /* nothing: the program does not hold it any more */
+        FREE_UNKNOWN, /* nothing: no block begins there */
+    } verdict;
+    hipError_t error;
+};
+
+/* Takes a block back that was in use on `stream` (NULL: anywhere). */
+struct block_freed block_free(void *address, struct stream *stream);
+
+/* Gives back to HIP all that is kept; returns how many blocks. */
+int block_give_back_all(void);
+
+/* Blocks that the program has not freed, and their bytes. */
+size_t block_held(size_t *bytes);
+
+#endif

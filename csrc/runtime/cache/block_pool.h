@@ -1,0 +1,117 @@
+/* The blocks of device memory that mgpuMemAlloc handed out, and the pools of those given back.
+ *
+ * A block given back on a stream is at once free for the next work of that stream: the stream keeps
+ * its order. For anything else it is free once that stream was synchronised past the free; only
+ * hipFree, which stock calls, waits for the device. Sizes are rounded to 256 bytes and served
+ * exactly: a block is never split, so none is ever held back by a smaller piece of it.
+ *
+ * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
+ * allocation, no call of HIP. */
+#ifndef MGPU_RT_BLOCK_POOL_H
+#define MGPU_RT_BLOCK_POOL_H
+
+#include "base/atomics.h"
+#include "base/handles.h"
+#include "base/likely.h"
+#include "cache/stream.h"
+
+enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
+
+enum block_state {
+    BLOCK_LIVE,   /* held by the program */
+    BLOCK_CACHED, /* in a pool */
+    BLOCK_GONE,   /* HIP has it back */
+};
+
+/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
+struct block {
+    struct handle handle; /* the address */
+    size_t size;
+    int device;
+    int state;             /* enum block_state */
+    struct stream *stream; /* in whose pool it is; NULL: in the device's, idle */
+    uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
+    uint64_t uses;         /* how often it was handed out */
+    uint64_t last_use;     /* block_clock when it was given back last */
+    uint64_t entered;      /* and when HIP handed it out */
+    struct block *next_spilled;
+};
+
+/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
+struct block_pool {
+    struct block *ways[POOL_SETS][POOL_WAYS];
+    struct block *spilled[POOL_SETS]; /* those beyond the ways; under tables_lock */
+    struct stream *owner;             /* NULL: a device's */
+    int device;                       /* the blocks', for good; the owner's handle may move */
+    struct block_pool *next;          /* all streams' pools; never freed */
+};
+
+static inline size_t block_round(size_t bytes) {
+    return (bytes + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
+}
+
+static inline size_t block_set(size_t size) {
+    return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
+}
+
+/* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
+static inline size_t block_size(const struct block *block) {
+    return load_relaxed(&block->size);
+}
+static inline int block_device(const struct block *block) {
+    return load_relaxed(&block->device);
+}
+
+/* By who has taken it; others may read meanwhile. */
+static inline void block_note_use(struct block *block) {
+    store_relaxed(&block->uses, block->uses + 1);
+}
+
+/* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
+ * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
+ * the caller's still. */
+bool block_put(struct block *block, struct stream *stream);
+
+/* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
+ * there is none. */
+static inline struct block *block_take(struct block_pool *pool, size_t size) {
+    struct block **ways = pool->ways[block_set(size)];
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *block = load_acquire(&ways[way]);
+        if (!block || block_size(block) != size || !cas_acq_rel(&ways[way], &block, NULL))
+            continue;
+        if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
+            (void)block_put(block, pool->owner);
+            continue;
+        }
+        block_note_use(block);
+        store_release(&block->state, BLOCK_LIVE);
+        return block;
+    }
+    return NULL;
+}
+
+/* The device's pool: blocks that are idle for every stream. device < BLOCK_DEVICES. */
+struct block_pool *block_device_pool(int device);
+
+/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device:
+ * what was given back on its predecessor stays with that one's device. */
+void block_stream_enters(struct stream *stream);
+
+/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
+extern uint64_t block_clock;
+
+/* A block of this size from the device: this stream's spilled ones, the device's pool, and those of
+ * other streams that are known to be idle. Looks at 8 other streams at most, and asks HIP about
+ * those that nobody holds; the next search goes on behind them. stream may be NULL. NULL if there
+ * is none. */
+struct block *block_search(int device, size_t size, struct stream *stream);
+
+/* Takes a cached block out of where it is; false if it is in no pool just now. Under tables_lock.
+ */
+bool block_unlink(struct block *block, struct stream *stream);
+
+/* Whatever is in a pool is forgotten. Under tables_lock. */
+void block_pools_empty(void);
+
+#endif

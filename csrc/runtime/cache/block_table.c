@@ -1,0 +1,170 @@
+#include "cache/block_table.h"
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/handles.h"
+#include "base/state.h"
+#include "cache/ranges.h"
+#include "hip/hip.h"
+
+#include <stdlib.h>
+
+enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
+
+/* Of their own, not a handle_map's: a program may hold 100,000 blocks. */
+static struct handle *buckets[BUCKETS];
+static struct handle *all;
+
+/* Change on calls of HIP only, under tables_lock; in_use only while statistics are on. */
+static struct {
+    size_t reserved, peak_reserved, in_use, peak_in_use;
+} accounts[BLOCK_DEVICES];
+
+static size_t bucket_of(const void *address) {
+    return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> (64 - BUCKET_BITS);
+}
+
+struct block *block_find(const void *address) {
+    struct handle *entry = load_acquire(&buckets[bucket_of(address)]);
+    while (entry && entry->key != address)
+        entry = entry->next_in_bucket;
+    return (struct block *)entry;
+}
+
+/* ---- entering and leaving ---- */
+
+static void add_reserved(int device, size_t bytes) {
+    const size_t now = accounts[device].reserved + bytes;
+    store_relaxed(&accounts[device].reserved, now);
+    if (now > accounts[device].peak_reserved)
+        accounts[device].peak_reserved = now;
+}
+
+/* Under tables_lock. */
+static void leave_table(struct block *block) {
+    if (block->state == BLOCK_GONE)
+        return;
+    const size_t now = accounts[block->device].reserved - block->size;
+    store_relaxed(&accounts[block->device].reserved, now);
+    ranges_remove((uintptr_t)block->handle.key);
+    store_release(&block->state, BLOCK_GONE);
+}
+
+/* HIP would not hand out memory of a block that it did not get back: the program has freed it by a
+ * call of its own. */
+static void forget_past(const void *address, size_t size) {
+    void *begin;
+    while ((begin = ranges_begin(address, size))) {
+        struct block *block = block_find(begin);
+        if (!block || block->state == BLOCK_GONE) {
+            ranges_remove((uintptr_t)begin); /* managed, or registered */
+            continue;
+        }
+        if (block->state == BLOCK_CACHED)
+            (void)block_unlink(block, block->stream);
+        leave_table(block);
+    }
+}
+
+bool block_enter(void *address, size_t size, int device) {
+    pthread_mutex_lock(&tables_lock);
+    struct block *block = block_find(address);
+    if (!block && (block = calloc(1, sizeof *block))) {
+        struct handle **bucket = &buckets[bucket_of(address)];
+        block->handle = (struct handle){address, *bucket, all};
+        block->state = BLOCK_GONE;
+        store_release(bucket, &block->handle);
+        store_release(&all, &block->handle);
+    }
+    if (block) {
+        forget_past(address, size);
+        leave_table(block);
+        store_relaxed(&block_clock, block_clock + 1);
+        store_relaxed(&block->size, size);
+        store_relaxed(&block->entered, block_clock);
+        store_relaxed(&block->device, device);
+        block_note_use(block);
+        block->stream = NULL;
+        add_reserved(device, size);
+        ranges_add((uintptr_t)address, size, RANGE_DEVICE);
+        store_release(&block->state, BLOCK_LIVE);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return block != NULL;
+}
+
+bool block_retire(struct block *block) {
+    if (load_acquire(&block->state) != BLOCK_CACHED)
+        return false;
+    pthread_mutex_lock(&tables_lock);
+    /* It may be on its way into a pool just now: then it is not found, and stays. */
+    const bool owned = block_unlink(block, load_relaxed(&block->stream));
+    if (owned)
+        leave_table(block);
+    pthread_mutex_unlock(&tables_lock);
+    return owned;
+}
+
+void block_forget(struct block *block) {
+    pthread_mutex_lock(&tables_lock);
+    leave_table(block);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+struct block *block_first(void) {
+    return load_acquire((struct block **)&all);
+}
+
+struct block *block_around(const void *address) {
+    pthread_mutex_lock(&tables_lock);
+    const void *begin = ranges_begin(address, 1);
+    pthread_mutex_unlock(&tables_lock);
+    struct block *block = begin ? block_find(begin) : NULL;
+    return block && block->state != BLOCK_GONE ? block : NULL;
+}
+
+bool block_confirm(const struct block *block) {
+    void *begin = NULL;
+    size_t size = 0;
+    return hip.MemGetAddressRange(&begin, &size, (void *)(uintptr_t)block->handle.key) ==
+               hipSuccess &&
+           begin == block->handle.key && size >= block->size;
+}
+
+void block_forget_all(void) {
+    pthread_mutex_lock(&tables_lock);
+    block_pools_empty();
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
+        leave_table(block);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* ---- accounts ---- */
+
+void block_count(int device, ptrdiff_t bytes) {
+    const size_t now = add_fetch_relaxed(&accounts[device].in_use, (size_t)bytes);
+    size_t peak = load_relaxed(&accounts[device].peak_in_use);
+    while (bytes > 0 && now > peak && !cas_weak_relaxed(&accounts[device].peak_in_use, &peak, now))
+        continue;
+}
+
+size_t block_reserved(int device) {
+    return load_relaxed(&accounts[device].reserved);
+}
+
+struct block_account block_account(int device) {
+    struct block_account account = {.reserved = block_reserved(device),
+                                    .peak_reserved = accounts[device].peak_reserved,
+                                    .peak_allocated = accounts[device].peak_in_use};
+    if (!account.peak_reserved)
+        return account;
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        const int state = load_acquire(&block->state);
+        if (state == BLOCK_GONE || block_device(block) != device)
+            continue;
+        account.blocks++;
+        account.cached_blocks += state == BLOCK_CACHED;
+        account.allocated += state == BLOCK_LIVE ? block_size(block) : 0;
+    }
+    return account;
+}

@@ -1,0 +1,49 @@
+/* Which block an address is, and how much of a device's memory is held. */
+#ifndef MGPU_RT_BLOCK_TABLE_H
+#define MGPU_RT_BLOCK_TABLE_H
+
+#include "cache/block_pool.h"
+
+/* The entry of an address, or NULL. Lock-free. */
+struct block *block_find(const void *address);
+
+/* Enters memory that hipMalloc has returned, LIVE. False without memory for the entry. */
+bool block_enter(void *address, size_t size, int device);
+
+/* Takes a cached block out, wherever it is; the caller then frees its memory, and until then its
+ * entry stays as it is. False if it is not cached. */
+bool block_retire(struct block *block);
+
+/* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */
+void block_forget(struct block *block);
+
+/* Whether HIP still has the block as it was handed out, by HIP's word: the program may have freed
+ * it by a call of its own, or have reset the device. */
+bool block_confirm(const struct block *block);
+
+/* All entries, newest first: block->handle.next leads on. */
+struct block *block_first(void);
+
+/* The block that an address lies in, begin included, if it is not GONE. */
+struct block *block_around(const void *address);
+
+/* From here on nothing is known of any block: HIP was reset, or ends. */
+void block_forget_all(void);
+
+/* ---- accounts, bytes ---- */
+
+struct block_account {
+    size_t reserved, peak_reserved;   /* held from HIP; and the most of it ever */
+    size_t allocated, peak_allocated; /* of it in the program's hands; the peak is 0 unless
+                                         MGPU_RT_STATS counts every call */
+    size_t blocks, cached_blocks;
+};
+struct block_account block_account(int device);
+
+/* Counts a hit: only while statistics are on, as it is one more shared cache line. */
+void block_count(int device, ptrdiff_t bytes);
+
+/* Bytes held from HIP on a device. */
+size_t block_reserved(int device);
+
+#endif

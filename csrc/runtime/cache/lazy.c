@@ -1,0 +1,99 @@
+#include "cache/lazy.h"
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/thread.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/report.h"
+
+#include <string.h>
+
+bool lazy_pending;
+
+/* Under tables_lock. `round` counts how often it was put off: a wait that began before the last
+ * time does not settle it. */
+static struct stream *put_off;
+static uint64_t round;
+
+static int visible;          /* pieces of host memory that kernels can write */
+static bool possible = true; /* no kernel is known that prints, nor a second stream */
+
+static bool is_observable(const struct stream *stream) {
+    return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
+           load_relaxed(&visible) || runtime_exiting() || !exclusive_hip() ||
+           device_reaches_pageable(stream->device);
+}
+
+bool lazy_put_off(struct stream *stream) {
+    uintptr_t busy = load_acquire(&stream->busy);
+    if (is_observable(stream))
+        return false;
+    if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
+        return busy == STREAM_PUT_OFF; /* nothing has come since; or another thread waits for it */
+    pthread_mutex_lock(&tables_lock);
+    const bool done =
+        (!put_off || put_off == stream) && cas_acq_rel(&stream->busy, &busy, STREAM_PUT_OFF);
+    if (done) {
+        put_off = stream;
+        round++;
+        store_release(&lazy_pending, true);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return done;
+}
+
+static struct stream *current(uint64_t *at) {
+    pthread_mutex_lock(&tables_lock);
+    struct stream *stream = put_off;
+    *at = round;
+    pthread_mutex_unlock(&tables_lock);
+    return stream;
+}
+
+static void clear(const struct stream *stream, uint64_t at) {
+    pthread_mutex_lock(&tables_lock);
+    if (put_off == stream && round == at) {
+        put_off = NULL;
+        store_release(&lazy_pending, false);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void lazy_settle(const struct stream *same) {
+    uint64_t at;
+    struct stream *stream = current(&at);
+    if (!stream || stream == same)
+        return;
+    const bool waits = load_acquire(&stream->busy) != STREAM_IDLE;
+    const hipError_t error = waits ? stream_wait(thread_get(), stream) : hipSuccess;
+    clear(stream, at);
+    if (error != hipSuccess)
+        report_failure("hipStreamSynchronize(stream)", error, &stream_fault);
+}
+
+void lazy_visible(int change) {
+    fetch_add_relaxed(&visible, change);
+}
+
+void lazy_end(void) {
+    store_relaxed(&possible, false);
+}
+
+/* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata
+ * of a code object names; NVIDIA's call vprintf. */
+static bool is_silent(const struct image *image) {
+    static const char *const words[] = {"hostcall", "printf"};
+    bool silent = !image->opaque;
+    for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
+        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));
+    return silent;
+}
+
+void lazy_note_image(const struct image *image) {
+    if (!options.sync_lazy || is_silent(image))
+        return;
+    report_verbose("a kernel may print: from now on MGPU_RT_SYNC=lazy waits at each synchronise");
+    lazy_end();
+}

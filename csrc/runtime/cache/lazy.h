@@ -1,0 +1,35 @@
+/* MGPU_RT_SYNC=lazy: a synchronise that no host code can observe is put off.
+ *
+ * After a synchronise the host may read what the kernels wrote. Where they can have written nothing
+ * that the host reaches by itself, only a later call of this library shows the difference: a copy,
+ * another stream's work, an event. The stream keeps its order, so what comes on the same stream
+ * needs no wait; everything else waits first. Only for programs that hold one stream at a time.
+ *
+ * What changes: timers of the host measure the submission, and a kernel's fault is reported by the
+ * next call that waits, at the latest at exit. */
+#ifndef MGPU_RT_LAZY_H
+#define MGPU_RT_LAZY_H
+
+#include "cache/stream.h"
+#include "image/image.h"
+
+/* True if the stream need not be waited for now. */
+bool lazy_put_off(struct stream *stream);
+
+/* True while one was put off: before anything on another stream, it is made up for. */
+extern bool lazy_pending;
+
+/* Waits for the stream that was put off, unless it is `same`. */
+void lazy_settle(const struct stream *same);
+
+/* Host memory that kernels can write was added (1) or taken away (-1). */
+void lazy_visible(int change);
+
+/* A module is loaded, of an image whose size is known: kernels that print write to the host's
+ * stdout. */
+void lazy_note_image(const struct image *image);
+
+/* From now on every synchronise waits: kernels of which nothing is known, several streams. */
+void lazy_end(void);
+
+#endif

@@ -1,0 +1,9 @@
+#include "cache/limits.h"
+#include "base/options.h"
+
+struct cache_limits cache_limits;
+
+void limits_set(void) {
+    cache_limits.module_bytes = options.module_limit_bytes;
+    cache_limits.streams = (size_t)options.stream_limit_count;
+}

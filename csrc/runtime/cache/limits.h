@@ -1,0 +1,19 @@
+/* How much the caches may keep. */
+#ifndef MGPU_RT_LIMITS_H
+#define MGPU_RT_LIMITS_H
+
+#include <stddef.h>
+
+/* What the caches may hold that the program does not; they keep to it by themselves, least recently
+ * used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the manager. */
+struct cache_limits {
+    _Atomic size_t module_bytes;     /* images of idle modules */
+    _Atomic size_t streams;          /* streams that the program does not hold */
+    _Atomic size_t memory_bytes[64]; /* by device; 0: not asked for yet */
+};
+extern struct cache_limits cache_limits;
+
+/* As the options say. */
+void limits_set(void);
+
+#endif

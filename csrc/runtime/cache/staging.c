@@ -1,0 +1,281 @@
+#include "cache/staging.h"
+#include "base/atomics.h"
+#include "base/likely.h"
+#include "base/state.h"
+#include "hip/device.h"
+#include "hip/hip.h"
+
+#include <string.h>
+
+/* Pinned memory for one stream at a time; a program with more streams at work than there are of
+ * these copies as HIP does. */
+struct staging {
+    int taken;            /* by a thread that copies just now */
+    struct stream *owner; /* whose copies may be under way; changed by who has taken it */
+    char *up, *down;      /* NULL: not asked for yet */
+    bool no_up, no_down;  /* asked for in vain */
+    size_t used;          /* of `up`, since the owner last passed `mark` */
+    uint64_t mark;
+    uint64_t last_use;
+    hipEvent_t events[STAGING_PIECES];
+};
+
+static struct staging all[STAGING_COUNT];
+static uint64_t clock_now; /* counts the changes of owner */
+
+static bool try_take_staging(struct staging *staging) {
+    return !exchange_acquire(&staging->taken, 1);
+}
+
+static void release_staging(struct staging *staging) {
+    store_release(&staging->taken, 0);
+}
+
+static struct stream *owner_of(const struct staging *staging) {
+    return load_relaxed(&staging->owner);
+}
+
+/* Whether HIP has taken everything out of the owner's memory: what it copied to the device has been
+ * done, or the owner is gone, which was waited for. */
+static bool is_free(const struct staging *staging) {
+    const struct stream *owner = owner_of(staging);
+    return !owner || !staging->used || stream_has_passed(owner, staging->mark);
+}
+
+/* The one that was not used for longest, of those whose copies are done, now this stream's and
+ * taken; NULL if there is none. */
+static struct staging *take_oldest(struct stream *stream) {
+    struct staging *best = NULL;
+    if (!device_kept(stream->device))
+        return NULL;
+    for (size_t i = 0; i < STAGING_COUNT; i++) {
+        struct staging *staging = &all[i];
+        if (!try_take_staging(staging))
+            continue;
+        if (!is_free(staging) || (best && best->last_use <= staging->last_use)) {
+            release_staging(staging);
+            continue;
+        }
+        if (best)
+            release_staging(best);
+        best = staging;
+    }
+    if (!best)
+        return NULL;
+    best->used = 0;
+    fetch_add_relaxed(&clock_now, 1);
+    store_relaxed(&best->owner, stream);
+    store_release(&stream->staging, best);
+    return best;
+}
+
+/* The stream's, taken for the calling thread; NULL if another thread copies on this stream just
+ * now, or if all are at work for others. */
+static struct staging *take_staging(struct stream *stream) {
+    struct staging *staging = load_acquire(&stream->staging);
+    const bool own = LIKELY(staging && owner_of(staging) == stream);
+    if (own && !try_take_staging(staging))
+        return NULL;
+    if (own && UNLIKELY(owner_of(staging) != stream)) {
+        release_staging(staging); /* another stream has taken it over meanwhile */
+        staging = NULL;
+    }
+    if (!own || !staging)
+        staging = take_oldest(stream);
+    if (staging)
+        staging->last_use = load_relaxed(&clock_now);
+    return staging;
+}
+
+/* Pinned memory, once; a failure is not the program's: its copies go HIP's way then. */
+static bool have(char **memory, bool *failed, size_t bytes) {
+    if (LIKELY(*memory))
+        return true;
+    if (*failed)
+        return false;
+    void *pinned = NULL;
+    const hipError_t error = RETRY(hip.HostMalloc(&pinned, bytes, hipHostMallocDefault));
+    *failed = error != hipSuccess;
+    if (*failed)
+        device_forget_error(error);
+    hooks.register_exit();
+    *memory = pinned;
+    return !*failed;
+}
+
+/* ---- to the device ---- */
+
+static bool have_room(struct stream *stream, struct staging *staging, size_t bytes) {
+    if (stream_has_passed(stream, staging->mark))
+        staging->used = 0;
+    if (bytes <= STAGING_UP - staging->used)
+        return true;
+    if (stream_ask(stream) != hipSuccess)
+        return false;
+    staging->used = 0;
+    return true;
+}
+
+bool staging_up(const struct copy *copy, hipError_t *error) {
+    struct stream *stream = copy->stream;
+    const size_t bytes = copy->bytes;
+    struct staging *staging = bytes <= STAGING_UP_LIMIT ? take_staging(stream) : NULL;
+    if (!staging)
+        return false;
+    const bool possible =
+        have(&staging->up, &staging->no_up, STAGING_UP) && have_room(stream, staging, bytes);
+    if (LIKELY(possible)) {
+        char *pinned = staging->up + staging->used;
+        memcpy(pinned, copy->from, bytes);
+        *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
+        stream_submitted(stream);
+        staging->mark = stream_next_mark(stream);
+        staging->used += (bytes + 63) / 64 * 64;
+        if (staging->used > STAGING_UP)
+            staging->used = STAGING_UP;
+    }
+    release_staging(staging);
+    return possible;
+}
+
+/* ---- from the device ---- */
+
+static bool have_events(struct staging *staging) {
+    for (int i = 0; i < STAGING_PIECES; i++)
+        if (!staging->events[i] &&
+            hip.EventCreateWithFlags(&staging->events[i], hipEventDisableTiming) != hipSuccess) {
+            staging->events[i] = NULL;
+            return false;
+        }
+    return true;
+}
+
+/* A copy in pieces: while one is copied out of its pinned place, the next ones are on their way. */
+struct pieces {
+    struct stream *stream;
+    struct staging *staging;
+    char *host;
+    const char *device;
+    size_t bytes;
+};
+
+static size_t piece_bytes(const struct pieces *pieces, size_t at) {
+    return pieces->bytes - at < STAGING_PIECE ? pieces->bytes - at : STAGING_PIECE;
+}
+
+static hipError_t submit_piece(const struct pieces *pieces, size_t at) {
+    const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
+    hipStream_t handle = stream_handle(pieces->stream);
+    const hipError_t error =
+        hip.MemcpyAsync(pieces->staging->down + slot * STAGING_PIECE, pieces->device + at,
+                        piece_bytes(pieces, at), hipMemcpyDefault, handle);
+    return error == hipSuccess ? hip.EventRecord(pieces->staging->events[slot], handle) : error;
+}
+
+static hipError_t collect_piece(const struct pieces *pieces, size_t at) {
+    const size_t slot = at / STAGING_PIECE % STAGING_PIECES;
+    const hipError_t error = hip.EventSynchronize(pieces->staging->events[slot]);
+    if (error == hipSuccess)
+        memcpy(pieces->host + at, pieces->staging->down + slot * STAGING_PIECE,
+               piece_bytes(pieces, at));
+    return error;
+}
+
+static hipError_t copy_pieces(const struct pieces *pieces) {
+    hipError_t error = hipSuccess;
+    size_t sent = 0;
+    for (size_t at = 0; at < pieces->bytes && error == hipSuccess; at += STAGING_PIECE) {
+        for (; sent < pieces->bytes && sent < at + STAGING_PIECES * (size_t)STAGING_PIECE &&
+               error == hipSuccess;
+             sent += STAGING_PIECE)
+            error = submit_piece(pieces, sent);
+        if (error == hipSuccess)
+            error = collect_piece(pieces, at);
+    }
+    return error;
+}
+
+static hipError_t copy_at_once(struct thread *thread, const struct pieces *pieces) {
+    hipError_t error = hip.MemcpyAsync(pieces->staging->down, pieces->device, pieces->bytes,
+                                       hipMemcpyDefault, stream_handle(pieces->stream));
+    stream_submitted(pieces->stream);
+    if (error == hipSuccess)
+        error = stream_wait(thread, pieces->stream);
+    if (error == hipSuccess)
+        memcpy(pieces->host, pieces->staging->down, pieces->bytes);
+    return error;
+}
+
+bool staging_down(const struct copy *copy, hipError_t *error) {
+    struct stream *stream = copy->stream;
+    const size_t bytes = copy->bytes;
+    struct staging *staging = bytes <= STAGING_DOWN_LIMIT ? take_staging(stream) : NULL;
+    if (!staging)
+        return false;
+    const struct pieces pieces = {stream, staging, copy->to, copy->from, bytes};
+    const bool possible =
+        have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
+        (bytes <= STAGING_PIECE || have_events(staging));
+    if (LIKELY(possible && bytes <= STAGING_PIECE)) {
+        *error = copy_at_once(copy->thread, &pieces);
+    } else if (possible) {
+        *error = copy_pieces(&pieces);
+        /* After an error pieces may be on their way into memory that is used again. */
+        const hipError_t waited = stream_wait(copy->thread, stream);
+        *error = *error == hipSuccess ? waited : *error;
+    }
+    release_staging(staging);
+    return possible;
+}
+
+/* ---- the end ---- */
+
+/* As new, for who has taken it: all but `taken` and `owner`, which others look at, is his. */
+static void forget_staging(struct staging *staging) {
+    store_relaxed(&staging->owner, NULL);
+    staging->up = staging->down = NULL;
+    staging->no_up = staging->no_down = false;
+    staging->used = 0;
+    staging->mark = staging->last_use = 0;
+    for (int event = 0; event < STAGING_PIECES; event++)
+        staging->events[event] = NULL;
+}
+
+void staging_leave(struct stream *stream) {
+    struct staging *staging = stream->staging;
+    stream->staging = NULL;
+    if (!staging || owner_of(staging) != stream || !try_take_staging(staging))
+        return;
+    if (owner_of(staging) == stream) {
+        store_relaxed(&staging->owner, NULL);
+        staging->used = 0;
+    }
+    release_staging(staging);
+}
+
+void staging_give_back(void) {
+    for (size_t i = 0; i < STAGING_COUNT; i++) {
+        struct staging *staging = &all[i];
+        if (!try_take_staging(staging))
+            continue;
+        if (is_free(staging)) {
+            if (staging->up)
+                (void)hip.HostFree(staging->up);
+            if (staging->down)
+                (void)hip.HostFree(staging->down);
+            for (int event = 0; event < STAGING_PIECES; event++)
+                if (staging->events[event])
+                    (void)hip.EventDestroy(staging->events[event]);
+            forget_staging(staging);
+        }
+        release_staging(staging);
+    }
+}
+
+void staging_forget_all(void) {
+    for (size_t i = 0; i < STAGING_COUNT; i++)
+        if (try_take_staging(&all[i])) {
+            forget_staging(&all[i]);
+            release_staging(&all[i]);
+        }
+}

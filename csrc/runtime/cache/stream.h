@@ -1,0 +1,170 @@
+/* The streams that mgpuStreamCreate handed out.
+ *
+ * One shared stream serves while one is live; a program that holds several at once gets more. A
+ * stream is reused only when idle: new work never queues behind another owner's. */
+#ifndef MGPU_RT_STREAM_H
+#define MGPU_RT_STREAM_H
+
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/handles.h"
+#include "base/likely.h"
+#include "cache/thread.h"
+#include "hip/report.h"
+
+enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
+
+enum stream_state {
+    STREAM_FREE,     /* idle, to be handed out */
+    STREAM_LIVE,     /* held by the program */
+    STREAM_RETIRED,  /* the program is done with it, but it has work pending */
+    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
+    STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
+    STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
+};
+
+/* struct stream's busy, when it is not the address of the thread that synchronises just now. */
+enum {
+    STREAM_IDLE,      /* all that was submitted is known to be done */
+    STREAM_SUBMITTED, /* copies to the device, events: nothing that writes host memory */
+    STREAM_LAUNCHED,  /* anything */
+    STREAM_PUT_OFF,   /* the same; the program has synchronised since, but that was put off */
+};
+
+struct block_pool;
+struct staging;
+
+struct stream_queue;
+
+/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
+struct stream {
+    struct handle handle;
+    int device;
+    int state;          /* enum stream_state; changed by compare-and-swap */
+    uintptr_t busy;     /* STREAM_IDLE ... STREAM_PUT_OFF */
+    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
+    bool awaited;       /* somebody waits for a mark to be passed */
+    uint64_t marks, passed;
+    struct block_pool *pool; /* memory that was given back on it (block_pool.h); NULL: none yet */
+    struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
+    struct stream_queue *queue;   /* of those that nobody holds (stream_pool.c); NULL: in none */
+    struct stream *newer, *older; /* there */
+} __attribute__((aligned(64)));
+
+extern struct handle_map stream_map;
+
+static inline hipStream_t stream_handle(const struct stream *stream) {
+    return (hipStream_t)stream->handle.key;
+}
+
+static inline int stream_state(const struct stream *stream) {
+    return load_acquire(&stream->state);
+}
+
+static inline bool stream_change(struct stream *stream, int from, int to) {
+    return cas_acq_rel(&stream->state, &from, to);
+}
+
+/* Held by the program, or its own. */
+static inline bool stream_is_live(const struct stream *stream) {
+    const int state = stream_state(stream);
+    return LIKELY(state == STREAM_LIVE) || state == STREAM_BORROWED;
+}
+
+/* What the runtime knows of a stream, or NULL if it is none of its own. A hit of the thread's last
+ * stream costs 3 instructions. */
+static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
+    struct stream *last = thread->stream;
+    return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
+}
+
+/* Whether work was submitted to the null stream or to streams of the program's own since the device
+ * was last synchronised: OTHERS_BUSY, or the address of the thread that synchronises just now. */
+enum { OTHERS_IDLE, OTHERS_BUSY };
+extern uintptr_t stream_others;
+
+/* To be called after each launch. After, not before: a synchronise of another thread that comes in
+ * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
+static inline void stream_launched(struct stream *stream) {
+    if (LIKELY(stream))
+        store_release(&stream->busy, STREAM_LAUNCHED);
+    else if (load_relaxed(&stream_others) != OTHERS_BUSY)
+        store_release(&stream_others, OTHERS_BUSY);
+}
+
+/* To be called after each other submission; does not hide that there are kernels too. */
+static inline void stream_submitted(struct stream *stream) {
+    uintptr_t idle = STREAM_IDLE;
+    if (!stream ||
+        (!cas_acq_rel_acquire(&stream->busy, &idle, STREAM_SUBMITTED) && idle != STREAM_SUBMITTED))
+        stream_launched(stream);
+}
+
+/* ---- marks: what of a stream's past is done ----
+ *
+ * A mark stands for all that was submitted before it was set. Freed memory waits for the stream's
+ * next mark; each synchronise, event and query sets one, if anything waits, and once it is done the
+ * mark is passed. Marks are passed in order. */
+
+/* The mark that covers everything submitted so far. */
+static inline uint64_t stream_next_mark(struct stream *stream) {
+    if (!stream->awaited)
+        store_seq_cst(&stream->awaited, true);
+    return load_seq_cst(&stream->marks) + 1;
+}
+
+/* To be called before HIP is asked to wait. 0 if nothing waits for a mark. */
+static inline uint64_t stream_set_mark(struct stream *stream) {
+    return stream && load_acquire(&stream->awaited) ? add_fetch_seq_cst(&stream->marks, 1) : 0;
+}
+
+/* To be called once all before the mark is done. */
+static inline void stream_pass(struct stream *stream, uint64_t mark) {
+    uint64_t passed = mark ? load_relaxed(&stream->passed) : 0;
+    while (passed < mark && !cas_weak_release(&stream->passed, &passed, mark))
+        continue;
+}
+
+static inline bool stream_has_passed(const struct stream *stream, uint64_t mark) {
+    return load_acquire(&stream->passed) >= mark;
+}
+
+/* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
+hipError_t stream_wait(struct thread *thread, struct stream *stream);
+
+/* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
+ * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
+ * as stock would find it. */
+hipError_t stream_ask(struct stream *stream);
+
+/* The advice for an error of earlier work that a wait has brought to light. */
+extern struct advice stream_fault;
+
+/* All streams ever, newest first. */
+static inline struct stream *stream_first(void) {
+    return handle_first(&stream_map);
+}
+static inline struct stream *stream_next(const struct stream *stream) {
+    return (struct stream *)stream->handle.next;
+}
+
+/* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */
+struct stream *stream_enter(hipStream_t handle, int device, int state);
+
+/* The entry of a stream that the runtime knows; NULL for any other handle. */
+static inline struct stream *stream_known(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
+}
+
+/* The same as HIP has it: the program may have destroyed a stream of ours by HIP itself, and what
+ * lies at its address by now may be an event. */
+bool stream_is_here(hipStream_t handle);
+
+/* True if one of the runtime's streams may have work pending. Asks no driver. */
+bool stream_any_busy(void);
+
+/* Waits for all work on a device, unless it is known that there is none. */
+hipError_t stream_wait_for_device(int device);
+
+#endif

@@ -1,0 +1,327 @@
+/* The streams that nobody holds, and which of them leave. */
+#include "cache/stream_pool.h"
+#include "base/counters.h"
+#include "base/likely.h"
+#include "base/observe.h"
+#include "base/state.h"
+#include "cache/lazy.h"
+#include "cache/manage.h"
+#include "cache/staging.h"
+#include "hip/cuda.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+enum { DEVICES = STREAM_DEVICES, QUERIES_PER_CREATE = 2 };
+
+pthread_mutex_t stream_pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the queues ----
+ *
+ * The streams that the program does not hold, by device: those last known to be idle, and those
+ * destroyed with work pending, oldest first. Under stream_pool_lock. A thread takes its own last
+ * stream without the lock, so a queued stream may be held again: who finds it so drops it.
+ */
+
+struct stream_queue {
+    struct stream *oldest, *newest;
+};
+static struct stream_queue idle[DEVICES], retired[DEVICES];
+static size_t queued; /* in all queues */
+size_t stream_pool_total;
+
+static void queue_append(struct stream_queue *queue, struct stream *stream) {
+    stream->queue = queue;
+    stream->older = queue->newest;
+    stream->newer = NULL;
+    *(queue->newest ? &queue->newest->newer : &queue->oldest) = stream;
+    queue->newest = stream;
+    queued++;
+}
+
+static void queue_drop(struct stream *stream) {
+    struct stream_queue *queue = stream->queue;
+    *(stream->older ? &stream->older->newer : &queue->oldest) = stream->newer;
+    *(stream->newer ? &stream->newer->older : &queue->newest) = stream->older;
+    stream->queue = NULL;
+    queued--;
+}
+
+/* The state of the streams that a queue is for. */
+static int state_in_queue(const struct stream_queue *queue) {
+    return queue >= idle && queue < idle + DEVICES ? STREAM_FREE : STREAM_RETIRED;
+}
+
+/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. */
+static struct stream *queue_take(struct stream_queue *queue, bool newest) {
+    while (queue->oldest) {
+        struct stream *stream = newest ? queue->newest : queue->oldest;
+        queue_drop(stream);
+        if (stream_change(stream, state_in_queue(queue), STREAM_LIVE))
+            return stream;
+    }
+    return NULL;
+}
+
+static struct stream *take_queued(struct stream_queue *queue, bool newest) {
+    pthread_mutex_lock(&stream_pool_lock);
+    struct stream *stream = queue_take(queue, newest);
+    pthread_mutex_unlock(&stream_pool_lock);
+    return stream;
+}
+
+/* The last stream of a thread that does not hold it just now. */
+static struct stream *take_from_threads(int device) {
+    struct stream *found = NULL;
+    pthread_mutex_lock(&tables_lock);
+    for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
+        struct stream *stream = load_relaxed(&thread->stream);
+        if (stream && load_relaxed(&stream->device) == device &&
+            stream_change(stream, STREAM_FREE, STREAM_LIVE))
+            found = stream;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return found;
+}
+
+/* Puts a stream that the caller has taken into a queue, where the others find it. */
+static void queue_put(struct stream_queue *queue, struct stream *stream) {
+    pthread_mutex_lock(&stream_pool_lock);
+    if (stream->queue != queue) {
+        if (stream->queue)
+            queue_drop(stream);
+        queue_append(queue, stream);
+    }
+    store_release(&stream->state, state_in_queue(queue));
+    pthread_mutex_unlock(&stream_pool_lock);
+}
+
+bool stream_query_unheld(struct stream *stream) {
+    const int state = stream_state(stream);
+    if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
+        !stream_change(stream, state, STREAM_LIVE))
+        return false;
+    if (!device_kept(stream->device))
+        return false;
+    const bool done = stream_ask(stream) == hipSuccess;
+    queue_put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
+    return done;
+}
+
+/* ---- leaving ---- */
+
+void stream_pool_forget(struct stream *stream) {
+    fetch_sub_relaxed(&stream_pool_total, 1);
+    store_release(&stream->state, STREAM_GONE);
+}
+
+/* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
+ * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
+static hipError_t give_stream_back(struct stream *stream) {
+    lazy_settle(NULL);
+    const uint64_t mark = stream_set_mark(stream);
+    if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
+        stream_pass(stream, mark);
+        store_release(&stream->awaited, false);
+    }
+    staging_leave(stream);
+    stream_pool_forget(stream);
+    const hipError_t error = hip.StreamDestroy(stream_handle(stream));
+    observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
+    return error;
+}
+
+/* Takes the stream that is the first to leave: idle before busy, the oldest first. Under
+ * stream_pool_lock. */
+static struct stream *take_oldest_stream(int device) {
+    struct stream *stream = queue_take(&idle[device], false);
+    return stream ? stream : queue_take(&retired[device], false);
+}
+
+/* As long as there are more than the limit that the program does not hold, HIP gets one back, also
+ * one at work: stock gives back each. */
+static void trim_streams(int device) {
+    while (device_kept(device)) {
+        pthread_mutex_lock(&stream_pool_lock);
+        struct stream *stream = queued > cache_limits.streams ? take_oldest_stream(device) : NULL;
+        pthread_mutex_unlock(&stream_pool_lock);
+        if (!stream)
+            return;
+        stats_eviction(CACHE_STREAMS);
+        REPORT("hipStreamDestroy(stream)", give_stream_back(stream), NULL);
+    }
+}
+
+/* More streams exist than may lie idle, so those that threads keep for themselves count too: from
+ * now on each destroy puts its stream into a queue (is_simple). */
+static void queue_those_of_threads(void) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct thread *thread = thread_list; thread; thread = thread->next) {
+        struct stream *stream = load_relaxed(&thread->stream);
+        if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
+            queue_put(&idle[stream->device], stream);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void stream_pool_add(void) {
+    if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
+        queue_those_of_threads();
+}
+
+/* ---- handing out ---- */
+
+/* HIP does not know a stream that it never got back from here: somebody has reset the device. What
+ * was cached is gone with it. */
+static void note_reset(struct stream *stream) {
+    store_release(&stream->state, STREAM_GONE);
+    hooks.forget_all();
+}
+
+/* NVIDIA's driver is not asked: it takes 1.6 of a launch's 9 µs for the answer, and at stake is
+ * only that work which others leave on a stream that they destroy without waiting comes before the
+ * next owner's. */
+bool stream_pool_confirm(struct stream *stream) {
+    if (exclusive_hip() || cuda_present())
+        return true;
+    if (UNLIKELY(!device_kept(stream->device)))
+        return false;
+    const hipError_t error = stream_ask(stream);
+    if (LIKELY(error == hipSuccess))
+        return true;
+    if (error == hipErrorNotReady)
+        queue_put(&retired[stream->device], stream);
+    else
+        note_reset(stream);
+    return false;
+}
+
+/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time: the
+ * ones that are still at work go behind the others. */
+static struct stream *take_retired(int device) {
+    const struct stream *first = NULL;
+    for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
+        struct stream *stream = take_queued(&retired[device], false);
+        if (!stream || !device_kept(device))
+            return NULL;
+        const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
+        if (error == hipSuccess) {
+            store_release(&stream->busy, STREAM_IDLE);
+            return stream;
+        }
+        if (error != hipErrorNotReady) {
+            note_reset(stream);
+            return NULL;
+        }
+        queue_put(&retired[device], stream);
+        first = first ? first : stream;
+    }
+    return NULL;
+}
+
+struct stream *stream_pool_take(int device) {
+    struct stream *stream;
+    while ((stream = take_queued(&idle[device], true)))
+        if (stream_pool_confirm(stream))
+            return stream;
+    stream = take_from_threads(device);
+    if (stream && stream_pool_confirm(stream))
+        return stream;
+    return take_retired(device);
+}
+
+__attribute__((noinline)) void stream_pool_put(struct stream *stream, bool is_idle) {
+    queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);
+    trim_streams(stream->device);
+}
+
+bool stream_all_quiet(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if (state == STREAM_LIVE && load_acquire(&stream->busy))
+            return false; /* HIP may not even know it any more: the program may have destroyed it */
+        if (state == STREAM_RETIRED && !stream_query_unheld(stream))
+            return false;
+    }
+    return load_acquire(&stream_others) == OTHERS_IDLE;
+}
+
+int stream_give_back_all(void) {
+    int count = 0;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream) &&
+            give_stream_back(stream) == hipSuccess)
+            count++;
+    return count;
+}
+
+void stream_forget_all(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        if (stream_state(stream) != STREAM_BORROWED)
+            store_release(&stream->state, STREAM_GONE);
+        stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+    }
+    store_relaxed(&stream_pool_total, 0);
+}
+
+/* ---- streams of the program's own ---- */
+
+void stream_unchoose(struct thread *thread) {
+    struct stream *stream = thread->chosen;
+    thread->chosen = NULL;
+    if (!stream)
+        return;
+    pthread_mutex_lock(&stream_pool_lock);
+    store_relaxed(&stream->borrowers, stream->borrowers - 1);
+    if (!stream->borrowers)
+        stream_change(stream, STREAM_BORROWED,
+                      STREAM_GONE); /* the program may destroy it from now on */
+    pthread_mutex_unlock(&stream_pool_lock);
+}
+
+bool stream_choose(struct thread *thread, hipStream_t handle) {
+    struct stream *stream = stream_known(handle);
+    if (!stream)
+        stream = stream_enter(handle, hip_current_device(), STREAM_BORROWED);
+    if (!stream)
+        return false;
+    pthread_mutex_lock(&stream_pool_lock);
+    store_relaxed(&stream->borrowers, stream->borrowers + 1);
+    pthread_mutex_unlock(&stream_pool_lock);
+    thread->chosen = stream;
+    return true;
+}
+
+void stream_thread_ends(struct thread *thread) {
+    struct stream *stream = thread->stream;
+    stream_unchoose(thread);
+    if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
+        queue_put(&idle[stream->device], stream);
+}
+
+/* ---- for the manager ---- */
+
+size_t stream_list(struct cached *out, size_t room) {
+    size_t count = 0;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const int state = stream_state(stream);
+        if (state == STREAM_GONE || state == STREAM_BORROWED)
+            continue;
+        if (count < room)
+            out[count] = (struct cached){(void *)(uintptr_t)stream->handle.key, 0, 0,
+                                         stream->device, state == STREAM_LIVE};
+        count++;
+    }
+    return count;
+}
+
+hipError_t stream_evict(void *handle) {
+    struct stream *stream = stream_known(handle);
+    if (!stream)
+        return hipErrorNotFound;
+    if (!stream_change(stream, STREAM_FREE, STREAM_LIVE) || !device_kept(stream->device))
+        return hipErrorNotReady;
+    stats_eviction(CACHE_STREAMS);
+    return give_stream_back(stream);
+}

@@ -1,0 +1,62 @@
+/* The streams that nobody holds: who gets them next, and which of them leave. */
+#ifndef MGPU_RT_STREAM_POOL_H
+#define MGPU_RT_STREAM_POOL_H
+
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "cache/limits.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+
+#include <pthread.h>
+
+/* Guards the queues, and who has borrowed a stream. May be taken under tables_lock. */
+extern pthread_mutex_t stream_pool_lock;
+
+/* Streams that HIP holds for the runtime. */
+extern size_t stream_pool_total;
+
+/* No more of them than may lie idle. */
+static inline bool stream_pool_has_room(void) {
+    return load_relaxed(&stream_pool_total) <= cache_limits.streams;
+}
+
+/* One more was created. */
+void stream_pool_add(void);
+
+/* HIP has a stream back, or gets it now: nothing is known of its handle any more. */
+void stream_pool_forget(struct stream *stream);
+
+/* Takes an idle stream of a device, LIVE; NULL if there is none. */
+struct stream *stream_pool_take(int device);
+
+/* Whether a stream that was just taken, and that the runtime knows to be idle, is so by HIP's word:
+ * others may have submitted to it. If not it is put back. */
+bool stream_pool_confirm(struct stream *stream);
+
+/* A stream that the program has destroyed, and the caller has taken, goes where the others find it;
+ * as long as there are more than the limit, HIP gets one back. */
+void stream_pool_put(struct stream *stream, bool is_idle);
+
+/* True if a stream that the program does not hold is done with all work. Asks HIP. */
+bool stream_query_unheld(struct stream *stream);
+
+/* True if no work is pending as far as can be told: HIP is asked about the streams that the program
+ * does not hold; of those that it holds only their last synchronise tells. */
+bool stream_all_quiet(void);
+/* From now on mgpuStreamCreate returns this stream, the program's own, on the calling thread. False
+ * without memory. */
+bool stream_choose(struct thread *thread, hipStream_t handle);
+/* Ends that. */
+void stream_unchoose(struct thread *thread);
+
+/* A thread ends: its last stream is for the others, and it has chosen none. */
+void stream_thread_ends(struct thread *thread);
+
+/* Destroys all streams that nobody holds; returns how many. */
+int stream_give_back_all(void);
+
+/* From here on nothing is known of any stream: HIP was reset, or ends. */
+void stream_forget_all(void);
+
+#endif

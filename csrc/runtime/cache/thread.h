@@ -1,0 +1,71 @@
+/* What each thread keeps for itself, so that a hit shares no cache line with another thread. */
+#ifndef MGPU_RT_THREAD_H
+#define MGPU_RT_THREAD_H
+
+#include "base/abi.h"
+#include "base/likely.h"
+
+enum { EVENT_SLOTS = 8, HOST_SLOTS = 4, FIRST_SLOT_BITS = 6 };
+
+struct module;
+struct function;
+struct stream;
+struct event;
+
+/* "At this address lay the image of this module." Only its thread reads and writes it. */
+struct module_slot {
+    const void *image;
+    struct module *module;
+    uint64_t generation; /* of the module's entry when the slot was filled */
+    bool constant;       /* the image can neither change nor go away: a hit need not compare it */
+};
+
+/* "This name in this module is this function." */
+struct function_slot {
+    hipModule_t handle;
+    const char *name;
+    struct module *module;
+    struct function *function;
+    uint64_t generation; /* as above */
+    bool constant;       /* the name can neither change nor go away */
+};
+
+/* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */
+struct host_slot {
+    uintptr_t begin, end;
+    uint64_t mappings;
+};
+
+struct thread {
+    struct stream *stream; /* the stream it used last */
+    struct stream *chosen; /* mgpu_rt_use_stream */
+    struct module *loaded; /* what it loaded last */
+    struct module_slot *modules;
+    struct function_slot *functions;
+    unsigned module_bits, function_bits;
+    size_t module_count, function_count; /* slots that were ever filled */
+    struct event *events[EVENT_SLOTS];   /* free for reuse */
+    unsigned event_count;
+    struct host_slot hosts[HOST_SLOTS];
+    unsigned next_host;
+    struct thread *next; /* all threads, under tables_lock */
+};
+
+/* NULL until the thread's first call. Initial-exec: one load, where the default model of a shared
+ * library calls __tls_get_addr (3 to 5 ns); 8 bytes fit into what the loader keeps spare for
+ * libraries that are opened later. */
+extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+
+struct thread *thread_new(void);
+
+/* The calling thread's block, made at its first call (7 KB; without memory for it the process
+ * aborts with a message, as libc does for thread-local variables). */
+static inline struct thread *thread_get(void) {
+    struct thread *thread = thread_self;
+    return LIKELY(thread != NULL) ? thread : thread_new();
+}
+
+/* All threads' blocks; the caller holds tables_lock. */
+extern struct thread *thread_list;
+
+#endif

@@ -1,0 +1,24 @@
+/* What to do about an image or a launch that the driver refused. */
+#ifndef MGPU_RT_ADVICE_H
+#define MGPU_RT_ADVICE_H
+
+#include "base/abi.h"
+#include "image/image.h"
+
+/* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */
+void advise_image(const char *expression, hipError_t error, const struct image *image);
+
+/* A launch as the program asked for it. */
+struct launch {
+    hipFunction_t function;
+    intptr_t grid[3], block[3];
+    int32_t smem;
+    hipStream_t stream;
+    void **params, **extra;
+};
+
+/* Reports that the driver refused a launch; by the metadata of the kernel's image, if the block is
+ * larger than what it was compiled for. Asks HIP nothing. */
+void advise_launch(const char *expression, hipError_t error, const struct launch *launch);
+
+#endif

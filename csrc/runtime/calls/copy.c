@@ -1,0 +1,180 @@
+/* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
+ *
+ * What a copy means is as with stock: in the stream's order, the source of a copy from pageable
+ * memory free when the call returns, the end of one to pageable memory filled. Between pageable
+ * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's.
+ *
+ * An address that no table has is not host memory for that: it may be a module's global, another
+ * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
+ * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
+ * some address is. */
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "cache/ranges.h"
+#include "cache/staging.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+#include "calls/stream.h"
+#include "hip/cuda.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+static struct advice bad_copy = {
+    .text = "copy of %llu bytes from %p to %p: check that both ends are allocated as long"};
+static struct advice bad_fill = {
+    .text =
+        "fill of %llu elements of %d bytes at %p: this must be device memory, allocated as long"};
+
+static const char copy_expression[] =
+    "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";
+
+/* NVIDIA's driver takes the bytes of a small copy to the device and goes on: nothing blocks, and
+ * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
+enum { CUDA_TAKES = 16 << 10 };
+
+/* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
+static bool hip_calls_pageable(const void *address) {
+    struct {
+        hipPointerAttribute_t is;
+        uint64_t room[8]; /* for what a later HIP may add */
+    } pointer = {.is = {.device_pointer = NULL}};
+    if (cuda_present())
+        return cuda.memory_type(address) == 0;
+    const hipError_t error = hip.PointerGetAttributes(&pointer.is, address);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipErrorInvalidValue ||
+           (error == hipSuccess && !pointer.is.device_pointer && !pointer.is.is_managed);
+}
+
+static bool is_remembered(const struct thread *thread, uintptr_t begin, uintptr_t end,
+                          uint64_t mappings) {
+    for (size_t i = 0; i < HOST_SLOTS; i++)
+        if (thread->hosts[i].begin <= begin && end <= thread->hosts[i].end &&
+            thread->hosts[i].mappings == mappings)
+            return true;
+    return false;
+}
+
+/* Whether these bytes are pageable host memory, by HIP's word. Both ends are asked about: what HIP
+ * knows may begin behind the first byte. */
+static bool is_pageable(struct thread *thread, const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
+    const uint64_t mappings = ranges_now() + 1; /* never 0, which an empty slot has */
+    const enum range_kind kind = ranges_find(address, bytes);
+    if (kind != RANGE_NONE && kind != RANGE_MIXED) /* mixed: or the table is just being written */
+        return false;
+    if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
+        return true;
+    if (!hip_calls_pageable(address) ||
+        (bytes > 1 && !hip_calls_pageable((const char *)address + bytes - 1)))
+        return false;
+    if (exclusive_hip())
+        thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
+    return true;
+}
+
+static bool is_block(const void *address, size_t bytes) {
+    return ranges_find(address, bytes) == RANGE_DEVICE;
+}
+
+/* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
+static bool is_quiet(struct stream *stream) {
+    const uintptr_t busy = load_acquire(&stream->busy);
+    if ((busy != STREAM_IDLE && busy != STREAM_SUBMITTED) || stream_state(stream) != STREAM_LIVE ||
+        load_acquire(&stream_others) != OTHERS_IDLE)
+        return false;
+    if (exclusive_hip())
+        return true;
+    const hipError_t null_stream = hip.StreamQuery(NULL);
+    if (null_stream != hipSuccess)
+        device_forget_error(null_stream);
+    return null_stream == hipSuccess && stream_ask(stream) == hipSuccess;
+}
+
+/* True if the source has its last value already, so that it may be read now: nothing before the
+ * copy in the stream's order can write it. NVIDIA's driver knows what its kernels write; AMD's
+ * calls a module's global an invalid pointer, just as it does pageable memory, so there the stream
+ * has to have nothing pending. So too where kernels reach pageable memory. */
+static bool is_settled(struct stream *stream) {
+    return (cuda_present() && !device_reaches_pageable(stream->device)) || is_quiet(stream);
+}
+
+static void report_copy(hipError_t error, const struct copy *copy) {
+    report_failure(copy_expression, error, &bad_copy, (unsigned long long)copy->bytes, copy->from,
+                   copy->to);
+}
+
+static void submit_copy(const struct copy *copy) {
+    const hipError_t error =
+        hip.MemcpyAsync(copy->to, copy->from, copy->bytes, hipMemcpyDefault, copy->handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_copy(error, copy);
+}
+
+static void copy_by_hip(const struct copy *copy) {
+    submit_copy(copy);
+    stream_launched(copy->stream); /* it may write host memory */
+}
+
+/* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
+static void copy_up(const struct copy *copy) {
+    hipError_t error = hipSuccess;
+    if (!(cuda_present() && copy->bytes <= CUDA_TAKES) && copy->bytes <= STAGING_UP_LIMIT &&
+        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
+        staging_up(copy, &error)) {
+        if (UNLIKELY(error != hipSuccess))
+            report_copy(error, copy);
+        return;
+    }
+    submit_copy(copy);
+    stream_submitted(copy->stream);
+}
+
+/* True if that was all: from a block to pageable memory, through pinned memory. */
+static bool copy_down(const struct copy *copy) {
+    hipError_t error = hipSuccess;
+    if (copy->bytes > STAGING_DOWN_LIMIT || !is_block(copy->from, copy->bytes) ||
+        !is_pageable(copy->thread, copy->to, copy->bytes) || !staging_down(copy, &error))
+        return false;
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(copy_expression, error, &stream_fault);
+    return true;
+}
+
+void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        return;
+    const bool cached = options.cache_on && dst && src && sizeBytes && copy.stream;
+    if (cached && is_block(dst, sizeBytes))
+        copy_up(&copy);
+    else if (!cached || !copy_down(&copy))
+        copy_by_hip(&copy);
+}
+
+void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {
+    static const char expression[] =
+        "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression))
+        return;
+    REPORT(expression, hip.MemsetD32Async(dst, value, count, handle), &bad_fill,
+           (unsigned long long)count, 4, dst);
+    stream_launched(stream);
+}
+
+void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t handle) {
+    static const char expression[] =
+        "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, stream)";
+    struct stream *stream;
+    if (!stream_usable(thread_get(), handle, &stream, expression))
+        return;
+    REPORT(expression, hip.MemsetD16Async(dst, value, count, handle), &bad_fill,
+           (unsigned long long)count, 2, dst);
+    stream_launched(stream);
+}

@@ -1,0 +1,14 @@
+/* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
+#include "base/abi.h"
+#include "cache/thread.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+static struct advice no_such_device = {.text =
+                                           "device %d was asked for; there are %d, counted from 0"};
+
+void impl_mgpuSetDefaultDevice(int32_t device) {
+    (void)thread_get();
+    REPORT("hipSetDevice(device)", hip.SetDevice(device), &no_such_device, device,
+           hip_device_count);
+}

@@ -1,0 +1,123 @@
+/* mgpuMemAlloc, mgpuMemFree.
+ *
+ * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
+ * to a pool of its stream and comes from there (block_pool.h). What is not a block of the program's
+ * stream, in its order, takes the careful way: it waits for the device, as stock does.
+ *
+ * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a block that the
+ * program frees is still the one that was handed out: the program may have freed it by hipFree, and
+ * its address may be a smaller one's by now. */
+#include "base/abi.h"
+#include "base/counters.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/block.h"
+#include "cache/block_pool.h"
+#include "cache/block_table.h"
+#include "cache/lazy.h"
+#include "cache/ranges.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+#include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/refusal.h"
+#include "hip/report.h"
+
+static struct advice out_of_memory = {
+    .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "
+            "nothing is cached any more"};
+static struct advice foreign_free = {
+    .text = "mgpuMemFree was given %p, which is not the start of a device allocation, or already "
+            "freed"};
+static struct advice freed_twice = {.text = "mgpuMemFree was given %p, which was freed before"};
+
+static const char malloc_expression[] = "hipMalloc(&ptr, sizeBytes)";
+static const char free_expression[] = "hipFree(ptr)";
+
+/* ---- mgpuMemAlloc ---- */
+
+static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
+    report_failure(malloc_expression, error, &out_of_memory, (unsigned long long)bytes,
+                   (unsigned long long)(device < BLOCK_DEVICES ? block_reserved(device) : 0),
+                   device);
+}
+
+/* What host and device see at once. Managed memory, as LLVM's CUDA runtime has it since 19: HIP
+ * has it for every device (pinned host memory where pages cannot move), hipFree takes it back, and
+ * it is coherent without a flag. Stock ROCm hands out device memory here, which the host may not be
+ * able to touch. */
+static __attribute__((noinline)) void *allocate_shared(uint64_t bytes, hipError_t *error) {
+    void *address = NULL;
+    *error = RETRY(hip.MallocManaged(&address, bytes, hipMemAttachGlobal));
+    stats_bypass(CACHE_MEMORY);
+    if (*error != hipSuccess)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    ranges_add((uintptr_t)address, bytes, RANGE_MANAGED);
+    pthread_mutex_unlock(&tables_lock);
+    lazy_visible(1);
+    return address;
+}
+
+static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, int device,
+                                                     struct stream *stream, bool shared) {
+    hipError_t error;
+    void *address = shared && block_serves(bytes, device)
+                        ? allocate_shared(bytes, &error)
+                        : block_alloc(bytes, device, stream, &error);
+    if (error != hipSuccess)
+        report_no_memory(error, bytes, device); /* stock returns an uninitialised pointer */
+    return address;
+}
+
+void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    struct stream *stream = block_order(thread_get(), handle);
+    const int device = hip_current_device();
+    /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
+    const bool shared = late_host_shared && !handle;
+    void *address = LIKELY(!shared) ? block_reuse(sizeBytes, device, stream) : NULL;
+    return LIKELY(address) ? address : allocate_slow(sizeBytes, device, stream, shared);
+}
+
+/* ---- mgpuMemFree ---- */
+
+/* An address that is no block's start: managed memory, the program's own, or a mistake. */
+static void free_foreign(void *address) {
+    struct block *around = options.cache_on && address ? block_around(address) : NULL;
+    if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {
+        REPORT(free_expression, refusal_of_block(), &freed_twice, address);
+        return;
+    }
+    const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
+    if (around) /* HIP 5.2.3 takes an address inside a block for the block */
+        block_forget(around);
+    pthread_mutex_lock(&tables_lock);
+    ranges_remove((uintptr_t)address); /* before HIP can hand it out again */
+    pthread_mutex_unlock(&tables_lock);
+    const hipError_t error = hip.Free(address);
+    if (error != hipSuccess)
+        report_failure(free_expression, error, &foreign_free, address);
+    else if (managed)
+        lazy_visible(-1);
+}
+
+void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
+    const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
+    switch (freed.verdict) {
+    case FREE_DONE:
+        break;
+    case FREE_TO_HIP:
+        REPORT(free_expression, freed.error, &foreign_free, ptr);
+        break;
+    case FREE_WAITED:
+        REPORT(free_expression, freed.error, NULL);
+        break;
+    case FREE_TWICE:
+        REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
+        break;
+    case FREE_UNKNOWN:
+        free_foreign(ptr);
+        break;
+    }
+}

@@ -1,0 +1,210 @@
+/* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
+ *
+ * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy the
+ * same. Unless the process is the runtime's alone (exclusive.h), HIP is asked whether the stream is
+ * idle still, and still there, before it is handed out: others may have used it, or reset the
+ * device. */
+#include "calls/stream.h"
+#include "base/counters.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/block_pool.h"
+#include "cache/stream_pool.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/refusal.h"
+#include "hip/report.h"
+
+static struct advice destroyed_twice = {
+    .text = "stream %p was destroyed before; its handle may already serve somebody else"};
+static struct advice used_after_destroy = {.text = "stream %p is used after its mgpuStreamDestroy"};
+static struct advice null_destroyed = {.text =
+                                           "the null stream is HIP's own and is never destroyed"};
+
+/* ---- mgpuStreamCreate ---- */
+
+static void make_last(struct thread *thread, struct stream *stream) {
+    store_relaxed(&thread->stream, stream);
+}
+
+/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
+ * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
+ * NVIDIA's driver does not wait. What was freed on it, or copied through pinned memory, is not in
+ * the order of the stream that has the handle now. */
+static void end_past(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (LIKELY(!stream || !load_acquire(&stream->awaited)))
+        return;
+    const uint64_t mark = stream_set_mark(stream);
+    const hipError_t error = stream_wait_for_device(stream->device);
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
+        device_forget_error(error);
+}
+
+static hipStream_t create_new(struct thread *thread, int device) {
+    hipStream_t handle = NULL;
+    stats_miss(CACHE_STREAMS);
+    const hipError_t error = RETRY(hip.StreamCreate(&handle));
+    hooks.register_exit();
+    if (error != hipSuccess) {
+        report_failure("hipStreamCreate(&stream)", error, NULL);
+        return NULL;
+    }
+    end_past(handle);
+    struct stream *stream =
+        device < STREAM_DEVICES ? stream_enter(handle, device, STREAM_LIVE) : NULL;
+    if (!stream)
+        return handle;
+    block_stream_enters(stream);
+    make_last(thread, stream);
+    observe(OBSERVED_STREAM_CREATED, handle, 0, device);
+    device_watch(device);
+    stream_pool_add();
+    return handle;
+}
+
+/* A program that holds several streams at once wants them to run at once: what was put off on one
+ * would have to be waited for before the other's work, and with it what came since. */
+static void note_several(void) {
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
+            lazy_end();
+    lazy_settle(NULL);
+}
+
+static __attribute__((noinline)) hipStream_t create_slow(struct thread *thread, int device) {
+    if (thread->chosen) {
+        stats_bypass(CACHE_STREAMS);
+        return stream_handle(thread->chosen);
+    }
+    if (!options.cache_on) {
+        hipStream_t handle = NULL;
+        stats_bypass(CACHE_STREAMS);
+        REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
+        return handle;
+    }
+    if (UNLIKELY(options.sync_lazy))
+        note_several();
+    struct stream *stream = device < STREAM_DEVICES ? stream_pool_take(device) : NULL;
+    if (!stream)
+        return create_new(thread, device);
+    make_last(thread, stream);
+    return stream_handle(stream);
+}
+
+hipStream_t impl_mgpuStreamCreate(void) {
+    struct thread *thread = thread_get();
+    struct stream *stream = thread->stream;
+    const int device = hip_current_device();
+    if (LIKELY(stream && stream->device == device && !thread->chosen &&
+               stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream)))
+        return stream_handle(stream);
+    return create_slow(thread, device);
+}
+
+/* ---- mgpuStreamDestroy ---- */
+
+/* Whether a stream that the program destroys is of the kind that the runtime makes: it may have
+ * destroyed ours by HIP itself, and have got another one at its address. */
+static __attribute__((noinline)) bool is_ours(hipStream_t handle) {
+    unsigned flags = 0;
+    return hip.StreamGetFlags(handle, &flags) == hipSuccess && flags == 0;
+}
+
+static __attribute__((noinline)) void destroy_as_stock(struct stream *stream) {
+    stream_pool_forget(stream);
+    REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(stream_handle(stream)), NULL);
+}
+
+static __attribute__((noinline)) void destroy_slow(struct thread *thread, hipStream_t handle) {
+    struct stream *stream = handle ? stream_find(thread, handle) : NULL;
+    const int state = stream ? stream_state(stream) : STREAM_GONE;
+    if (runtime_leaves(stream))
+        return;
+    if (state == STREAM_GONE) {
+        REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle),
+               handle ? &destroyed_twice : &null_destroyed, (void *)handle);
+        return;
+    }
+    if (load_relaxed(&stream->borrowers))
+        return; /* it is lent: the caller's */
+    if (state == STREAM_LIVE && !exclusive_hip() && !is_ours(handle)) {
+        destroy_as_stock(stream);
+        return;
+    }
+    const uintptr_t busy = load_acquire(&stream->busy);
+    if (stream_change(stream, STREAM_LIVE, STREAM_LEAVING))
+        stream_pool_put(stream, busy == STREAM_IDLE || busy == STREAM_PUT_OFF);
+    else if (!device_kept(stream->device)) /* another one's by now */
+        REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
+    else
+        REPORT("hipStreamDestroy(stream)", refusal_of_stream(), &destroyed_twice, (void *)handle);
+}
+
+/* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
+static inline bool is_simple(const struct stream *stream, hipStream_t handle) {
+    return stream && stream_handle(stream) == handle &&
+           load_acquire(&stream->busy) == STREAM_IDLE && !load_relaxed(&stream->borrowers) &&
+           stream_pool_has_room() &&
+           (exclusive_hip() || (stream_state(stream) == STREAM_LIVE && is_ours(handle)));
+}
+
+void impl_mgpuStreamDestroy(hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *stream = thread->stream;
+    if (UNLIKELY(!is_simple(stream, handle) || !stream_change(stream, STREAM_LIVE, STREAM_FREE)))
+        destroy_slow(thread, handle);
+}
+
+bool stream_is_here(hipStream_t handle) {
+    unsigned flags = 0;
+    if (!stream_known(handle) || exclusive_hip())
+        return stream_known(handle) != NULL;
+    const hipError_t error = hip.StreamGetFlags(handle, &flags);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
+bool stream_report_dead(struct stream **stream, const char *expression) {
+    if (device_kept((*stream)->device)) {
+        REPORT(expression, refusal_of_stream(), &used_after_destroy,
+               (void *)stream_handle(*stream));
+        return false;
+    }
+    *stream = NULL; /* the device was reset: another one's by now */
+    return true;
+}
+
+/* ---- mgpuStreamSynchronize ---- */
+
+/* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
+static bool is_known_idle(const struct stream *stream) {
+    return exclusive_hip() && load_acquire(&stream->busy) == STREAM_IDLE &&
+           stream_state(stream) == STREAM_LIVE;
+}
+
+void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
+    struct stream *stream;
+    /* One that was given back is reported and waited for all the same: stock's destroy would have
+     * waited for its work. */
+    const bool usable = stream_usable(thread, handle, &stream, expression);
+    if (UNLIKELY(stream && is_known_idle(stream)))
+        return;
+    if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
+        return;
+    const hipError_t error =
+        LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
+    if (UNLIKELY(error != hipSuccess))
+        report_failure(expression, error, &stream_fault);
+    else if (UNLIKELY(!usable))
+        (void)refusal_of_stream(); /* up to HIP 6 the wait has cleared the last error */
+}
+
+void impl_mgpuStreamSynchronize(hipStream_t stream) {
+    stream_synchronize(thread_get(), stream, "hipStreamSynchronize(stream)");
+}

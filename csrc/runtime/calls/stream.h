@@ -1,0 +1,39 @@
+/* What every call that names a stream begins with. */
+#ifndef MGPU_RT_CALLS_STREAM_H
+#define MGPU_RT_CALLS_STREAM_H
+
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/likely.h"
+#include "cache/lazy.h"
+#include "cache/stream.h"
+#include "cache/thread.h"
+
+/* Says that a stream was given back before, and false; true if that is not so any more. */
+bool stream_report_dead(struct stream **stream, const char *expression);
+
+/* True if the runtime knows the handle as a stream, and HIP has it as one: the program may have
+ * destroyed a stream of ours by HIP itself, and what lies at its address by now may be an event. */
+bool stream_is_here(hipStream_t handle);
+
+/* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
+ * for the null stream and those of the program's own. False if the program has destroyed it while
+ * the runtime keeps it: that is reported as a failure of `expression`, and HIP is not to see it. A
+ * handle that HIP has back is somebody else's by now, or HIP's to judge. */
+static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
+                                 struct stream **stream, const char *expression) {
+    *stream = handle ? stream_find(thread, handle) : NULL;
+    if (UNLIKELY(load_acquire(&lazy_pending)))
+        lazy_settle(*stream);
+    if (LIKELY(!*stream || stream_is_live(*stream)))
+        return true;
+    if (stream_state(*stream) != STREAM_GONE)
+        return stream_report_dead(stream, expression);
+    *stream = NULL;
+    return true;
+}
+
+/* Waits as mgpuStreamSynchronize does; the expression is the one to report. */
+void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression);
+
+#endif

@@ -1,0 +1,82 @@
+/* What mgpu_rt.h offers beyond the ABI; the statistics' JSON is in statistics.c. */
+#include "base/abi.h"
+#include "base/likely.h"
+#include "base/state.h"
+#include "cache/block_pool.h"
+#include "cache/lazy.h"
+#include "cache/stream_pool.h"
+#include "cache/thread.h"
+#include "hip/hip_search.h"
+#include "lifecycle.h"
+#include "mgpu_rt.h"
+
+#include <stdio.h>
+
+const char *mgpu_rt_version(void) {
+    return MGPU_RT_VERSION;
+}
+
+int mgpu_rt_empty_cache(void) {
+    runtime_start();
+    lazy_settle(NULL);
+    return runtime_give_back();
+}
+
+int mgpu_rt_use_stream(hipStream_t handle) {
+    runtime_start();
+    struct thread *thread = thread_get();
+    stream_unchoose(thread);
+    if (!handle)
+        return 0;
+    if (!stream_choose(thread, handle))
+        return -1;
+    block_stream_enters(thread->chosen);
+    return 0;
+}
+
+/* For mgpu-rt doctor. */
+char *mgpu_rt_find_hip(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        return NULL;
+    struct hip_candidates found = hip_search();
+    for (size_t i = 0; i < found.count; i++)
+        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
+    hip_search_free(&found);
+    fclose(lines);
+    return text;
+}
+
+/* ---- scratch buffers: device memory of an owner, kept from use to use ---- */
+
+void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
+    if (LIKELY(bytes <= scratch->capacity))
+        return scratch->data;
+    runtime_start();
+    void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
+    if (!data)
+        return NULL;
+    if (scratch->data)
+        impl_mgpuMemFree(scratch->data, scratch->stream);
+    scratch->data = data;
+    scratch->capacity = bytes;
+    return data;
+}
+
+void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch) {
+    if (scratch->data && !runtime_exiting())
+        impl_mgpuMemFree(scratch->data, scratch->stream);
+    scratch->data = NULL;
+    scratch->capacity = 0;
+}
+
+void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from) {
+    if (to == from)
+        return;
+    mgpu_rt_scratch_release(to);
+    *to = *from;
+    from->data = NULL;
+    from->capacity = 0;
+}

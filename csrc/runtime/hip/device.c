@@ -1,0 +1,113 @@
+#include "hip/device.h"
+#include "base/atomics.h"
+#include "base/likely.h"
+#include "base/state.h"
+#include "hip/cuda.h"
+#include "hip/hip.h"
+
+enum { DEVICES = 64 };
+
+bool device_reaches_pageable(int device) {
+    enum { UNKNOWN, NO, YES };
+    static char answers[DEVICES];
+    if (device >= DEVICES)
+        return true;
+    char answer = load_relaxed(&answers[device]);
+    if (LIKELY(answer != UNKNOWN))
+        return answer == YES;
+    int value = 1;
+    const hipError_t error =
+        hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        value = 1;
+    }
+    answer = value ? YES : NO;
+    store_relaxed(&answers[device], answer);
+    return answer == YES;
+}
+
+/* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
+enum { HIP_7 = 70000000 };
+
+void device_forget_error(hipError_t error) {
+    if (error != hipErrorNotReady || hip_version < HIP_7)
+        (void)hip.GetLastError();
+}
+
+/* ---- has somebody reset the device? ----
+ *
+ * hipDeviceReset takes every stream, module and allocation of the device, and HIP hands their
+ * addresses out anew: a handle that is there again proves nothing. What proves it is an allocation
+ * of the runtime's own, with the number that HIP gives to each. (A reset of NVIDIA's devices ends
+ * LLVM's own runtime as well.) */
+
+static struct watch {
+    bool claimed; /* a thread has set it up, or does so just now */
+    void *memory;
+    uint64_t number;
+} watches[DEVICES];
+
+static bool is_watching(int device) {
+    return device < DEVICES && !exclusive_hip() && !cuda_present() &&
+           load_acquire(&watches[device].memory);
+}
+
+static bool number_of(void *memory, uint64_t *number) {
+    const hipError_t error = hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
+/* False without memory: then there is little to be cached, too. */
+static bool set_up_watch(struct watch *watch) {
+    void *memory = NULL;
+    uint64_t number = 0;
+    const hipError_t error = hip.HostMalloc(&memory, 64, hipHostMallocDefault);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        return false;
+    }
+    if (!number_of(memory, &number))
+        return false;
+    store_relaxed(&watch->number, number);
+    store_release(&watch->memory, memory);
+    return true;
+}
+
+void device_watch(int device) {
+    if (device >= DEVICES || exclusive_hip() || cuda_present())
+        return;
+    struct watch *watch = &watches[device];
+    if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
+        return;
+    if (!set_up_watch(watch))
+        store_release(&watch->claimed, false);
+}
+
+bool device_ask_kept(int device) {
+    uint64_t number = 0;
+    if (!is_watching(device))
+        return true;
+    void *memory = load_acquire(&watches[device].memory);
+    const uint64_t before = load_relaxed(&watches[device].number);
+    if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
+        return true;
+    hooks.forget_all();
+    return false;
+}
+
+bool device_all_kept(void) {
+    for (int device = 0; device < DEVICES; device++)
+        if (!device_kept(device))
+            return false;
+    return true;
+}
+
+void device_forget_watches(void) {
+    for (int device = 0; device < DEVICES; device++) {
+        store_release(&watches[device].memory, NULL);
+        store_release(&watches[device].claimed, false);
+    }
+}

@@ -1,0 +1,69 @@
+/* The one layer that touches HIP: a table of its functions, filled when the first call needs it.
+ *
+ * libamdhip64 is never linked against: it drags ROCm's LLVM into a process that may have another
+ * ("Option 'default' already exists!", rocMLIR #2357), and a program that never launches should not
+ * pay for it. */
+#ifndef MGPU_RT_HIP_H
+#define MGPU_RT_HIP_H
+
+#include "base/abi.h"
+#include "base/likely.h"
+#include "base/state.h"
+
+struct hip_functions {
+#define HIP_FN(need, name, params, args) hipError_t(*name) params;
+#include "base/hip.def"
+#undef HIP_FN
+    const char *(*GetErrorName)(hipError_t error);
+};
+
+/* Callable at any time: before hip_install, and when no HIP was found, each function answers
+ * hipErrorSharedObjectInitFailed; a missing optional one answers hipErrorNotSupported. */
+extern struct hip_functions hip;
+
+/* A library that serves as HIP. */
+struct hip_library {
+    struct hip_functions functions;
+    char path[4096]; /* as the loader knows it; "" if none */
+};
+
+/* Makes this library the one that `hip` calls. */
+void hip_install(const struct hip_library *library);
+
+/* Path of the installed library; "" if none. */
+const char *hip_path(void);
+
+/* Puts a stopwatch before each function of the table (MGPU_RT_STATS). After hip_install. */
+void hip_time_calls(void);
+
+/* Number of devices; asked once, 1 if HIP does not say. With one device the current one need not be
+ * asked for on each call. */
+extern int hip_device_count;
+
+/* HIP has said that there is no device at all. */
+extern bool hip_no_device;
+
+/* hipRuntimeGetVersion's: 50221153 for 5.2.3; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
+extern int hip_version;
+
+/* The calling thread's current device. Costs nothing with one device, a driver call (a read of a
+ * thread-local variable in HIP, 10 to 50 ns) with several: the program may have called hipSetDevice
+ * itself, so there is no other way to know. */
+static inline int hip_current_device(void) {
+    int device = 0;
+    if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)
+        device = 0;
+    return device;
+}
+
+/* RETRY(call): HIP's call that may want memory; if there is none, once more after what is cached
+ * was given back. */
+#define RETRY(call)                                                                                \
+    __extension__({                                                                                \
+        hipError_t answer_ = (call);                                                               \
+        if (UNLIKELY(answer_ == hipErrorOutOfMemory) && hooks.make_room())                         \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
+
+#endif

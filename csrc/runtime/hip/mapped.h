@@ -1,0 +1,40 @@
+/* What the loader has mapped into this process. */
+#ifndef MGPU_RT_MAPPED_H
+#define MGPU_RT_MAPPED_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Shows each object of the process to `visit` until that returns something else than 0, and returns
+ * that. Takes a lock of the loader's: not in a child of fork. */
+typedef int mapped_visit(const struct dl_phdr_info *info, void *data);
+int mapped_walk(mapped_visit *visit, void *data);
+
+/* True if an object whose file name begins with `prefix` is mapped, other than the file `but`. Its
+ * path goes to `path`. */
+bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
+
+/* A handle (as of dlopen) on the first mapped library whose file name begins with `prefix`, or
+ * NULL. Finds libraries opened with RTLD_LOCAL too, which dlsym(RTLD_DEFAULT) does not. Its path
+ * goes to `path`. */
+void *mapped_library(const char *prefix, char *path, size_t size);
+
+/* True if an object of the process imports a function whose name begins with `prefix`. Costs 20 ns
+ * a name that some object imports. */
+bool mapped_imports(const char *prefix);
+
+/* The directory that holds the folder lib/ this library lies in, without a slash at the end: the
+ * one above build/ in a checkout, site-packages in an installed package. False if not known. */
+bool mapped_home(char *path, size_t size);
+
+/* True if these bytes stay what they are, where they are, for the life of the process: they lie in
+ * a segment that the loader mapped from a file and left unwritable, of the program itself or of a
+ * library that is marked as never to be unloaded (-z nodelete). Costs about 1 µs: for misses only.
+ * Other libraries may be closed and others mapped in their place; what they hold has to be
+ * compared. A program that makes its own constants writable (mprotect) breaks this, as it breaks
+ * what its compiler assumed. False in a child of fork: another thread may have held the loader's
+ * lock, which the child then never gets. */
+bool mapped_for_good(const void *data, size_t size);
+
+#endif

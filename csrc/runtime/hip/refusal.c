@@ -1,0 +1,50 @@
+#include "hip/refusal.h"
+#include "hip/cuda.h"
+#include "hip/hip.h"
+
+enum { HIP_7 = 70000000 };
+
+/* No handle, no device memory, no image; HIP may read it. */
+static char unknown[4096];
+
+/* HIP's answer; the error by which it is known where HIP was not asked, or took it. */
+static hipError_t or_known(hipError_t answer, hipError_t known) {
+    return answer != hipSuccess ? answer : known;
+}
+
+/* HIP 7 reads what a stream's handle points to, except where it launches. */
+hipError_t refusal_of_stream(void) {
+    const hipStream_t stream = (hipStream_t)(void *)unknown;
+    hipError_t answer = hipSuccess;
+    if (cuda_present())
+        return hipErrorContextIsDestroyed;
+    if (hip_version < HIP_7)
+        answer = hip.StreamQuery(stream);
+    else
+        answer = hip.ModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    return or_known(answer, hipErrorContextIsDestroyed);
+}
+
+/* HIP 5.2 reads what an event's handle points to, and later ones do in some calls. */
+hipError_t refusal_of_event(void) {
+    const hipError_t known = hipErrorInvalidHandle;
+    return cuda_present() ? known : or_known(hip.EventSynchronize(NULL), known);
+}
+
+hipError_t refusal_of_module(void) {
+    const hipError_t known = hipErrorNotFound;
+    return cuda_present() ? known : or_known(hip.ModuleUnload((hipModule_t)(void *)unknown), known);
+}
+
+hipError_t refusal_of_block(void) {
+    const hipError_t known = hipErrorInvalidValue;
+    return cuda_present() ? known : or_known(hip.Free(unknown), known);
+}
+
+hipError_t refusal_of_image(const void *data) {
+    hipModule_t module;
+    const hipError_t known = hipErrorInvalidImage;
+    if (cuda_present())
+        return known;
+    return or_known(hip.ModuleLoadData(&module, data ? unknown : NULL), known);
+}

@@ -1,0 +1,80 @@
+/* Messages: stock's line on each failure, what to do about it once per cause. */
+#include "hip/report.h"
+#include "base/atomics.h"
+#include "base/options.h"
+#include "hip/hip.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One write each, so that lines of several threads do not mix: since 2.37 glibc's fprintf writes to
+ * stderr in pieces of 128 bytes. */
+static void print_line(const char *begin, const char *format, va_list words) {
+    char line[2048];
+    const int head = snprintf(line, sizeof line, "%s", begin);
+    vsnprintf(line + head, sizeof line - (size_t)head - 1, format, words);
+    strcat(line, "\n");
+    fputs(line, stderr);
+}
+
+static __attribute__((format(printf, 1, 2))) void say_line(const char *format, ...) {
+    va_list words;
+    va_start(words, format);
+    print_line("", format, words);
+    va_end(words);
+}
+
+struct advice report_no_device = {
+    .text =
+        "HIP finds no GPU here, so nothing runs. On an emulated one: `mgpu-rt run --device softgpu "
+        "-- PROGRAM`; if there is a GPU, `mgpu-rt doctor` says what is in the way",
+    .leads_to = NOTHING_RUNS};
+
+static unsigned explained; /* of enum consequence */
+
+static bool first_time(struct advice *advice) {
+    return !exchange_relaxed(&advice->given, true);
+}
+
+/* True if nothing is left to say: what it follows from was said before. */
+static bool follows(const struct advice *advice) {
+    const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
+    return (before & (NOTHING_RUNS | advice->follows)) != 0;
+}
+
+/* AMD's HIP answers this for every call where there is no device. */
+static bool lacks_device(hipError_t error) {
+    return error == hipErrorNoDevice || (error == hipErrorInvalidDevice && hip_no_device);
+}
+
+void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
+    const char *name = hip.GetErrorName(error);
+    say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    struct advice *told = lacks_device(error) ? &report_no_device : advice;
+    if (!told || follows(told) || !first_time(told))
+        return;
+    va_list words;
+    va_start(words, advice);
+    print_line("mgpu_rt: ", told->text, words);
+    va_end(words);
+}
+
+void report_once(struct advice *advice, ...) {
+    (void)follows(advice);
+    if (!first_time(advice))
+        return;
+    va_list words;
+    va_start(words, advice);
+    print_line("mgpu_rt: ", advice->text, words);
+    va_end(words);
+}
+
+void report_verbose(const char *format, ...) {
+    if (!options.verbose_on)
+        return;
+    va_list words;
+    va_start(words, format);
+    print_line("mgpu_rt: ", format, words);
+    va_end(words);
+}

@@ -1,0 +1,33 @@
+/* Keeps HIP's compiler apart from the LLVM of the program.
+ *
+ * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT
+ * such as mlir-runner has an LLVM of its own whose C++ names are global, unversioned in libMLIR's
+ * case, and the loader gives those to HIP's compiler too: a crash at the first stream. RTLD_LOCAL
+ * does not help (it hides HIP's names from the program, not the program's from HIP), and
+ * RTLD_DEEPBIND on HIP alone does not either: HIP opens its compiler by itself, later and without
+ * that flag. So the compiler is opened here, before HIP does it, and with the flag.
+ *
+ * A namespace of its own (dlmopen) would keep them apart too, at a price: a second libc, whose
+ * buffered output (printf of kernels) is lost at exit and whose locks break in a child of fork;
+ * threads of the program without its locale tables; a second HIP beside one that the program uses.
+ *
+ * What RTLD_DEEPBIND costs: a library bound so uses libc's allocator although the program may have
+ * another one, and then frees what the other one has handed out: strdup's results, for instance. So
+ * it is used only where an LLVM is in sight and the allocator is libc's. */
+#ifndef MGPU_RT_SYMBOLS_H
+#define MGPU_RT_SYMBOLS_H
+
+#include <stdbool.h>
+
+/* True if HIP's names are to be bound within HIP: MGPU_RT_HIP_SYMBOLS, by default if the program
+ * has an LLVM or MLIR whose names are global. Asked before HIP is opened; may give advice. */
+bool symbols_own(void);
+
+/* The flags for opening HIP. */
+int symbols_flags(bool own);
+
+/* After HIP was opened or found in the process: opens the compiler that it will ask for, bound
+ * within itself. Nothing if HIP has it already, or has none. */
+void symbols_open_compiler(void *library);
+
+#endif

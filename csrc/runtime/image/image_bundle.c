@@ -1,0 +1,219 @@
+/* Files that hold several images: clang's offload bundles, plain and compressed, NVIDIA's fatbins.
+ *
+ * The driver takes the entry for its GPU and does not look at the others, so one that is damaged
+ * is no reason to refuse the rest: then the driver is given all of it, uncached. */
+#include "image/image.h"
+#include "image/image_parts.h"
+#include "image/view.h"
+
+#include <string.h>
+
+enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
+
+/* What is known of a file's entries so far. */
+struct contents {
+    uint64_t end;  /* of the last one, from the begin of the file */
+    bool readable; /* one that has bytes can be read */
+    bool doubtful; /* one cannot, or is damaged */
+    bool writable; /* one holds globals that a kernel can write, or may hold some */
+    bool opaque;   /* one is packed, or of a kind that is not read here */
+};
+
+static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
+    struct image image = {.bytes = entry->bytes};
+    image_describe_elf(&image, entry);
+    contents->doubtful |= image.damage != NULL;
+    contents->writable |= image.writable || image.size == 0;
+    if (image.machine)
+        whole->machine = image.machine;
+}
+
+static void add_entry(struct contents *contents, struct image *whole, struct view *view,
+                      uint64_t offset, uint64_t size) {
+    if (size == 0)
+        return;
+    if (!view_holds(view, offset, size)) {
+        contents->doubtful = true;
+        return;
+    }
+    struct view entry = view_part(view, offset, size);
+    contents->readable = true;
+    if (offset + size > contents->end)
+        contents->end = offset + size;
+    if (image_is_elf(&entry))
+        add_elf(contents, whole, &entry);
+    else
+        contents->writable = contents->opaque = true;
+}
+
+/* ---- clang's offload bundle ---- */
+
+static const char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+enum { BUNDLE_MAGIC = sizeof bundle_magic - 1, BUNDLE_HEAD = BUNDLE_MAGIC + sizeof(uint64_t) };
+
+struct bundle_entry {
+    uint64_t offset, size, name_size; /* the name follows */
+};
+
+bool image_is_bundle(struct view *view) {
+    return view_holds(view, 0, BUNDLE_MAGIC) &&
+           memcmp(view->bytes, bundle_magic, BUNDLE_MAGIC) == 0;
+}
+
+static uint64_t count_of(const unsigned char *bundle) {
+    uint64_t count;
+    memcpy(&count, bundle + BUNDLE_MAGIC, sizeof count);
+    return count;
+}
+
+static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t at) {
+    struct bundle_entry entry;
+    memcpy(&entry, bundle + at, sizeof entry);
+    return entry;
+}
+
+/* False if the table cannot be read to its end. */
+static bool read_bundle_table(struct contents *contents, struct image *image, struct view *view) {
+    const uint64_t count = count_of(view->bytes);
+    size_t at = BUNDLE_HEAD;
+    for (uint64_t i = 0; i < count; i++) {
+        if (i == ENTRIES || !view_holds(view, at, sizeof(struct bundle_entry)))
+            return false;
+        const struct bundle_entry entry = bundle_entry_at(view->bytes, at);
+        at += sizeof entry;
+        if (entry.name_size > NAME_BYTES || !view_holds(view, at, entry.name_size))
+            return false;
+        at += entry.name_size;
+        add_entry(contents, image, view, entry.offset, entry.size);
+    }
+    if (at > contents->end)
+        contents->end = at;
+    return true;
+}
+
+void image_describe_bundle(struct image *image, struct view *view) {
+    struct contents contents = {.end = BUNDLE_HEAD};
+    image->kind = IMAGE_BUNDLE;
+    if (!view_holds(view, 0, BUNDLE_HEAD)) {
+        image->damage = "it ends within its bundle header";
+        return;
+    }
+    contents.doubtful |= !read_bundle_table(&contents, image, view);
+    if (contents.doubtful && !contents.readable)
+        image->damage = "its bundle table points outside it: it is truncated or overwritten";
+    if (contents.doubtful || !view_holds(view, 0, contents.end))
+        return;
+    image->size = contents.end;
+    image->head = BUNDLE_HEAD;
+    image->sized_by_tables = true;
+    image->writable = contents.writable;
+    image->opaque = contents.opaque;
+}
+
+bool image_bundle_table_lies_at(const struct image *image, const unsigned char *data) {
+    size_t at = BUNDLE_HEAD;
+    if (memcmp(image->bytes, data, BUNDLE_HEAD) != 0)
+        return false;
+    for (uint64_t count = count_of(image->bytes); count > 0; count--) {
+        const struct bundle_entry entry = bundle_entry_at(image->bytes, at);
+        if (memcmp(image->bytes + at, data + at, sizeof entry) != 0)
+            return false;
+        at += sizeof entry + entry.name_size;
+    }
+    return true;
+}
+
+/* ---- the same, compressed ---- */
+
+enum { COMPRESSED_HEAD = 16 };
+
+/* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
+ * bytes; 3: in 8 bytes. The others do not say their size, or not here: HIP is to look. What is
+ * inside cannot be seen without unpacking it, so it may hold writable globals. */
+void image_describe_compressed(struct image *image, struct view *view) {
+    uint16_t version;
+    uint64_t size = 0;
+    image->kind = IMAGE_COMPRESSED;
+    image->writable = image->opaque = true;
+    if (!view_holds(view, 0, COMPRESSED_HEAD))
+        return;
+    memcpy(&version, view->bytes + 4, sizeof version);
+    if (version == 2)
+        memcpy(&size, view->bytes + 8, 4);
+    else if (version == 3)
+        memcpy(&size, view->bytes + 8, 8);
+    if (size < COMPRESSED_HEAD)
+        return;
+    if (!view_holds(view, 0, size)) {
+        image->damage = "it is shorter than its header says: it is truncated";
+        return;
+    }
+    image->size = size;
+    image->head = COMPRESSED_HEAD;
+}
+
+/* ---- NVIDIA's fatbin ---- */
+
+struct fatbin_header {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size; /* of the entries behind it */
+};
+struct fatbin_entry {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t packed_size, unused;
+};
+enum { FATBIN_ELF = 2 };
+
+bool image_is_fatbin(struct view *view) {
+    static const unsigned char magic[] = {0x50, 0xED, 0x55, 0xBA};
+    return view_holds(view, 0, sizeof(struct fatbin_header)) &&
+           memcmp(view->bytes, magic, sizeof magic) == 0;
+}
+
+/* The entries are made of one source, so the cubins that can be read tell whether there are
+ * globals; PTX and what is packed need not be looked at. */
+static void read_entries(struct contents *contents, struct image *image, struct view *view,
+                         uint64_t at) {
+    bool seen = false;
+    struct fatbin_entry entry;
+    while (view_holds(view, at, sizeof entry)) {
+        memcpy(&entry, view->bytes + at, sizeof entry);
+        const uint64_t from = at + entry.header_size;
+        if (entry.header_size < sizeof entry || !view_holds(view, from, entry.size)) {
+            contents->doubtful = true;
+            break;
+        }
+        struct view part = view_part(view, from, entry.size);
+        if (entry.kind == FATBIN_ELF && image_is_elf(&part)) {
+            add_elf(contents, image, &part);
+            seen = true;
+        }
+        at = from + entry.size;
+    }
+    contents->writable |= !seen;
+}
+
+void image_describe_fatbin(struct image *image, struct view *view) {
+    struct fatbin_header header;
+    uint64_t size;
+    image->kind = IMAGE_FATBIN;
+    image->machine = MACHINE_CUDA;
+    image->opaque = true; /* PTX and cubins in it are packed as a rule */
+    memcpy(&header, view->bytes, sizeof header);
+    if (__builtin_add_overflow(header.size, header.header_size, &size) ||
+        header.header_size < sizeof header || !view_holds(view, 0, size)) {
+        image->damage = "it is shorter than its header says: it is truncated";
+        return;
+    }
+    struct contents contents = {0};
+    struct view whole = view_part(view, 0, size);
+    read_entries(&contents, image, &whole, header.header_size);
+    image->writable = contents.writable;
+    if (contents.doubtful)
+        return;
+    image->size = size;
+    image->head = sizeof header;
+}

@@ -1,0 +1,104 @@
+#include "image/image.h"
+#include "image/image_parts.h"
+#include "image/ptx.h"
+#include "image/view.h"
+
+#include <string.h>
+
+static void describe_text(struct image *image, struct view *view) {
+    const char *text = (const char *)image->bytes;
+    image->kind = IMAGE_TEXT;
+    const size_t length = view_text_length(view);
+    if (length == SIZE_MAX || !strstr(text, ".version"))
+        return;
+    image->kind = IMAGE_PTX;
+    image->machine = MACHINE_CUDA;
+    image->size = length + 1;
+    image->head = 1;
+    image->sized_by_tables = true; /* by all of it */
+    image->writable = ptx_has_globals(text);
+}
+
+/* HIP reads as many bytes before it knows what it has, and no image has fewer; those that tell a
+ * text. */
+enum { LOOK = 24, TEXT = 8 };
+
+static bool is_text(const unsigned char *bytes) {
+    for (size_t i = 0; i < TEXT && bytes[i]; i++)
+        if (bytes[i] >= 127 || (bytes[i] < 32 && !memchr("\t\n\r", bytes[i], 3)))
+            return false;
+    return bytes[0] != '\0';
+}
+
+struct image image_describe(const void *data) {
+    struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
+    struct view view = {.bytes = data, .limit = SIZE_MAX};
+    if (!view_holds(&view, 0, LOOK))
+        image.damage = "no 24 bytes can be read at its address, and it takes more";
+    else if (image_is_elf(&view))
+        image_describe_elf(&image, &view);
+    else if (memcmp(data, "CCOB", 4) == 0)
+        image_describe_compressed(&image, &view);
+    else if (image_is_bundle(&view))
+        image_describe_bundle(&image, &view);
+    else if (memcmp(data, "BC\xC0\xDE", 4) == 0)
+        image.kind = IMAGE_BITCODE;
+    else if (image_is_fatbin(&view))
+        image_describe_fatbin(&image, &view);
+    else if (is_text(data))
+        describe_text(&image, &view);
+    return image;
+}
+
+bool image_lies_at_by_parts(const struct image *image, const void *data) {
+    switch (image->kind) {
+    case IMAGE_PTX: /* there may be a shorter one at `data` */
+        return strcmp((const char *)image->bytes, data) == 0;
+    case IMAGE_BUNDLE:
+        return image_bundle_table_lies_at(image, data) &&
+               memcmp(image->bytes, data, image->size) == 0;
+    default:
+        return image_elf_tables_lie_at(image, data) && memcmp(image->bytes, data, image->size) == 0;
+    }
+}
+
+/* 8 bytes a step; only spreads images over buckets, equality is by bytes. */
+uint64_t image_hash(const struct image *image) {
+    uint64_t hash = image->size * 0x9E3779B97F4A7C15u;
+    for (size_t i = 0; i + 8 <= image->size; i += 8) {
+        uint64_t word;
+        memcpy(&word, image->bytes + i, sizeof word);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+const char *image_kind_text(const struct image *image) {
+    switch (image->kind) {
+    case IMAGE_ELF:
+        switch (image->machine) {
+        case MACHINE_AMDGPU:
+            return "an AMDGPU code object";
+        case MACHINE_CUDA:
+            return "an NVIDIA cubin";
+        default:
+            return "an ELF for another machine";
+        }
+    case IMAGE_BUNDLE:
+        return "a clang offload bundle";
+    case IMAGE_COMPRESSED:
+        return "a compressed offload bundle";
+    case IMAGE_FATBIN:
+        return "an NVIDIA fatbin";
+    case IMAGE_PTX:
+        return "PTX, NVIDIA's assembly, not binary code";
+    case IMAGE_TEXT:
+        return "text (assembly or PTX), not binary code";
+    case IMAGE_BITCODE:
+        return "LLVM bitcode, not binary code";
+    case IMAGE_UNKNOWN:
+        break;
+    }
+    return "neither a code object nor an offload bundle";
+}

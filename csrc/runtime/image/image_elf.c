@@ -1,0 +1,183 @@
+/* Code objects of AMD's and cubins: where they end, and whether a kernel can write to them. */
+#include "image/image.h"
+#include "image/image_parts.h"
+#include "image/view.h"
+
+#include <elf.h>
+#include <string.h>
+
+bool image_is_elf(struct view *view) {
+    return view_holds(view, 0, SELFMAG) && memcmp(view->bytes, ELFMAG, SELFMAG) == 0;
+}
+
+static Elf64_Ehdr header_of(const unsigned char *bytes) {
+    Elf64_Ehdr header;
+    memcpy(&header, bytes, sizeof header); /* an image may lie at any address */
+    return header;
+}
+
+static Elf64_Shdr section_of(const unsigned char *bytes, const Elf64_Ehdr *header, unsigned index) {
+    Elf64_Shdr section;
+    memcpy(&section, bytes + header->e_shoff + index * sizeof section, sizeof section);
+    return section;
+}
+
+static uint64_t sections_size(const Elf64_Ehdr *header) {
+    return (uint64_t)header->e_shnum * sizeof(Elf64_Shdr);
+}
+
+static uint64_t segments_size(const Elf64_Ehdr *header) {
+    return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
+}
+
+/* Where a part of the file ends; UINT64_MAX if no file reaches that far. */
+static uint64_t end_of(uint64_t offset, uint64_t size) {
+    uint64_t end;
+    return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t tables_end(const Elf64_Ehdr *header) {
+    return larger(end_of(header->e_shoff, sections_size(header)),
+                  end_of(header->e_phoff, segments_size(header)));
+}
+
+static uint64_t section_end(const Elf64_Shdr *section) {
+    return section->sh_type == SHT_NOBITS ? 0 : end_of(section->sh_offset, section->sh_size);
+}
+
+/* How much HIP reads of a code object without being told its size: to the end of the section that
+ * begins last (amd::Elf::getElfSize). Where that cannot be read, HIP would crash. */
+static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
+    uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(bytes, header, i);
+        if (section.sh_offset <= last)
+            continue;
+        last = section.sh_offset;
+        end = larger(last, section_end(&section));
+    }
+    return end;
+}
+
+/* To the end of all that any of its headers names. */
+static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header) {
+    uint64_t end = tables_end(header);
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(bytes, header, i);
+        end = larger(end, section_end(&section));
+    }
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr segment;
+        memcpy(&segment, bytes + header->e_phoff + i * sizeof segment, sizeof segment);
+        end = larger(end, end_of(segment.p_offset, segment.p_filesz));
+    }
+    return end;
+}
+
+/* The names of an image's sections; NULL if it does not say them. */
+struct names {
+    const char *text;
+    uint64_t size;
+};
+
+static struct names names_of(const struct image *image, const Elf64_Ehdr *header) {
+    const struct names none = {NULL, 0};
+    if (header->e_shstrndx >= header->e_shnum)
+        return none;
+    const Elf64_Shdr table = section_of(image->bytes, header, header->e_shstrndx);
+    const char *text = (const char *)image->bytes + table.sh_offset;
+    if (table.sh_type != SHT_STRTAB || table.sh_size == 0 || text[table.sh_size - 1] != '\0')
+        return none;
+    return (struct names){text, table.sh_size};
+}
+
+/* Names of sections that a running kernel cannot write, though the loader may. .nv.shared is
+ * workgroup memory. */
+static bool is_loaders(const char *name) {
+    static const char *const loaders[] = {".dynamic", ".relro_padding", ".got", ".got.plt"};
+    for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
+        if (strcmp(name, loaders[i]) == 0)
+            return true;
+    return strncmp(name, ".nv.shared", strlen(".nv.shared")) == 0;
+}
+
+/* Whatever is doubtful counts as writable: then the module is not shared. */
+static bool is_writable(const Elf64_Shdr *section, const struct names *names) {
+    const uint64_t both = SHF_WRITE | SHF_ALLOC;
+    if ((section->sh_flags & both) != both || section->sh_size == 0)
+        return false;
+    return section->sh_name >= names->size || !is_loaders(names->text + section->sh_name);
+}
+
+static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
+    const struct names names = names_of(image, header);
+    for (unsigned i = 1; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(image->bytes, header, i);
+        if (is_writable(&section, &names))
+            return true;
+    }
+    return false;
+}
+
+/* A form that is read here. What to think of others is the driver's to say. */
+static bool is_plain(const Elf64_Ehdr *header) {
+    return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+           header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
+           (header->e_phentsize == sizeof(Elf64_Phdr) || header->e_phnum == 0);
+}
+
+void image_describe_elf(struct image *image, struct view *view) {
+    image->kind = IMAGE_ELF;
+    if (!view_holds(view, 0, sizeof(Elf64_Ehdr))) {
+        image->damage = "it ends within its ELF header";
+        return;
+    }
+    const Elf64_Ehdr header = header_of(view->bytes);
+    image->machine = header.e_machine;
+    /* AMD's HIP takes none, and up to 6 it crashes with some: a stripped program, for example. */
+    if (image->machine != MACHINE_AMDGPU && image->machine != MACHINE_CUDA) {
+        image->damage = "it is an ELF for another machine (x86-64?), not for a GPU";
+        return;
+    }
+    /* With the first AMD's HIP crashes, with the second up to 6; 7 refuses it. */
+    if (image->machine == MACHINE_AMDGPU &&
+        (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
+        image->damage = "it is an ELF of 32 bits, or one without sections";
+        return;
+    }
+    if (!is_plain(&header))
+        return;
+    if (!view_holds(view, header.e_shoff, sections_size(&header)) ||
+        !view_holds(view, 0, size_to_hip(view->bytes, &header))) {
+        image->damage = "its headers point outside it: it is truncated or overwritten";
+        return;
+    }
+    const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
+    const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
+    if (!has_segments || !view_holds(view, 0, size)) {
+        /* AMD's HIP may never look there; NVIDIA's driver does, and would crash. */
+        if (image->machine == MACHINE_CUDA)
+            image->damage = "its headers point outside it: it is truncated or overwritten";
+        return;
+    }
+    image->size = size;
+    image->head = sizeof header;
+    image->sized_by_tables = size > tables_end(&header);
+    image->writable = has_writable(image, &header);
+}
+
+static bool lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
+                    uint64_t size) {
+    return memcmp(image->bytes + offset, data + offset, size) == 0;
+}
+
+bool image_elf_tables_lie_at(const struct image *image, const unsigned char *data) {
+    const Elf64_Ehdr header = header_of(image->bytes);
+    return lies_at(image, data, 0, sizeof header) &&
+           lies_at(image, data, header.e_shoff, sections_size(&header)) &&
+           lies_at(image, data, header.e_phoff, segments_size(&header));
+}

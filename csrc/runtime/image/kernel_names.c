@@ -1,0 +1,82 @@
+/* The names of an image's kernels, for messages: found in its text, without a reader of each
+ * format. */
+#include "image/image.h"
+#include "image/image_parts.h"
+#include "image/ptx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct list {
+    char *text;
+    size_t size, used;
+};
+
+/* False if the list is full. */
+static bool add_kernel_name(struct list *list, const char *name, int length) {
+    char quoted[256];
+    snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
+    if (length == 0 || strstr(list->text, quoted))
+        return true; /* two sections of an ELF may hold it */
+    const int added = snprintf(list->text + list->used, list->size - list->used, "%s%s",
+                               list->used ? ", " : "", quoted);
+    if (added < 0 || (size_t)added >= list->size - list->used) {
+        list->text[list->used] = '\0';
+        return false;
+    }
+    list->used += (size_t)added;
+    return true;
+}
+
+static bool is_printable(unsigned char byte) {
+    return byte > 32 && byte < 127;
+}
+
+/* A code object of AMD's has a symbol <name>.kd for each kernel. */
+static void list_code_object(const struct image *image, struct list *list) {
+    for (size_t i = 3; i < image->size; i++) {
+        if (memcmp(image->bytes + i - 3, ".kd", 4) != 0)
+            continue;
+        size_t begin = i - 3;
+        while (begin > 0 && is_printable(image->bytes[begin - 1]))
+            begin--;
+        if (!add_kernel_name(list, (const char *)image->bytes + begin, (int)(i - 3 - begin)))
+            return;
+    }
+}
+
+/* A cubin has a section .text.<name> for each kernel. */
+static void list_cubin(const struct image *image, struct list *list) {
+    static const char prefix[] = ".text.";
+    const size_t length = sizeof prefix - 1;
+    for (size_t i = 1; i + length < image->size; i++) {
+        if (image->bytes[i - 1] != '\0' || memcmp(image->bytes + i, prefix, length) != 0)
+            continue;
+        size_t end = i + length;
+        while (end < image->size && is_printable(image->bytes[end]))
+            end++;
+        if (!add_kernel_name(list, (const char *)image->bytes + i + length,
+                             (int)(end - i - length)))
+            return;
+    }
+}
+
+static void list_ptx(const struct image *image, struct list *list) {
+    const char *position = (const char *)image->bytes, *name;
+    int length;
+    while ((name = ptx_next_kernel(&position, &length)))
+        if (!add_kernel_name(list, name, length))
+            return;
+}
+
+char *image_kernel_names(const struct image *image, char *text, size_t size) {
+    struct list list = {text, size, 0};
+    text[0] = '\0';
+    if (image->kind == IMAGE_PTX)
+        list_ptx(image, &list);
+    else if (image->machine == MACHINE_CUDA)
+        list_cubin(image, &list);
+    else
+        list_code_object(image, &list);
+    return text;
+}

@@ -1,0 +1,262 @@
+/* The life of the library in a process: first call, fork, exit. */
+#include "lifecycle.h"
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "base/counters.h"
+#include "base/handles.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "base/trace.h"
+#include "cache/block.h"
+#include "cache/block_table.h"
+#include "cache/evict.h"
+#include "cache/lazy.h"
+#include "cache/limits.h"
+#include "cache/ranges.h"
+#include "cache/registry.h"
+#include "cache/staging.h"
+#include "cache/stream_pool.h"
+#include "cache/thread.h"
+#include "calls/event.h"
+#include "hip/cuda.h"
+#include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/hip_open.h"
+#include "hip/mapped.h"
+#include "hip/report.h"
+#include "manager/manager.h"
+#include "statistics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_REGISTRATIONS = 8 };
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool options_known;
+
+/* ---- giving back ---- */
+
+int runtime_give_back(void) {
+    if (!device_all_kept())
+        return 0;
+    staging_give_back();
+    return evict_all_modules() + block_give_back_all() + stream_give_back_all() +
+           event_trim(thread_get());
+}
+
+static bool make_room(void) {
+    if (!options.cache_on)
+        return false;
+    (void)runtime_give_back();
+    (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
+    return true;
+}
+
+static void forget_all(void) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct module *module = handle_first(&registry_modules); module;
+         module = (struct module *)module->handle.next)
+        registry_forget(module);
+    pthread_mutex_unlock(&tables_lock);
+    stream_forget_all();
+    staging_forget_all();
+    block_forget_all();
+    event_forget_all();
+    device_forget_watches();
+    ranges_change();
+}
+
+/* Its spare events and its last stream are for the others. */
+static void thread_ends(struct thread *thread) {
+    event_give_back(thread);
+    stream_thread_ends(thread);
+}
+
+/* ---- fork ---- */
+
+/* In the order in which they are taken elsewhere, so that a child finds them free. */
+static pthread_mutex_t *const locks[] = {&start_lock, &tables_lock, &stream_pool_lock};
+enum { LOCKS = sizeof locks / sizeof *locks };
+
+static void before_fork(void) {
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(locks[i]);
+}
+static void after_fork(void) {
+    for (size_t i = LOCKS; i-- > 0;)
+        pthread_mutex_unlock(locks[i]);
+}
+
+static void in_child(void) {
+    runtime_forked = true;
+    manager_forked();
+    stats_reset();
+    after_fork();
+}
+
+/* ---- exit ---- */
+
+/* What the program has not freed when the exit handlers run: the driver takes it back with the
+ * process, as with stock. */
+static void report_held(void) {
+    size_t bytes;
+    const size_t count = block_held(&bytes);
+    if (count)
+        report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
+                       count, bytes);
+}
+
+/* Runs before the exit handlers that HIP has registered since it was first called: what nobody
+ * holds goes back to HIP. What the program holds stays, since handlers and destructors that run
+ * later may use it; from here on every call is stock's. */
+static void run_exit(void) {
+    static bool ran;
+    if (ran)
+        return;
+    ran = true;
+    if (!runtime_forked) {
+        manager_stop();
+        lazy_settle(NULL);
+        if (options.cache_on && hip_path()[0])
+            (void)runtime_give_back();
+        report_held();
+        forget_all();
+    }
+    options.cache_on = false;
+    fetch_or_release(&runtime_mode, MODE_EXITING);
+}
+
+/* Exit handlers run last in, first out: registered before HIP is first called, and before it is
+ * opened, these run after what HIP registers then. */
+static void note_late(void) {
+    fetch_or_release(&runtime_mode, MODE_LATE);
+}
+
+static void note_end_of_hip(void) {
+    fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
+}
+
+/* After the program's global destructors, so that their calls are counted. */
+__attribute__((destructor)) static void write_statistics(void) {
+    if (options.stats && options.stats[0])
+        statistics_write(options.stats);
+    if (options.trace && options.trace[0])
+        trace_write(options.trace);
+}
+
+static void register_exit(void) {
+    static int registrations;
+    if (fetch_add_relaxed(&registrations, 1) < EXIT_REGISTRATIONS)
+        atexit(run_exit);
+}
+
+/* ---- start ---- */
+
+/* HIP as it was opened when this library was loaded; path "" if it was not. */
+static struct hip_library early;
+
+static bool open_hip(struct hip_library *library, const char *wanted, bool silent) {
+    static bool registered;
+    if (!exchange_relaxed(&registered, true))
+        atexit(note_end_of_hip);
+    return hip_open(library, wanted, silent);
+}
+
+/* A program that imports mgpu* functions will call them, perhaps as late as in its destructors.
+ * With stock HIP is mapped before main, and so ends after those; opened now, it does so here. A
+ * program that this library was merely preloaded into pays for the look only. */
+__attribute__((constructor)) static void open_early(void) {
+    const char *wanted = options_path_variable("MGPU_RT_HIP");
+    if (!mapped_imports("mgpu"))
+        return;
+    options_read_early(&options);
+    if (!open_hip(&early, wanted ? wanted : "", true))
+        early.path[0] = '\0';
+}
+
+static bool is_early(const char *wanted) {
+    const char *then = options_path_variable("MGPU_RT_HIP");
+    return early.path[0] && (!wanted[0] || (then && strcmp(then, wanted) == 0));
+}
+
+static bool find_hip(struct hip_library *library) {
+    if (is_early(options.hip)) {
+        *library = early;
+        return true;
+    }
+    return open_hip(library, options.hip, false);
+}
+
+/* What HIP says of itself when it starts. */
+struct found {
+    int devices; /* -1: it does not say */
+    int version; /* 0: the same */
+};
+
+static struct found start_hip(const struct hip_functions *functions) {
+    struct found found = {-1, 0};
+    const hipError_t started = functions->Init(0);
+    const hipError_t counted = functions->GetDeviceCount(&found.devices);
+    const hipError_t told = functions->RuntimeGetVersion(&found.version);
+    if (counted != hipSuccess)
+        found.devices = counted == hipErrorNoDevice ? 0 : -1;
+    if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
+        (void)functions->GetLastError(); /* the program's own calls are to meet the error */
+    return found;
+}
+
+static void install(const struct hip_library *library, struct found found) {
+    limits_set();
+    hip_device_count = found.devices > 0 ? found.devices : 1;
+    hip_no_device = found.devices == 0;
+    hip_version = found.version;
+    if (library->path[0]) {
+        hip_install(library);
+        cuda_find(library->path);
+    }
+    if (stats_wanted())
+        hip_time_calls();
+    pthread_atfork(before_fork, after_fork, in_child);
+    report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
+                   hip_device_count, options.cache);
+    if (stats_wanted())
+        fetch_or_release(&runtime_mode, MODE_TIMED);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
+}
+
+/* On the heap: a path is too much for a thread with a stack of 16 KB. */
+static void find_and_install(void) {
+    struct hip_library *library = malloc(sizeof *library);
+    struct found found = {-1, 0};
+    if (!library) {
+        fputs("mgpu_rt: no memory to look for HIP\n", stderr);
+        abort();
+    }
+    const bool opened = find_hip(library);
+    atexit(note_late);
+    if (opened && options.cache_on)
+        found = start_hip(&library->functions);
+    pthread_mutex_lock(&start_lock);
+    if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
+        install(library, found);
+    pthread_mutex_unlock(&start_lock);
+    free(library);
+}
+
+void runtime_start(void) {
+    if (LIKELY(!(load_acquire(&runtime_mode) & MODE_UNSTARTED)))
+        return;
+    pthread_mutex_lock(&start_lock);
+    if (!options_known) {
+        options_read(&options);
+        hooks = (struct hooks){forget_all, make_room, register_exit, thread_ends};
+    }
+    options_known = true;
+    pthread_mutex_unlock(&start_lock);
+    find_and_install();
+    register_exit();
+    manager_start();
+}

@@ -1,0 +1,14 @@
+/* The life of the library in a process. */
+#ifndef MGPU_RT_LIFECYCLE_H
+#define MGPU_RT_LIFECYCLE_H
+
+/* Reads the options and opens HIP, once. No thread ever waits in here for another one: a thread
+ * that holds the loader's lock (a constructor under dlopen) and one that wants it could block each
+ * other for ever. */
+void runtime_start(void);
+
+/* Gives back to HIP what is cached; returns how many things. Whatever then wants memory from HIP
+ * may have it. */
+int runtime_give_back(void);
+
+#endif

@@ -1,0 +1,370 @@
+/* The library's own thread: finds an interpreter, starts the manager in it, answers it.
+ *
+ * The thread takes none of the program's signals, holds no lock while it waits, and is inside HIP
+ * only under `gate`, which manager_stop closes. It waits a while before it starts anything: a
+ * program that is over in a second has no use for a manager. */
+#include "manager/manager.h"
+#include "base/atomics.h"
+#include "base/channel.h"
+#include "base/counters.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+#include "manager/interpreter.h"
+#include "manager/services.h"
+#include "manager/spawn.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+enum {
+    LOOK = 1000,     /* ms between two looks whether the manager is still there */
+    GLANCE = 20,     /* ms between two looks whether it has begun */
+    BEGIN = 60000,   /* ms in which it has to begin */
+    SLOW = 30000,    /* ms without a sign of it after which it is called slow */
+    JOIN = 50000000, /* ns that the exit waits for the thread, which may be starting a process */
+    STACK = 1 << 20,
+    THREADS_FIELD = 20, /* of /proc/self/stat, from 1 on */
+    TRIED = 768,
+};
+
+static pthread_t thread;
+static bool started, stopping;
+static uint32_t state = MANAGER_NONE;
+static uint32_t stop_bell;
+static struct channel *channel;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only around C and HIP */
+static struct surroundings around;
+
+static struct advice no_python = {
+    .text = "no Python to manage the caches (%s): the library goes on by itself, least recently "
+            "used first. Set MGPU_RT_PYTHON to an interpreter that has cffi, or to off"};
+static struct advice manager_gone = {
+    .text = "the manager in Python has ended: the library goes on by itself, least recently used "
+            "first"};
+static struct advice manager_slow = {
+    .text = "the manager in Python has not looked at the caches for half a minute: until it does, "
+            "the library goes on by itself"};
+static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
+
+static bool is_stopping(void) {
+    return load_acquire(&stopping);
+}
+
+enum manager_state manager_state(void) {
+    return (enum manager_state)load_acquire(&state);
+}
+
+/* ---- waiting ---- */
+
+static void rest(uint64_t milliseconds) {
+    const uint64_t end = stats_now() + milliseconds * 1000000;
+    for (uint64_t now = stats_now(); !is_stopping() && now < end; now = stats_now())
+        channel_wait(&stop_bell, 0, (end - now) / 1000000 + 1);
+}
+
+/* Until somebody rings after `heard` was read, or the time is up. */
+static void listen_for_bell(struct channel *to, uint32_t heard, uint64_t milliseconds) {
+    if (!is_stopping())
+        channel_wait(&to->bell, heard, milliseconds);
+}
+
+/* ---- the channel ---- */
+
+static void make_robust(pthread_mutex_t *mutex) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+/* The manager waits for `ready`. */
+static void set_up_channel(struct channel *fresh) {
+    fresh->magic = CHANNEL_MAGIC;
+    fresh->layout = CHANNEL_LAYOUT;
+    snprintf(fresh->version, sizeof fresh->version, "%s", MGPU_RT_VERSION);
+    for (uint64_t i = 0; i < CHANNEL_EVENTS; i++)
+        fresh->cells[i].turn = i;
+    make_robust(&fresh->program);
+    make_robust(&fresh->manager);
+    pthread_mutex_lock(&fresh->program);
+    store_release(&fresh->ready, 1);
+    channel_ring(&fresh->ready);
+}
+
+/* The manager holds its mutex for life. */
+static bool lives(struct channel *of) {
+    return pthread_mutex_trylock(&of->manager) == EBUSY;
+}
+
+/* ---- starting ---- */
+
+static char *variable(const char *name, const char *value) {
+    char *text = NULL;
+    return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
+}
+
+/* What the manager gets of the environment: not LD_PRELOAD, which would bring this library along,
+ * and no other option than those of the policy. Made once. */
+static char **make_environment(void) {
+    const struct {
+        const char *name, *value;
+    } wanted[] = {
+        {"PATH", around.search},
+        {"LD_LIBRARY_PATH", around.libraries},
+        {"HOME", around.home},
+        {"LC_ALL", "C.UTF-8"},
+        {"MGPU_RT_POLICY", options.policy},
+        {"MGPU_RT_POLICY_PATH", around.modules},
+    };
+    static char *environment[sizeof wanted / sizeof *wanted + 1];
+    int count = 0;
+    if (environment[0])
+        return environment;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if ((environment[count] = variable(wanted[i].name, wanted[i].value)))
+            count++;
+    environment[count] = NULL;
+    return environment;
+}
+
+static const char *why_not(int error) {
+    static char text[64];
+    if (error == ECHILD)
+        return "this process adopts orphans, so that the manager would be its child: run it under "
+               "an init of its own, as docker run --init does";
+    if (error == ENOSYS)
+        return "no process can be made here that shares memory (valgrind makes a copy instead)";
+    return strerror_r(error, text, sizeof text);
+}
+
+/* Waits until the process serves; else false, and why. */
+static bool begins(struct channel *fresh, pid_t process, char *reason, size_t size) {
+    const uint64_t limit = stats_now() + UINT64_C(1000000) * BEGIN;
+    bool there = true;
+    while (load_acquire(&fresh->state) == CHANNEL_STARTING && !fresh->reason[0] && there &&
+           !is_stopping() && stats_now() < limit) {
+        rest(GLANCE);
+        there = kill(process, 0) == 0 || errno != ESRCH;
+    }
+    fresh->reason[sizeof fresh->reason - 1] = '\0';
+    if (fresh->reason[0])
+        snprintf(reason, size, "%s", fresh->reason);
+    else
+        snprintf(reason, size, "it %s",
+                 there ? "has not begun within a minute"
+                       : "ended before it began (does it have mgpu_rt?)");
+    return load_acquire(&fresh->state) == CHANNEL_SERVING;
+}
+
+/* What another interpreter would not change. */
+static bool is_hopeless(int error) {
+    return error == ECHILD || error == ENOSYS || error == EAGAIN || error == ENOMEM;
+}
+
+/* Returns the channel of a manager that serves; else NULL, and why, and whether to try others. */
+static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
+                             bool *hopeless) {
+    static struct command command; /* too much for a stack that HIP shares */
+    interpreter_command(interpreter, &command);
+    struct spawn spawn = {.path = interpreter->path,
+                          .arguments = command.arguments,
+                          .environment = make_environment(),
+                          .size = sizeof(struct channel)};
+    if (!spawn_detached(&spawn)) {
+        snprintf(reason, size, "%s", why_not(spawn.error));
+        *hopeless = is_hopeless(spawn.error);
+        return NULL;
+    }
+    struct channel *fresh = spawn.memory;
+    set_up_channel(fresh);
+    if (begins(fresh, spawn.pid, reason, size))
+        return fresh;
+    pthread_mutex_unlock(&fresh->program); /* if it is still there, it may go */
+    munmap(fresh, sizeof *fresh);
+    return NULL;
+}
+
+static void announce(const struct interpreter *interpreter) {
+    if (interpreter->foreign)
+        report_once(&foreign_python, interpreter->path, interpreter->because);
+    else
+        report_verbose("the caches are managed by '%s' (%s)", interpreter->path,
+                       interpreter->because);
+}
+
+static struct channel *find_manager(void) {
+    static struct interpreter interpreter;
+    static char tried[TRIED];
+    char reason[256];
+    size_t used = 0;
+    int step = 0;
+    bool hopeless = false;
+    while (!is_stopping() && !hopeless && interpreter_next(&around, &step, &interpreter)) {
+        struct channel *found = begin(&interpreter, reason, sizeof reason, &hopeless);
+        if (found) {
+            announce(&interpreter);
+            return found;
+        }
+        const int length =
+            snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s", used ? "; " : "",
+                     interpreter.path, interpreter.because, reason);
+        used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
+    }
+    if (!is_stopping())
+        report_once(&no_python, used ? tried : "none found");
+    return NULL;
+}
+
+/* ---- serving ---- */
+
+/* False once the gate is closed. */
+static bool answer(struct channel *from) {
+    pthread_mutex_lock(&gate);
+    const bool open = !is_stopping();
+    if (open)
+        services_answer(from);
+    pthread_mutex_unlock(&gate);
+    fetch_add_release(&from->answered, 1);
+    channel_ring(&from->answered);
+    return open;
+}
+
+static void notice_slowness(struct channel *of) {
+    static uint32_t done;
+    static uint64_t since;
+    const uint32_t now_done = load_acquire(&of->turns) + load_acquire(&of->asked);
+    const uint64_t now = stats_now();
+    if (now_done != done || !since) {
+        done = now_done;
+        since = now;
+    } else if (now - since > UINT64_C(1000000) * SLOW) {
+        report_once(&manager_slow);
+    }
+}
+
+/* A program whose main thread has left by pthread_exit ends with its last thread, and this one must
+ * not be that. The kernel forgets a thread's list of robust mutexes when it ends: a question that
+ * needs no descriptor. */
+static bool main_has_left(void) {
+    void *list = &list;
+    size_t size;
+    return syscall(SYS_get_robust_list, getpid(), &list, &size) == 0 && !list;
+}
+
+/* Only asked then: main, which counts until the end, and this one. */
+static bool alone(void) {
+    char text[1024], *at;
+    FILE *stat = main_has_left() ? fopen("/proc/self/stat", "re") : NULL;
+    const bool read = stat && fgets(text, sizeof text, stat) && (at = strrchr(text, ')'));
+    if (stat)
+        fclose(stat);
+    for (int field = 2; read && field < THREADS_FIELD && at; field++)
+        at = strchr(at + 1, ' ');
+    return read && at && strtol(at, NULL, 10) <= 2;
+}
+
+static void serve(struct channel *from) {
+    while (!is_stopping() && !alone()) {
+        const uint32_t heard = load_acquire(&from->bell);
+        if (load_acquire(&from->asked) != from->answered) {
+            (void)answer(from);
+            continue;
+        }
+        if (!lives(from)) {
+            if (from->state == CHANNEL_SERVING) /* else it has said why */
+                report_once(&manager_gone);
+            return;
+        }
+        notice_slowness(from);
+        listen_for_bell(from, heard, LOOK);
+    }
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    pthread_setname_np(pthread_self(), "mgpu_rt");
+    rest((uint64_t)options.python_delay_ms);
+    struct channel *found = is_stopping() || alone() ? NULL : find_manager();
+    if (found) {
+        store_release(&channel, found);
+        store_release(&state, MANAGER_SERVING);
+        observe_listen(found);
+        serve(found);
+        observe_listen(NULL);
+        pthread_mutex_unlock(&found->program);
+    }
+    store_release(&state, MANAGER_ENDED);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+/* None of the program's signals, and its ordinary class: the program may be a real-time one. */
+static bool create_thread(void) {
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    const struct sched_param ordinary = {0};
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+    pthread_attr_setschedparam(&attributes, &ordinary);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool created = pthread_create(&thread, &attributes, run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return created;
+}
+
+void manager_start(void) {
+    if (!options.cache_on || strcmp(options.python, "off") == 0 || !hip_path()[0] ||
+        runtime_forked || getauxval(AT_SECURE) || exchange_acq_rel(&started, true))
+        return;
+    surroundings_read(&around);
+    store_release(&state, MANAGER_STARTING);
+    if (!create_thread()) {
+        store_release(&state, MANAGER_NONE);
+        report_verbose("no thread for Python: the library goes on by itself");
+    }
+}
+
+void manager_stop(void) {
+    if (runtime_forked || manager_state() == MANAGER_NONE || is_stopping())
+        return;
+    pthread_mutex_lock(&gate);
+    store_release(&stopping, true);
+    pthread_mutex_unlock(&gate);
+    store_release(&stop_bell, 1);
+    channel_ring(&stop_bell);
+    struct channel *known = load_acquire(&channel);
+    if (known) {
+        fetch_add_release(&known->bell, 1);
+        channel_ring(&known->bell);
+    }
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_nsec += JOIN;
+    if (limit.tv_nsec >= 1000000000) {
+        limit.tv_nsec -= 1000000000;
+        limit.tv_sec++;
+    }
+    if (pthread_timedjoin_np(thread, NULL, &limit) != 0)
+        pthread_detach(thread); /* it is between two looks, and goes by itself */
+}
+
+void manager_forked(void) {
+    observe_listen(NULL);
+    store_release(&state, MANAGER_NONE);
+}

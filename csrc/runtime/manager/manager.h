@@ -1,0 +1,24 @@
+/* The manager: a Python process that is told what the caches do and decides what stays.
+ *
+ * Why a process and not a thread of this one: docs/python.md. Nothing here is waited for by a
+ * call of the program's, and nothing of Python's is in this process. */
+#ifndef MGPU_RT_MANAGER_H
+#define MGPU_RT_MANAGER_H
+
+#include <stdbool.h>
+
+/* Starts the thread that starts the manager, MGPU_RT_PYTHON_DELAY later. Once HIP was opened; later
+ * calls do nothing. Costs 30 µs. */
+void manager_start(void);
+
+/* Before HIP ends. Waits for one call of the driver's at most, and never for Python. */
+void manager_stop(void);
+
+/* In a child of fork, which has no manager. */
+void manager_forked(void);
+
+/* For the statistics. */
+enum manager_state { MANAGER_NONE, MANAGER_STARTING, MANAGER_SERVING, MANAGER_ENDED };
+enum manager_state manager_state(void);
+
+#endif

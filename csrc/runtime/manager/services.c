@@ -1,0 +1,130 @@
+/* Carries out what the manager asks: the only way by which Python reaches the caches or HIP.
+ *
+ * Runs on the library's own thread. All that comes from the channel is checked: a handle is only
+ * compared with what is in a table, numbers are bounded. */
+#include "manager/services.h"
+#include "base/abi.h"
+#include "base/channel.h"
+#include "cache/limits.h"
+#include "cache/manage.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEVICES = sizeof cache_limits.memory_bytes / sizeof *cache_limits.memory_bytes };
+
+static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
+
+static size_t list_kind(int kind) {
+    switch (kind) {
+    case KIND_MODULE:
+        return module_list(list, CHANNEL_ROOM);
+    case KIND_STREAM:
+        return stream_list(list, CHANNEL_ROOM);
+    case KIND_BLOCK:
+        return block_list(list, CHANNEL_ROOM);
+    default:
+        return 0;
+    }
+}
+
+static int64_t answer_list(struct channel *channel, int kind) {
+    const size_t count = list_kind(kind);
+    for (size_t i = 0; i < count && i < CHANNEL_ROOM; i++)
+        channel->cached[i] = (struct channel_cached){.handle = (uintptr_t)list[i].handle,
+                                                     .bytes = list[i].bytes,
+                                                     .uses = list[i].uses,
+                                                     .device = list[i].device,
+                                                     .held = list[i].held};
+    return (int64_t)count;
+}
+
+static int64_t evict(int kind, uint64_t handle) {
+    void *const pointer = (void *)(uintptr_t)handle;
+    switch (kind) {
+    case KIND_MODULE:
+        return module_evict(pointer);
+    case KIND_STREAM:
+        return stream_evict(pointer);
+    case KIND_BLOCK:
+        return block_evict(pointer);
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
+static int64_t answer_limits(struct channel *channel) {
+    channel->limits.module_bytes = cache_limits.module_bytes;
+    channel->limits.streams = cache_limits.streams;
+    for (int i = 0; i < DEVICES; i++)
+        channel->limits.memory_bytes[i] = cache_limits.memory_bytes[i];
+    return hipSuccess;
+}
+
+static int64_t set_limit(int kind, int device, uint64_t value) {
+    if (kind == KIND_MODULE)
+        cache_limits.module_bytes = value;
+    else if (kind == KIND_STREAM)
+        cache_limits.streams = value;
+    else if (kind == KIND_BLOCK && device >= 0 && device < DEVICES && value > 0)
+        cache_limits.memory_bytes[device] = value;
+    else
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
+/* The thread's own device is nobody else's concern. */
+static int64_t ask_memory(struct channel *channel, int device) {
+    size_t available = 0, total = 0;
+    hipError_t error = hip.SetDevice(device);
+    if (error == hipSuccess)
+        error = hip.MemGetInfo(&available, &total);
+    channel->memory.available = available;
+    channel->memory.total = total;
+    return error;
+}
+
+static int64_t say_text(struct channel *channel, bool always) {
+    char text[CHANNEL_TEXT];
+    memcpy(text, channel->text, sizeof text);
+    text[sizeof text - 1] = '\0';
+    if (always)
+        fprintf(stderr, "mgpu_rt: %s\n", text);
+    else
+        report_verbose("%s", text);
+    return hipSuccess;
+}
+
+void services_answer(struct channel *channel) {
+    const int kind = channel->call.kind, device = channel->call.device;
+    const uint64_t handle = channel->call.handle, value = channel->call.value;
+    int64_t answer = hipErrorInvalidValue;
+    switch (channel->call.request) {
+    case REQUEST_LIST:
+        answer = answer_list(channel, kind);
+        break;
+    case REQUEST_EVICT:
+        answer = evict(kind, handle);
+        break;
+    case REQUEST_PIN:
+        module_pin((void *)(uintptr_t)handle, value != 0);
+        answer = hipSuccess;
+        break;
+    case REQUEST_LIMITS:
+        answer = answer_limits(channel);
+        break;
+    case REQUEST_LIMIT:
+        answer = set_limit(kind, device, value);
+        break;
+    case REQUEST_MEMORY:
+        answer = ask_memory(channel, device);
+        break;
+    case REQUEST_SAY:
+    case REQUEST_WARN:
+        answer = say_text(channel, channel->call.request == REQUEST_WARN);
+        break;
+    }
+    channel->call.answer = answer;
+}

@@ -1,0 +1,168 @@
+/* Two clones, as a daemon makes them with fork, that share the memory and not the rest.
+ *
+ * The first one is a process whose end is signalled to nobody (exit signal 0), so that the
+ * program's wait does not see it. exec would give the signal back, so it is the second clone that
+ * becomes the new program; when the first one has ended, that is init's child. Both run while the
+ * calling thread stands still (CLONE_VFORK), on stacks of their own, and have a table of
+ * descriptors of their own: what is closed and opened there the program never sees. No handler of
+ * pthread_atfork's runs and no page table is copied: an MPI that minds fork has no reason to.
+ *
+ * Where nobody would adopt it (this process is init of its container, or adopts orphans itself) it
+ * would be this process's child after all, so there it is not started. */
+#include "manager/spawn.h"
+#include "base/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { STACK = 64 << 10, NICER = 10, MOST_DESCRIPTORS = 1 << 16 };
+#define NEVER_RUN 8U /* MFD_NOEXEC_SEAL */
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#ifdef __SANITIZE_THREAD__
+#define WATCHED 1
+#elif defined __has_feature
+#define WATCHED __has_feature(thread_sanitizer)
+#else
+#define WATCHED 0
+#endif
+
+/* ThreadSanitizer would count calls that never return, and take a clone for a fork, after which it
+ * ignores the thread. */
+#if WATCHED
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+extern __typeof__(clone) __clone;
+#define clone __clone
+#else
+#define UNWATCHED
+#endif
+
+struct stacks {
+    char first[STACK], second[STACK];
+};
+
+struct work {
+    struct spawn *spawn;
+    struct stacks *stacks;
+};
+
+static int adopts_orphans(void) {
+    int adopts = 0;
+    return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
+}
+
+/* _exit without what a sanitizer puts around it. */
+UNWATCHED static _Noreturn void leave(void) {
+    for (;;)
+        syscall(SYS_exit_group, 0);
+}
+
+UNWATCHED static void close_all(void) {
+    struct rlimit limit;
+    if (syscall(SYS_close_range, 0U, ~0U, 0U) == 0)
+        return;
+    const int known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MOST_DESCRIPTORS;
+    const int end = known ? (int)limit.rlim_cur : MOST_DESCRIPTORS;
+    for (int fd = 0; fd < end; fd++)
+        close(fd);
+}
+
+/* Kernels before 6.3 do not know the flag; those that may insist on it do. */
+UNWATCHED static int create_memory(void) {
+    const int memory = (int)syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN);
+    return memory == -1 && errno == EINVAL ? (int)syscall(SYS_memfd_create, "mgpu_rt", 0U) : memory;
+}
+
+/* 0 to 2 lead nowhere, CHANNEL_FD to the memory. */
+UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
+    close_all();
+    const int nowhere = open("/dev/null", O_RDWR);
+    if (nowhere != 0 || dup(nowhere) != 1 || dup(nowhere) != 2)
+        return 0;
+    const int memory = create_memory();
+    if (memory != CHANNEL_FD || ftruncate(memory, (off_t)spawn->size) != 0)
+        return 0;
+    void *mapped = mmap(NULL, spawn->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    spawn->memory = mapped == MAP_FAILED ? NULL : mapped;
+    return spawn->memory != NULL;
+}
+
+/* Not of the program's real-time class, if it has one; no core file beside the program's. */
+UNWATCHED static void be_modest(void) {
+    const struct sched_param ordinary = {0};
+    const struct rlimit no_core = {0, 0};
+    (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)setsid();
+}
+
+/* Handlers first: they must not run in a process that shares the program's memory. */
+UNWATCHED static void forget_signals(void) {
+    const struct sigaction ordinary = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &ordinary, NULL);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+UNWATCHED static int become(void *argument) {
+    struct spawn *spawn = argument;
+    forget_signals();
+    execve(spawn->path, spawn->arguments, spawn->environment);
+    spawn->error = errno;
+    leave();
+}
+
+UNWATCHED static int prepare(void *argument) {
+    struct work *work = argument;
+    struct spawn *spawn = work->spawn;
+    be_modest();
+    if (arrange_descriptors(spawn)) {
+        spawn->pid = clone(become, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn);
+        if (spawn->pid == -1)
+            spawn->error = errno;
+    } else {
+        spawn->error = errno;
+    }
+    leave();
+}
+
+int spawn_detached(struct spawn *spawn) {
+    spawn->memory = NULL;
+    spawn->pid = -1;
+    spawn->error = 0;
+    if (adopts_orphans()) {
+        spawn->error = ECHILD;
+        return 0;
+    }
+    struct stacks *stacks = mmap(NULL, sizeof *stacks, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED) {
+        spawn->error = errno;
+        return 0;
+    }
+    struct work work = {spawn, stacks};
+    const pid_t first = clone(prepare, stacks->first + STACK, CLONE_VM | CLONE_VFORK, &work);
+    if (first == -1)
+        spawn->error = errno;
+    else
+        while (waitpid(first, NULL, __WCLONE) == -1 && errno == EINTR)
+            continue;
+    munmap(stacks, sizeof *stacks);
+    if (spawn->error == 0 && spawn->pid == -1)
+        spawn->error = ENOSYS; /* an emulator that makes a copy of the memory, as valgrind does */
+    if (spawn->error && spawn->memory)
+        munmap(spawn->memory, spawn->size);
+    return spawn->error == 0;
+}

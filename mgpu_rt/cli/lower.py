@@ -1,0 +1,154 @@
+"""`mgpu-rt lower`: from MLIR to an object file, to an executable, or to what mlir-runner takes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mgpu_rt.cli.problem import Problem, fail
+
+if TYPE_CHECKING:
+    from mgpu_rt.lowering.pipelines import Pipeline
+    from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing
+
+
+@click.command()
+@click.argument("program")
+@click.option("-o", "--out", required=True, metavar="PATH", help="What to write; -: to stdout.")
+@click.option(
+    "--llvm",
+    type=int,
+    default=22,
+    show_default=True,
+    metavar="22|19|15",
+    help="The LLVM release to lower with. With 22 a launch takes 5 calls of the runtime, with 19 "
+    "and 15 it takes 7. 15 is for programs with one launch of each kernel.",
+)
+@click.option(
+    "--chip",
+    help="The GPU: AMD's, such as gfx90a, or NVIDIA's, such as sm_90.  "
+    "[default: gfx90a; with --llvm 15: gfx906]",
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["object", "executable", "mlir"]),
+    default="object",
+    show_default=True,
+    help="executable: linked with mgpu_rt's library. mlir: the LLVM dialect, for mlir-runner.",
+)
+@click.option(
+    "--image",
+    type=click.Choice(["bin", "isa"]),
+    help="NVIDIA's device code as a cubin (bin) or as PTX (isa).  "
+    "[default: bin if ptxas is in PATH]",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Lower with another N in the program's `%iterations = arith.constant N`.",
+)
+def lower(
+    program: str,
+    out: str,
+    llvm: int,
+    chip: str | None,
+    emit: str,
+    image: str | None,
+    iterations: int | None,
+) -> None:
+    """Lower an MLIR program to an object file.
+
+    This machine's LLVM does it. PROGRAM is text with gpu.module and gpu.launch_func; "-" reads it
+    from stdin:
+
+    \b
+        mlir-opt --gpu-kernel-outlining x.mlir | mgpu-rt lower - -o x.o
+
+    What MLIR says of an error is shown as it is. Exit status 2: nothing was written.
+    """
+    from mgpu_rt.lowering import lower as lowering
+    from mgpu_rt.lowering import objects, pipelines, toolchain
+
+    try:
+        text = lowering.with_iterations(_read(program), iterations)
+        pipeline = pipelines.pipeline(llvm, chip, image=image)
+        needs = pipeline.needs() if emit == "mlir" else objects.needs(pipeline)
+        if absent := toolchain.missing(needs):
+            raise _without(absent)
+        _write(out, _lowered(text, pipeline, emit), executable=emit == "executable")
+    except toolchain.LoweringFailed as failed:
+        click.echo(failed.complaint, err=True)
+        fail(_refusal(failed, program))
+    except (Problem, ValueError, toolchain.ToolchainMissing) as problem:
+        fail(problem)
+
+
+def _read(program: str) -> str:
+    try:
+        content = sys.stdin.buffer.read() if program == "-" else Path(program).read_bytes()
+    except OSError as error:
+        raise Problem(f"'{program}' cannot be read: {error.strerror}") from None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
+
+
+def _lowered(text: str, pipeline: Pipeline, emit: str) -> bytes:
+    import tempfile
+
+    from mgpu_rt.cli import preload
+    from mgpu_rt.lowering import objects
+
+    if emit == "mlir":
+        return pipeline.llvm_dialect(text)
+    if emit == "object":
+        return objects.host_object(text, pipeline)
+    library = Path(preload.runtime())
+    with tempfile.TemporaryDirectory() as scratch:
+        compiled, linked = Path(scratch, "program.o"), Path(scratch, "program")
+        compiled.write_bytes(objects.host_object(text, pipeline))
+        objects.link([compiled], libraries=[library], rpath=[library.parent], out=linked)
+        return linked.read_bytes()
+
+
+def _write(out: str, content: bytes, *, executable: bool) -> None:
+    if out == "-":
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        Path(out).write_bytes(content)
+        if executable and os.path.isfile(out):  # and not /dev/null
+            mode = os.stat(out).st_mode
+            os.chmod(out, mode | (mode & 0o444) >> 2)
+    except OSError as error:
+        raise Problem(f"'{out}' cannot be written: {error.strerror}") from None
+
+
+def _without(absent: list[ToolchainMissing]) -> Problem:
+    """LLVM's tools that are missing, how to get them, and which releases are here instead."""
+    from mgpu_rt.lowering import objects, pipelines, toolchain
+
+    tools = ", ".join(problem.tool for problem in absent)
+    packages = " ".join(dict.fromkeys(problem.package for problem in absent))
+    complete = [
+        str(llvm)
+        for llvm in toolchain.RELEASES
+        if not toolchain.missing(objects.needs(pipelines.pipeline(llvm)))
+    ]
+    here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
+    return Problem(
+        f"missing: LLVM's {tools}; apt-get install {packages} (Debian, Ubuntu), or put them in "
+        f"PATH; {here}"
+    )
+
+
+def _refusal(failed: LoweringFailed, program: str) -> Problem:
+    command = shlex.join(failed.command)
+    return Problem(f"'{program}' was not lowered; what failed was: {command}")

@@ -1,0 +1,71 @@
+"""What programs are lowered to: host objects, executables, and the device images in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from mgpu_rt.lowering import toolchain
+from mgpu_rt.lowering.pipelines import Pipeline
+from mgpu_rt.lowering.toolchain import Tool
+
+_BINARY = re.compile(
+    r'gpu\.binary @([\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
+)
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+
+
+def needs(pipeline: Pipeline) -> list[Tool]:
+    """LLVM's tools that host_object() runs."""
+    return [*pipeline.needs(), *((name, pipeline.llvm) for name in ("mlir-translate", "llc"))]
+
+
+def tools(pipeline: Pipeline) -> list[Path]:
+    """The files of all tools that host_object() runs. Raises ToolchainMissing."""
+    own = [toolchain.tool(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
+    return [*pipeline.tools(), *own]
+
+
+def host_object(text: str, pipeline: Pipeline) -> bytes:
+    """A position-independent object file of a program. Raises ToolchainMissing, LoweringFailed."""
+    translate = [toolchain.tool("mlir-translate", pipeline.llvm), "--mlir-to-llvmir"]
+    compile_it = [toolchain.tool("llc", pipeline.llvm), "-O2", "-filetype=obj"]
+    compile_it += ["-relocation-model=pic", "-o", "-"]
+    return toolchain.run(compile_it, toolchain.run(translate, pipeline.llvm_dialect(text)))
+
+
+def device_images(device_part: str) -> dict[str, bytes]:
+    """The images in what Pipeline.device_part() returned, by the name of their gpu.module."""
+    return {name: _unescape(code) for name, code in _BINARY.findall(device_part)}
+
+
+def _unescape(text: str) -> bytes:
+    """The bytes of an MLIR string literal: two hexadecimal digits or one character escaped."""
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        code = match.group(1)
+        return bytes([int(code, 16)]) if len(code) == 2 else code
+
+    return _ESCAPE.sub(replace, text.encode())
+
+
+def link(
+    objects: Sequence[Path],
+    *,
+    libraries: Sequence[Path],
+    rpath: Sequence[Path] = (),
+    out: Path,
+) -> Path:
+    """Links objects into an executable against shared libraries given by their files.
+
+    The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
+    in ``rpath``. What those libraries need in turn is left to the run, so that a library that is
+    linked against one HIP can be run over another. Raises ToolchainMissing, LoweringFailed.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    command: list[Path | str] = [toolchain.compiler(), *objects, *libraries]
+    command += ["-lm", "-Wl,--allow-shlib-undefined"]
+    command += [f"-Wl,-rpath,{directory}" for directory in rpath]
+    toolchain.run([*command, "-o", out])
+    return out

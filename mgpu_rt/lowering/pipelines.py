@@ -1,0 +1,179 @@
+"""How each release lowers a program: its passes, and the tools that they need."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.lowering import toolchain
+from mgpu_rt.lowering.toolchain import Tool
+
+DEFAULT_CHIP = "gfx90a"
+FORUM_CHIP = "gfx906"
+
+# Raised whenever the command lines below change, so that old results are not served for new ones.
+RECIPE = 3
+
+# Code object v4 (abi=400) is the newest that HIP 5.2.3 loads.
+DEVICE_PASSES = (
+    "{first}expand-strided-metadata,rocdl-attach-target{{chip={chip} abi=400 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
+    "reconcile-unrealized-casts),gpu-module-to-binary{{format=bin}}"
+)
+NVIDIA_PASSES = (
+    "{first}expand-strided-metadata,nvvm-attach-target{{chip={chip} features=+ptx80 O={opt}}},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,reconcile-unrealized-casts),"
+    "gpu-module-to-binary{{format={image}}}"
+)
+HOST_PASSES = (
+    "convert-scf-to-cf,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+    "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
+)
+FORUM_PASSES = (
+    "-gpu-kernel-outlining",
+    "-convert-scf-to-cf",
+    "-convert-func-to-llvm=use-bare-ptr-memref-call-conv",
+    "-pass-pipeline=gpu.module(strip-debuginfo,convert-gpu-to-rocdl,reconcile-unrealized-casts)",
+    "-convert-math-to-llvm",
+    "-gpu-to-hsaco=chip={chip}",
+    "-gpu-to-llvm",
+    "-reconcile-unrealized-casts",
+)
+
+_ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One way to lower a program; `pipeline` makes those that there are.
+
+    ``image`` is the form of the device code: bin, or isa (PTX), which is for NVIDIA's chips.
+    ``first`` are passes that go before the others (not for 15), for operations that those do not
+    take.
+    """
+
+    llvm: int
+    chip: str
+    image: str
+    opt_level: int = 2
+    first: str = ""
+
+    @property
+    def nvidia(self) -> bool:
+        """Whether the chip is NVIDIA's."""
+        return _is_nvidia(self.chip)
+
+    @property
+    def device_llvm(self) -> int:
+        """The release that makes the device code."""
+        return 15 if self.llvm == 15 else 22
+
+    def needs(self) -> list[Tool]:
+        """LLVM's tools that make the device code and the LLVM dialect."""
+        releases = dict.fromkeys((self.llvm, self.device_llvm))
+        linker = [] if self.nvidia else [("ld.lld", self.device_llvm)]
+        return [*(("mlir-opt", llvm) for llvm in releases), *linker]
+
+    def tools(self) -> list[Path]:
+        """The files of these and of NVIDIA's assembler. Raises ToolchainMissing."""
+        tools = [toolchain.tool(*need) for need in self.needs()]
+        if self.nvidia and self.image == "bin":
+            tools.append(toolchain.other("ptxas", "nvidia-cuda-toolkit"))
+        return tools
+
+    def llvm_dialect(self, text: str) -> bytes:
+        """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
+        if self.llvm == 15:
+            return _forum_command(text, self.chip)
+        with_images = self.device_part(text)
+        if self.llvm < 22:
+            # 22 ends PTX with a 0 when it translates the module, 19 does not: what follows in the
+            # program would be read as PTX.
+            with_images = _ASSEMBLY.sub(r'\1\\00"', with_images.decode()).encode()
+        passes = f"--pass-pipeline=builtin.module({HOST_PASSES})"
+        return toolchain.run([toolchain.tool("mlir-opt", self.llvm), passes], with_images)
+
+    def device_part(self, text: str) -> bytes:
+        """The program with its gpu.modules compiled, by 22. Raises as llvm_dialect() does."""
+        passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
+            chip=self.chip,
+            opt=self.opt_level,
+            image=self.image,
+            first=self.first and f"{self.first},",
+        )
+        command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
+        if self.nvidia:
+            return toolchain.run(command, text.encode())
+        with _rocm() as directory:
+            environment = {**os.environ, "ROCM_PATH": str(directory)}
+            return toolchain.run(command, text.encode(), environment)
+
+
+def pipeline(
+    llvm: int,
+    chip: str | None = None,
+    *,
+    image: str | None = None,
+    opt_level: int = 2,
+    first: str = "",
+) -> Pipeline:
+    """The pipeline of a release for a chip, by default gfx90a, or for 15 gfx906 as in the forum's
+    report. Raises ValueError where there is none."""
+    if llvm not in toolchain.RELEASES:
+        raise ValueError(f"no recipe for LLVM {llvm}: there are 15, 19 and 22")
+    if llvm == 15 and _is_nvidia(chip or ""):
+        raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
+    chip = chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)
+    return Pipeline(llvm, chip, _form(chip, image), opt_level, first)
+
+
+def _is_nvidia(chip: str) -> bool:
+    return chip.startswith("sm_")
+
+
+def _form(chip: str, image: str | None) -> str:
+    """The form of the device code: as wished, else a binary where its assembler is there."""
+    if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
+        raise ValueError(f"no recipe for an image of the form {image} for {chip}")
+    return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
+
+
+@contextmanager
+def _rocm() -> Iterator[Path]:
+    """A directory laid out as mlir-opt expects ROCm to be: its linker and device libraries."""
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch)
+        linker = toolchain.tool("ld.lld", 22).resolve()
+        (directory / "llvm" / "bin").mkdir(parents=True)
+        (directory / "llvm" / "bin" / "ld.lld").symlink_to(linker)
+        (directory / "amdgcn").symlink_to(toolchain.device_libraries())
+        yield directory
+
+
+def _forum_command(text: str, chip: str) -> bytes:
+    """Runs the forum's mlir-opt command of LLVM 15.
+
+    That release always runs /opt/rocm/llvm/bin/ld.lld. Where there is none, it gets one in a
+    mount namespace of its own, so that the machine stays as it is; the program travels through
+    pipes, for the namespace hides all of /opt.
+    """
+    command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
+    command += [option.format(chip=chip) for option in FORUM_PASSES]
+    linker = toolchain.tool("ld.lld", 15)
+    if not Path("/opt/rocm/llvm/bin/ld.lld").exists():
+        prepare = (
+            "mount -t tmpfs none /opt && mkdir -p /opt/rocm/llvm/bin && "
+            f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
+            f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
+        )
+        # Without root, a user namespace gives the right to mount, where the system allows it.
+        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        unshare = toolchain.other("unshare", "util-linux")
+        command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]
+    return toolchain.run(command, text.encode())

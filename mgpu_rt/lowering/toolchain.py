@@ -1,0 +1,131 @@
+"""The tools of an LLVM release: where they are, how to get them, and how one is run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+#: The releases that there are pipelines for, newest first.
+RELEASES = (22, 19, 15)
+
+#: A tool of LLVM's by its name and release.
+Tool = tuple[str, int]
+
+#: AMD's device libraries, as Debian and as ROCm install them.
+DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
+
+#: LLVM goes on without the chip then, and makes an image that no GPU takes.
+_UNKNOWN_CHIP = "is not a recognized processor"
+
+_VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
+
+
+class ToolchainMissing(RuntimeError):
+    """A tool is not installed. ``tool`` is its name, ``package`` the apt package that has it."""
+
+    def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
+        super().__init__(
+            f"{tool} is missing: apt-get install {package} (Debian, Ubuntu), or {otherwise}"
+        )
+        self.tool = tool
+        self.package = package
+
+
+class LoweringFailed(RuntimeError):
+    """A tool refused a program. ``complaint`` is what the tool itself said."""
+
+    def __init__(self, command: Sequence[str], status: int, complaint: str) -> None:
+        super().__init__(f"exit {status} from: {' '.join(command)}\n{complaint}")
+        self.command = command
+        self.status = status
+        self.complaint = complaint
+
+
+def tool(name: str, llvm: int) -> Path:
+    """The path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
+
+    Raises ToolchainMissing. The release's own directory comes first, as PATH may hold a tool of the
+    same name that was built otherwise; a name without a release counts if its version is right.
+    """
+    own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
+    if own.exists():
+        return own
+    if found := shutil.which(f"{name}-{llvm}"):
+        return Path(found)
+    if (found := shutil.which(name)) and _release(found) == llvm:
+        return Path(found)
+    raise ToolchainMissing(f"{name}-{llvm}", _package(name, llvm))
+
+
+def _release(path: str) -> int | None:
+    """The LLVM release that a tool says it is of."""
+    try:
+        said = run([path, "--version"]).decode(errors="replace")
+    except LoweringFailed:
+        return None
+    match = _VERSION.search(said)
+    return int(match[1]) if match else None
+
+
+def _package(name: str, llvm: int) -> str:
+    if name.startswith("mlir-"):
+        return f"mlir-{llvm}-tools"
+    return f"lld-{llvm}" if name == "ld.lld" else f"llvm-{llvm}"
+
+
+def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
+    """What is not here of these."""
+    absent = []
+    for name, llvm in tools:
+        try:
+            tool(name, llvm)
+        except ToolchainMissing as problem:
+            absent.append(problem)
+    return absent
+
+
+def runner(llvm: int) -> Path:
+    """The JIT runner of a release: mlir-runner, or mlir-cpu-runner up to 19."""
+    return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
+
+
+def other(name: str, package: str) -> Path:
+    """A tool that is not LLVM's. Raises ToolchainMissing."""
+    if found := shutil.which(name):
+        return Path(found)
+    raise ToolchainMissing(name, package)
+
+
+def compiler() -> Path:
+    """The C compiler, which links. Raises ToolchainMissing."""
+    return other("cc", "gcc libc6-dev")
+
+
+def device_libraries() -> Path:
+    """The directory amdgcn of AMD's device libraries. Raises ToolchainMissing."""
+    for directory in DEVICE_LIBRARIES:
+        if directory.exists():
+            return directory
+    first, *others = DEVICE_LIBRARIES
+    otherwise = f"install ROCm, which has them in {others[0]}"
+    raise ToolchainMissing(str(first), "rocm-device-libs", otherwise)
+
+
+def run(
+    command: Sequence[Path | str], stdin: bytes = b"", env: dict[str, str] | None = None
+) -> bytes:
+    """What a tool writes to its standard output. Raises LoweringFailed."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, input=stdin, capture_output=True, env=env)
+    except OSError as error:
+        raise LoweringFailed(words, 126, f"{words[0]} cannot be run: {error.strerror}") from None
+    complaint = done.stderr.decode(errors="replace").strip()
+    if done.returncode != 0:
+        raise LoweringFailed(words, done.returncode, complaint)
+    if _UNKNOWN_CHIP in complaint:
+        raise LoweringFailed(words, done.returncode, complaint.splitlines()[0])
+    return done.stdout

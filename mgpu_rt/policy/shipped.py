@@ -1,0 +1,29 @@
+"""The policy that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mgpu_rt.policy.memory import BlockCache
+from mgpu_rt.policy.modules import ModuleCache
+from mgpu_rt.policy.protocol import Caches, Decision, Event
+from mgpu_rt.policy.streams import StreamPool
+
+
+class Shipped:
+    """Three caches, each with its books.
+
+    The library keeps its limits by itself, in the order of last use. This one adds what takes
+    a longer look: modules that are used again and again survive a flood of modules that are used
+    once, and what was long unused goes back where a device is short of memory.
+    """
+
+    def __init__(self, caches: Caches) -> None:
+        self.modules = ModuleCache(caches)
+        self.streams = StreamPool(caches)
+        self.memory = BlockCache(caches)
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        for cache in (self.modules, self.streams, self.memory):
+            cache.note(events, complete)
+            yield from cache.decide()

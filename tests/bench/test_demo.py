@@ -1,0 +1,87 @@
+"""What the demonstration prints: no digit that was not measured, and what the sides are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench import demo
+from bench.show.estimate import DIGITS, Estimate, each
+
+times = st.floats(min_value=1, max_value=1e8)
+samples = st.lists(times, min_size=3, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (3570.4, 120, "3,600 µs"),
+        (3570.4, 0.2, "3,570 µs"),
+        (21.734, 1.2, "22 µs"),
+        (21.734, 0.03, "21.7 µs"),
+        (15, 9, "20 µs"),
+        (9.996, 0.001, "10.0 µs"),
+        (0.0217, 0, "0.0217 µs"),
+        (1.2, 1.3, "under 3 µs"),
+        (-1.9, 0.4, "under 0.4 µs"),
+        (-20, 31, "under 40 µs"),
+        (0, 0, "nothing measurable"),
+    ],
+)
+def test_digits_that_mean_something(value: float, error: float, words: str) -> None:
+    assert Estimate(value, error).words("µs") == words
+
+
+@given(samples, samples, st.integers(2, 100_000))
+def test_never_negative_and_never_too_exact(
+    one: list[float], many: list[float], count: int
+) -> None:
+    words = each(one, many, count).words("µs")
+    assert "-" not in words
+    digits = re.sub(r"[^0-9]", "", words)
+    if "." not in words:
+        digits = digits.rstrip("0")
+    assert len(digits.lstrip("0")) <= DIGITS
+
+
+def test_medians_of_what_runs_took() -> None:
+    """One run that was disturbed does not move the value, only what is believed of it."""
+    quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
+    disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
+    assert quiet.value == disturbed.value == 100
+    assert quiet.words("µs") == "100 µs"
+    assert disturbed.words("µs") == "100 µs"
+    assert each([100, 101, 5000], [1100, 1101, 1102], 11).words("µs") == "under 400 µs"
+
+
+def outcome(launch: Estimate, **driver: int) -> demo.Outcome:
+    return demo.Outcome(launch, demo.Counts("", driver))
+
+
+def test_summary() -> None:
+    before = outcome(Estimate(3570, 120), hipStreamCreate=1000, hipModuleLoadData=1000)
+    after = outcome(Estimate(21.7, 1.2), hipStreamCreate=1, hipModuleLoadData=1)
+    preloaded = outcome(Estimate(-1.9, 7.5), hipStreamCreate=1, hipModuleLoadData=1)
+    text = demo.summary({19: dict(zip(demo.SIDES, (before, after, preloaded), strict=True))})
+    head, line = text.splitlines()
+    assert head.split("  ")[0] == "a launch takes"
+    assert re.split("  +", line) == [
+        "LLVM 19", "3,600 µs", "22 µs", "under 8 µs", "1,000, then 1", "1,000, then 1",
+    ]  # fmt: skip
+    assert len(line) <= 100
+
+
+def test_the_plain_runtime_is_explained() -> None:
+    (line,) = (li for li in demo.INTRODUCTION.splitlines() if li.startswith("plain runtime: "))
+    assert "LLVM's own" in line
+    assert "MGPU_RT_CACHE=off" in line
+
+
+def test_a_promise_that_is_not_kept() -> None:
+    kept = {"hipModuleLaunchKernel": demo.LAUNCHES, "hipStreamSynchronize": demo.LAUNCHES}
+    demo.check(22, kept)
+    with pytest.raises(demo.Failed, match="2 calls of hipStreamCreate, not 0 to 1"):
+        demo.check(22, {**kept, "hipStreamCreate": 2})

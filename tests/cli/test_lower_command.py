@@ -1,0 +1,178 @@
+"""`mgpu-rt lower` as it is installed: what it writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from bench import PROGRAMS
+from mgpu_rt.lowering import toolchain
+from tests.support.command import COMMAND, command, invoke
+from tests.support.compiled import LIB
+
+FORUM = PROGRAMS / "forum.mlir"
+
+
+def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [COMMAND, "lower", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, **env},
+        timeout=60,
+    )
+
+
+def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
+    """What the command says when it fails, without a traceback and with status 2."""
+    result = lower(*arguments, stdin=stdin, **env)
+    said = result.stderr.decode()
+    assert (result.returncode, result.stdout) == (2, b""), said
+    assert "Traceback" not in said
+    return said
+
+
+def undefined(content: bytes) -> set[str]:
+    """The functions of the runtime that an object file asks for."""
+    symbols = ELFFile(io.BytesIO(content)).get_section_by_name(".symtab").iter_symbols()
+    return {s.name for s in symbols if s.name.startswith("mgpu") and s["st_shndx"] == "SHN_UNDEF"}
+
+
+# ---- what is written ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("llvm", [22, 19, 15])
+def test_an_object_file(tmp_path: Path, llvm: int) -> None:
+    out = tmp_path / "x.o"
+    result = lower(FORUM, "-o", out, "--llvm", llvm)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    with out.open("rb") as file:
+        assert ELFFile(file)["e_type"] == "ET_REL"
+    assert "mgpuLaunchKernel" in undefined(out.read_bytes())
+
+
+def test_from_stdin_to_stdout(tmp_path: Path) -> None:
+    out = tmp_path / "x.o"
+    assert lower(FORUM, "-o", out).returncode == 0
+    result = lower("-", "-o", "-", stdin=FORUM.read_bytes())
+    assert (result.returncode, result.stdout) == (0, out.read_bytes())
+
+
+def test_an_executable_runs(tmp_path: Path) -> None:
+    """It finds the library by itself."""
+    out = tmp_path / "x"
+    result = lower(FORUM, "-o", out, "--emit", "executable", "--iterations", 3)
+    assert result.returncode == 0, result.stderr
+    result = command("run", "--device", "softgpu", "--stats", "--", out)
+    assert " 3 mgpuLaunchKernel\n" in result.stderr
+    linked = subprocess.run(["ldd", out], capture_output=True, text=True).stdout
+    assert f"=> {LIB}/libmlir_rocm_runtime.so" in linked
+
+
+def test_what_the_runner_takes(tmp_path: Path) -> None:
+    result = lower(FORUM, "-o", "-", "--emit", "mlir")
+    assert b"llvm.func @main" in result.stdout
+    assert b"gpu.binary" in result.stdout
+
+
+def test_for_another_chip() -> None:
+    for chip, name in (("gfx906", b"gfx906"), ("gfx90a", b"gfx90a")):
+        assert b"amdgcn-amd-amdhsa--" + name in lower(FORUM, "-o", "-", "--chip", chip).stdout
+    ptx = lower(FORUM, "-o", "-", "--chip", "sm_90", "--image", "isa").stdout
+    assert b".target sm_90" in ptx
+    assert "mgpuModuleLoadJIT" in undefined(ptx)
+
+
+# ---- what is said ------------------------------------------------------------------------------
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    missing = tmp_path / "x.mlir"
+    said = f"mgpu-rt: '{missing}' cannot be read: No such file or directory\n"
+    assert complaint(missing, "-o", tmp_path / "x.o") == said
+    said = f"mgpu-rt: '{tmp_path}' cannot be read: Is a directory\n"
+    assert complaint(tmp_path, "-o", tmp_path / "x.o") == said
+    missing.write_bytes(b"ML\xefR")
+    assert "is not text: mlir-opt makes text" in complaint(missing, "-o", tmp_path / "x.o")
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    out = tmp_path / "none" / "x.o"
+    said = f"mgpu-rt: '{out}' cannot be written: No such file or directory\n"
+    assert complaint(FORUM, "-o", out) == said
+
+
+def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
+    text = FORUM.read_text().replace("gpu.return", "gpu.nonsense").encode()
+    said = complaint("-", "-o", tmp_path / "x.o", stdin=text)
+    assert said.startswith("<stdin>:5:7: error: custom op 'gpu.nonsense' is unknown\n")
+    assert "\nmgpu-rt: '-' was not lowered; what failed was: /" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_linkers_is_shown(tmp_path: Path) -> None:
+    text = FORUM.read_text().replace("func.func @main", "func.func @other").encode()
+    said = complaint("-", "-o", tmp_path / "x", "--emit", "executable", stdin=text)
+    assert "undefined reference to `main'" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("llvm", [22, 15])
+def test_a_chip_that_there_is_not(tmp_path: Path, llvm: int) -> None:
+    said = complaint(FORUM, "-o", tmp_path / "x.o", "--chip", "gfx9999", "--llvm", llvm)
+    assert "gfx9999" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_without_a_pipeline(tmp_path: Path) -> None:
+    said = complaint(FORUM, "-o", tmp_path / "x.o", "--llvm", 18)
+    assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, 19 and 22\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (22, "complete here: --llvm 22"),
+        (None, "no other is complete"),
+    ],
+)
+def test_a_release_that_is_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
+) -> None:
+    """All that is missing at once, how to get it, and what would go."""
+    real = toolchain.tool
+
+    def tool(name: str, llvm: int) -> Path:
+        if llvm != there:
+            raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"package-of-{name}")
+        return real(name, llvm)
+
+    monkeypatch.setattr(toolchain, "tool", tool)
+    result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"), "--llvm", "19")
+    assert result.exit_code == 2
+    assert "mlir-opt-19, " in result.stderr
+    assert "mlir-translate-19, llc-19; apt-get install package-of-mlir-opt " in result.stderr
+    assert result.stderr.endswith(f"or put them in PATH; {said}\n")
+
+
+def test_without_the_device_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = (tmp_path / "amdgcn", tmp_path / "rocm")
+    monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", nowhere)
+    result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"))
+    assert result.exit_code == 2
+    said = f"mgpu-rt: {nowhere[0]} is missing: apt-get install rocm-device-libs (Debian, Ubuntu), "
+    assert result.stderr == f"{said}or install ROCm, which has them in {nowhere[1]}\n"
+
+
+def test_iterations_of_a_program_without(tmp_path: Path) -> None:
+    said = complaint("-", "-o", tmp_path / "x.o", "--iterations", 5, stdin=b"module {}")
+    assert said == "mgpu-rt: the program defines %iterations 0 times, not once\n"
+
+
+def test_without_out(tmp_path: Path) -> None:
+    assert "Missing option '-o'" in complaint(FORUM)

@@ -1,0 +1,155 @@
+"""The documents: what is generated is up to date, links lead somewhere, commands run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower, toolchain
+from tests.docs.generated import PAGES
+from tests.support.child import ROOT
+from tests.support.command import COMMAND
+
+LISTED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout
+DOCUMENTS = [ROOT / name for name in LISTED.splitlines() if (ROOT / name).is_file()]
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_generated_pages_are_up_to_date(place: str) -> None:
+    assert (ROOT / place).read_text(encoding="utf-8") == PAGES[place](), "run: python -m tests.docs"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 140
+
+
+# ---- links ----
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """Those that a page of GitHub's gives its headings."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return set(plain)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = without_code(document.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(\s*([^)\s]+)\s*\)", text):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (document.parent / place).resolve() if place else document
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_linked() -> None:
+    """From the README or from a page that it leads to."""
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md" or not page.is_file():
+            continue
+        seen.add(page)
+        links = re.findall(r"\]\(\s*([^)#\s]+)", without_code(page.read_text(encoding="utf-8")))
+        waiting += [(page.parent / link).resolve() for link in links]
+    assert {path for path in DOCUMENTS if path.parent == ROOT / "docs"} <= seen
+
+
+# ---- commands ----
+
+#: A line of a code block that is a command, without the words behind it.
+COMMAND_LINE = re.compile(
+    r"^    ((?:mgpu-rt|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
+    r"(?:[^\n#]|(?<=\S)#)*?)\s*(?:\s# .*)?$",
+    re.MULTILINE,
+)
+
+#: What cannot run here as it stands, and what runs in its place: another test, or a GPU's suite.
+ELSEWHERE = {
+    "mgpu-rt run --device cuda -- ./program": "tests/gpu",
+    "mgpu-rt run --device cuda -- PROGRAM": "tests/gpu",
+    "mgpu-rt doctor --device cuda": "tests/cuhip",
+    "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/install",
+    "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/install",
+    "pkg-config --libs mgpu_rt": "tests/install",
+}
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for document, name in zip(DOCUMENTS, NAMES, strict=True):
+        if name.startswith(("docs/", "README", "CONTRIBUTING", "csrc/")):
+            for line in COMMAND_LINE.findall(document.read_text(encoding="utf-8")):
+                yield name, line
+
+
+SHOWN = sorted(set(commands()))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the documents name: a program, its object file, LLVM's dialect."""
+    directory = tmp_path_factory.mktemp("documents")
+    forum = PROGRAMS / "forum.mlir"
+    shutil.copy(forum, directory / "program.mlir")
+    shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
+    shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
+    shutil.copy(ROOT / "examples" / "cmake" / "version.c", directory)
+    (directory / "bin").mkdir()
+    (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
+    (directory / ".venv").symlink_to(ROOT / ".venv")
+    (directory / "build").symlink_to(ROOT / "build")
+    here = {"cwd": directory, "env": surroundings(directory), "check": True}
+    subprocess.run(["sh", "-c", "cc program.o $(mgpu-rt config --libs) -o program"], **here)
+    return directory
+
+
+def surroundings(directory: Path) -> dict[str, str]:
+    """With the command in PATH and the emulated device for what is not run by it."""
+    env = {**os.environ, **softgpu.environment()}
+    env["PATH"] = f"{directory / 'bin'}:{COMMAND.parent}:{os.environ['PATH']}"
+    return env
+
+
+@pytest.mark.parametrize(("name", "line"), [shown for shown in SHOWN if shown[1] not in ELSEWHERE])
+def test_a_command_runs(name: str, line: str, place: Path) -> None:
+    """As it stands; of make what it would do."""
+    line = line.replace("...", "-e main --entry-point-result=void")
+    if line.startswith("make"):
+        words = ["make", "-n", *line.split()[1:]]
+        result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    else:
+        result = subprocess.run(
+            ["sh", "-c", line], cwd=place, env=surroundings(place), capture_output=True, text=True
+        )
+    # MLIR's main returns nothing, so a program's status says nothing; these are the command's own.
+    of_command = (2, 126, 127) if "./program" in line else range(1, 256)
+    assert result.returncode >= 0 and result.returncode not in of_command, result.stderr
+    assert "failed with" not in result.stderr
+
+
+def test_what_is_tested_elsewhere_is_shown_and_there() -> None:
+    assert set(ELSEWHERE) <= {line for _, line in SHOWN}
+    assert all((ROOT / test).exists() for test in ELSEWHERE.values())

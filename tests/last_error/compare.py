@@ -1,0 +1,117 @@
+"""Plays the situations with a runtime on a device, and says what each left behind."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.last_error import images
+from tests.support.child import BUILD, STUB, environment
+
+SOURCES = Path(__file__).resolve().parent
+STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
+PENDING = ("none", "device", "memory")
+TIMEOUT = 120  # seconds; a run takes five
+
+_MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a call left: the last error, peeked at and read, and its lines but for advice."""
+
+    peeked: int
+    read: int
+    said: tuple[str, ...]
+
+
+#: A situation that ended the process, and one of which the runtime or HIP has nothing.
+ENDED = "ended the process"
+NOT_CALLED = "was not called"
+Result = Left | str
+
+
+@functools.cache
+def _folder() -> Path:
+    scratch = tempfile.TemporaryDirectory(prefix="mgpu_rt-last_error-")
+    _KEPT.append(scratch)
+    folder = Path(scratch.name)
+    images.write(folder)
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
+    sources = [SOURCES / "program.c", SOURCES / "situations.c"]
+    command = ["cc", *flags, *sources, "-ldl", "-o", folder / "program"]
+    subprocess.run(command, check=True, timeout=60)
+    return folder
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def _environment(backend: str, **changes: str) -> dict[str, str]:
+    env = environment(backend, MGPU_RT_PYTHON="off", **changes)
+    if backend == "stub":
+        env["LD_LIBRARY_PATH"] = str(STUB.parent)  # where stock's finds HIP
+    return env
+
+
+@dataclass
+class Played:
+    """What became of the situations on a release of HIP, in order."""
+
+    hip: int  # hipRuntimeGetVersion's number
+    results: dict[str, Result]
+
+    def ended(self) -> set[str]:
+        return {name for name, result in self.results.items() if result == ENDED}
+
+
+def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
+    """Plays all. After a situation that ends the process the next process goes on."""
+    played = Played(0, {})
+    first = 0
+    while True:
+        words = [_folder() / "program", runtime, _folder(), pending, first]
+        done = subprocess.run(
+            [str(word) for word in words],
+            env=_environment(backend, **changes),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            errors="replace",
+        )
+        lines = done.stdout.splitlines()
+        _read(played, lines, done.stderr)
+        if lines and lines[-1] == "done":
+            return played
+        begun = [line.split() for line in lines if line[0].isdigit()]
+        if not begun or done.returncode == 2:
+            raise AssertionError(f"exit status {done.returncode}\n{done.stderr}")
+        number, name = begun[-1]
+        played.results[name] = ENDED
+        first = int(number) + 1
+
+
+def _read(played: Played, lines: list[str], stderr: str) -> None:
+    said = {name: text.splitlines() for name, text in _MARKED.findall(stderr)}
+    for line in lines:
+        words = line.split()
+        if words[0] == "hip":
+            played.hip = int(words[1])
+        elif words[0].isdigit():
+            played.results[words[1]] = NOT_CALLED
+        elif len(words) == 3:
+            failures = (text for text in said[words[0]] if text.startswith("'"))
+            played.results[words[0]] = Left(int(words[1]), int(words[2]), tuple(failures))
+
+
+def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
+    """Where they differ; where stock's ends the process or was not called, all is right."""
+    return {
+        name: (ours.results[name], theirs)
+        for name, theirs in stocks.results.items()
+        if isinstance(theirs, Left) and ours.results[name] != theirs
+    }

@@ -1,0 +1,244 @@
+"""After each call the thread's last error, and what was said, is what stock's runtime leaves.
+
+Each mgpu* function in each situation (tests/last_error/situations.c), with and without an error of
+the program's own before it, by this library and by stock's, on the same release of HIP: on the stub
+as HIP 5 and as HIP 7, on AMD's HIP 5.2.3, and on later ones by `make check-rocm`.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from tests.last_error.compare import PENDING, STOCK, Left, Played, differences, play
+from tests.support.child import Mgpu, in_child, library
+from tests.support.images import code_object
+
+HIP_7, NEVER = 70000000, 1 << 31
+
+#: By name: what tests.child calls the backend, and the stub's settings.
+DEVICES = {
+    "stub-5": ("stub", {}),
+    "stub-7": ("stub", {"HIPSTUB_VERSION": "70253211"}),
+    "softgpu": ("softgpu", {}),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference that is to be: situations, where, and why."""
+
+    pattern: str  # of the whole name
+    why: str
+    backend: str = ""  # on this one only
+    below: int = NEVER  # before this version of HIP
+    pending: bool = False  # only where an error was pending
+    certain: bool = True  # it is always there; else stock's result is chance
+
+    def holds(self, name: str, backend: str, hip: int, pending: str) -> bool:
+        return (
+            re.fullmatch(self.pattern, name) is not None
+            and self.backend in ("", backend)
+            and hip < self.below
+            and not (self.pending and pending == "none")
+        )
+
+
+DIFFERENCES = (
+    Difference(
+        "unload|function_hit|function_by_a_copy_of_its_name|event_destroy",
+        "a hit asks HIP nothing, so the error stays, where up to HIP 6 a call that succeeds clears "
+        "it: hipGetLastError takes 27 to 90 ns, more than the hit",
+        below=HIP_7,
+        pending=True,
+    ),
+    Difference("load_jit", "loads, where HIP has no such call", below=HIP_7, pending=True),
+    Difference("load_jit_text", "is refused, where HIP has no such call"),
+    Difference(
+        "event_(destroy|synchronize)_a_stream",
+        "does what programs of LLVM 22 and older mean; AMD's HIP reads a stream as an event",
+        backend="stub",
+    ),
+    Difference(
+        "load_elf_for_x86(_at_the_end)?",
+        "HIP crashes with other programs for x86, so this one is refused as no image at all",
+        backend="softgpu",
+        below=HIP_7,
+    ),
+    Difference(
+        "load_((elf|bundle|compressed).*|unreadable)",
+        "is refused as AMD's HIP crashes there, where the stub answers",
+        backend="stub",
+        certain=False,
+    ),
+    Difference(
+        ".*_destroyed(_stream)?|(stream|event)_destroy_twice|.*_a_stream",
+        "is refused; AMD's HIP goes on with memory that it has freed, and which calls look first "
+        "differs by release",
+        backend="softgpu",
+        certain=False,
+    ),
+)
+
+#: Where AMD's HIP ends the process in some release, and this library with it: what HIP would make
+#: of a handle or of an image that can be read, HIP alone knows.
+FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
+
+
+@functools.cache
+def _played(stock: bool, device: str, pending: str) -> Played:
+    backend, settings = DEVICES[device]
+    return play(STOCK if stock else library(), backend, pending, **settings)
+
+
+@pytest.mark.parametrize("pending", PENDING)
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
+    ours, stocks = _played(False, device, pending), _played(True, device, pending)
+    backend = DEVICES[device][0]
+    found = differences(ours, stocks)
+    known = {
+        difference: [
+            name for name in ours.results if difference.holds(name, backend, stocks.hip, pending)
+        ]
+        for difference in DIFFERENCES
+    }
+    allowed = {name for names in known.values() for name in names}
+    assert {name: what for name, what in found.items() if name not in allowed} == {}
+    certain = {name for known_one, names in known.items() if known_one.certain for name in names}
+    assert certain - found.keys() == set(), "these differ no more"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_it_ends_the_process_only_where_stock_does(device: str) -> None:
+    """And not where HIP would read what cannot be read."""
+    ours, stocks = _played(False, device, "none"), _played(True, device, "none")
+    assert ours.ended() <= stocks.ended()
+    assert {name for name in ours.ended() if not FATAL.fullmatch(name)} == set()
+
+
+@pytest.mark.parametrize("pending", PENDING)
+def test_without_the_cache_nothing_differs(pending: str) -> None:
+    ours = play(library(), "stub", pending, MGPU_RT_CACHE="off")
+    stocks = _played(True, "stub-5", pending)
+    assert {name for name in differences(ours, stocks) if not name.startswith("load_jit")} == set()
+
+
+def test_all_functions_are_there() -> None:
+    """None was forgotten: each is called in some situation, and most with success."""
+    results = _played(False, "stub-5", "none").results
+    assert all(isinstance(result, Left) for result in results.values())
+    good = [result for result in results.values() if result == Left(0, 0, ())]
+    assert len(good) > len(results) / 3
+
+
+# ---- what is refused, one at a time ----
+
+
+def _refused(mgpu: Mgpu) -> int:
+    """The last call was reported; the thread's last error."""
+    assert " failed with 'hipError" in mgpu.stderr()
+    return mgpu.stub.hipGetLastError()
+
+
+@in_child()
+def test_a_stream_that_was_destroyed(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
+    assert _refused(mgpu) == 709
+
+
+@in_child(HIPSTUB_VERSION="70253211")
+def test_a_stream_that_was_destroyed_from_hip_7_on(mgpu: Mgpu) -> None:
+    """HIP 7 would read what a stream's handle points to, but for a launch."""
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
+    assert _refused(mgpu) == 709
+    assert mgpu.counts("hipStreamQuery", "hipModuleLaunchKernel") == {
+        "hipStreamQuery": 0,
+        "hipModuleLaunchKernel": 1,
+    }
+
+
+@in_child()
+def test_a_stream_that_was_destroyed_and_is_waited_for(mgpu: Mgpu) -> None:
+    """The wait succeeds, and up to HIP 6 clears the error that was reported."""
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    mgpu.StreamSynchronize(stream)
+    assert _refused(mgpu) == 709
+
+
+@in_child()
+def test_an_event_that_was_destroyed(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    mgpu.EventRecord(event, mgpu.null)
+    assert _refused(mgpu) == 400
+
+
+@in_child()
+def test_a_module_that_was_unloaded(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    mgpu.ModuleUnload(module)
+    assert _refused(mgpu) == 500
+
+
+@in_child()
+def test_a_block_that_was_freed(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(64, mgpu.null, False)
+    mgpu.MemFree(block, mgpu.null)
+    mgpu.MemFree(block, mgpu.null)
+    assert _refused(mgpu) == 1
+
+
+@in_child()
+def test_an_image_that_is_cut(mgpu: Mgpu) -> None:
+    """HIP would read beyond it: it says instead what it thinks of no image."""
+    image = bytearray(code_object("forum"))
+    image[40:48] = (1 << 40).to_bytes(8, "little")
+    assert not mgpu.load(mgpu.image(bytes(image)))
+    assert _refused(mgpu) == 218
+
+
+@in_child()
+def test_no_image_at_all(mgpu: Mgpu) -> None:
+    assert not mgpu.load(mgpu.null)
+    assert _refused(mgpu) == 1
+
+
+@in_child()
+def test_an_image_of_a_few_bytes(mgpu: Mgpu) -> None:
+    """AMD's HIP compares the first 24 bytes, whether or not they can be read."""
+    page = mmap.PAGESIZE
+    mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
+    libc = mgpu.ffi.dlopen(None)
+    area = libc.mmap(mgpu.null, 2 * page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    end = mgpu.ffi.cast("char *", area) + page
+    assert libc.munmap(end, page) == 0
+    mgpu.ffi.memmove(end - 12, b"\xa5" * 12, 12)
+    assert not mgpu.load(end - 12)
+    assert "no 24 bytes can be read" in mgpu.stderr()
+
+
+@in_child()
+def test_an_elf_of_32_bits(mgpu: Mgpu) -> None:
+    """AMD's HIP crashes with it."""
+    image = bytearray(code_object("forum"))
+    image[4] = 1
+    assert not mgpu.load(mgpu.image(bytes(image)))
+    assert _refused(mgpu) == 218
+
+
+@in_child()
+def test_a_null_symbol_is_hips_to_judge(mgpu: Mgpu) -> None:
+    null = mgpu.null
+    mgpu.LaunchKernelRT(null, 1, 1, 1, 1, 1, 1, 0, null, null, null, 0)
+    assert _refused(mgpu) == 98

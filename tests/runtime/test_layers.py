@@ -1,0 +1,151 @@
+"""Which file knows of which: downwards only, and in no circle.
+
+The layers are csrc/runtime/README.md's. A file and the header of its name are one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT
+
+CSRC = ROOT / "csrc"
+RUNTIME = CSRC / "runtime"
+
+#: From top to bottom, "" being csrc/runtime itself. A file includes its own folder and those below.
+LAYERS = ("", "calls", "manager", "cache", "hip", "image", "base")
+
+#: Folders, and whose headers they may include beside their own.
+TREES = {
+    "runtime": {".", "include"},
+    "softgpu": {"softgpu/isa"},
+    "softgpu/isa": {"softgpu"},  # device.h, the machine that the code runs on
+    "cuhip": {"."},
+}
+
+INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
+COMPILE = ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-w", '-DMGPU_RT_VERSION=""']
+#: Where the header of AMD's driver library lies, as in csrc/common.mk.
+HSAKMT = [Path("/usr/include", name) for name in (".", "hsakmt")]
+HSAKMT += [Path("/opt/rocm/include", name) for name in (".", "hsakmt")]
+
+
+def sources(tree: str, suffixes: str = "ch") -> list[Path]:
+    folder = CSRC / tree
+    pattern = f"*.[{suffixes}]"
+    return sorted(folder.rglob(pattern) if tree == "runtime" else folder.glob(pattern))
+
+
+def included(path: Path, root: Path) -> Iterator[Path]:
+    """The project's headers that a file includes, as the compiler would find them."""
+    for name in INCLUDE.findall(path.read_text()):
+        places = (path.parent, root, CSRC / "include")
+        found = next((place / name for place in places if (place / name).exists()), None)
+        assert found, f"{path}: {name} is not there"
+        yield found.resolve()
+
+
+def layer(path: Path) -> int:
+    folder = path.relative_to(RUNTIME).parent
+    return LAYERS.index("" if folder == Path() else str(folder))
+
+
+def unit(path: Path) -> str:
+    return str(path.relative_to(CSRC).with_suffix(""))
+
+
+def check(graph: Mapping[str, set[str]]) -> None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+def test_every_folder_is_a_layer() -> None:
+    folders = {str(path.parent.relative_to(RUNTIME)) for path in sources("runtime")}
+    assert folders == {name or "." for name in LAYERS}
+
+
+def test_the_runtime_includes_downwards() -> None:
+    upwards = [
+        f"{path.relative_to(RUNTIME)} includes {header.relative_to(RUNTIME)}"
+        for path in sources("runtime")
+        for header in included(path, RUNTIME)
+        if header.is_relative_to(RUNTIME) and layer(header) < layer(path)
+    ]
+    assert not upwards
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_no_other_folder_is_included(tree: str) -> None:
+    root = CSRC / tree
+    allowed = {path.parent for path in sources(tree)} | {CSRC / name for name in TREES[tree]}
+    sideways = [
+        f"{path.relative_to(CSRC)} includes {header.relative_to(CSRC)}"
+        for path in sources(tree)
+        for header in included(path, root)
+        if header.parent not in allowed
+    ]
+    assert not sideways
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_no_circle_of_includes(tree: str) -> None:
+    graph: dict[str, set[str]] = {}
+    for path in sources(tree):
+        needs = graph.setdefault(unit(path), set())
+        needs |= {unit(header) for header in included(path, CSRC / tree)} - {unit(path)}
+    check(graph)
+
+
+def symbols(compiled: Path) -> tuple[set[str], set[str]]:
+    """What an object defines, and what it takes from others."""
+    lines = subprocess.run(["nm", compiled], capture_output=True, text=True, check=True).stdout
+    defined, taken = set(), set()
+    for *_, kind, name in map(str.split, lines.splitlines()):
+        (taken if kind == "U" else defined if kind in "BCDRT" else set()).add(name)
+    return defined, taken
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_no_circle_of_calls(tree: str, tmp_path: Path) -> None:
+    """What a common header hides: a file uses another's functions, and that one its."""
+
+    def compiled(path: Path) -> Path:
+        out = tmp_path / f"{unit(path).replace('/', '-')}.o"
+        includes = [f"-I{CSRC / 'include'}", f"-I{CSRC / tree}"]
+        includes += [f"-idirafter{folder}" for folder in HSAKMT]
+        subprocess.run([*COMPILE, *includes, path, "-o", out], check=True, timeout=120)
+        return out
+
+    files = sources(tree, "c")
+    if tree == "softgpu" and not any((folder / "hsakmt.h").exists() for folder in HSAKMT):
+        pytest.skip("the header of AMD's driver library is missing")
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(map(unit, files), map(symbols, pool.map(compiled, files)), strict=True))
+    home = {name: path for path, (defined, _) in found.items() for name in defined}
+    check(
+        {
+            path: {home.get(name, path) for name in taken} - {path}
+            for path, (_, taken) in found.items()
+        }
+    )
+
+
+def test_the_readme_has_the_file_of_each_call() -> None:
+    text = (RUNTIME / "README.md").read_text()
+    rows = re.findall(r"^\| (`mgpu[^|]+) \| (calls/\w+\.c) \|", text, re.MULTILINE)
+    told = {(name, file) for names, file in rows for name in re.findall(r"`(mgpu\w+)`", names)}
+    files = {
+        (name, f"calls/{path.name}")
+        for path in (RUNTIME / "calls").glob("*.c")
+        for name in re.findall(r"\bimpl_(mgpu\w+)\([^;]*?\) \{", path.read_text())
+    }
+    assert told == files

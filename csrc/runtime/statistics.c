@@ -143,8 +143,11 @@ static void write_json(const char *destination) {
 }
 
 void statistics_write(const char *destination) {
-    if (strcmp(destination, "1") == 0)
+    const char *path = destination;
+    if (strcmp(destination, "1") == 0 || strncmp(destination, "1,", 2) == 0) {
         write_tables(stderr);
-    else
-        write_json(destination);
+        path += destination[1] ? 2 : 1;
+    }
+    if (path[0])
+        write_json(path);
 }

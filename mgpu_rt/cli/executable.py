@@ -120,10 +120,10 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
     try:
         os.execve(path, [program, *arguments], environ)
     except OSError as error:
-        raise Problem(f"'{path}' cannot be executed: {_why(path, error)}", 126) from None
+        raise Problem(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
 
 
-def _why(path: str, error: OSError) -> str:
+def why_not(path: str, error: OSError) -> str:
     """Why the kernel did not execute a file."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:

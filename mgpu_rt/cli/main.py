@@ -12,8 +12,10 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
+from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli.stats.command import compare, stats
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +24,8 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-main.add_command(lower)
+for command in (lower, inspect, stats, compare):
+    main.add_command(command)
 
 
 # What follows PROGRAM is the program's, whatever it looks like.
@@ -40,7 +43,7 @@ main.add_command(lower)
     "--stats-json",
     type=click.Path(dir_okay=False),
     metavar="PATH",
-    help="Write them there as JSON instead (%p in it becomes the process id).",
+    help="Write them there as JSON (%p in it becomes the process id).",
 )
 @click.option(
     "--trace",
@@ -71,10 +74,11 @@ def run(
             device, why = preload.automatic(os.environ)
             click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
         environment = preload.environment(device)
-        if stats:
-            environment["MGPU_RT_STATS"] = "1"
+        wanted = ["1"] if stats else []
         if stats_json:
-            environment["MGPU_RT_STATS"] = os.path.abspath(stats_json)
+            wanted.append(os.path.abspath(stats_json))
+        if wanted:
+            environment["MGPU_RT_STATS"] = ",".join(wanted)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
         reason = executable.obstacle(executable.find(program))

@@ -113,6 +113,13 @@ def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_p
     assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
 
 
+def test_table_and_json_together(program: Path, tmp_path: Path) -> None:
+    path = tmp_path / "1,stats.json"
+    result = command("run", "--stats", "--stats-json", path, "--", program)
+    assert "mgpu_rt: calls of the program" in result.stderr
+    assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
+
+
 def test_softgpu_is_put_into_the_environment() -> None:
     words = list(python("os.environ['LD_LIBRARY_PATH'].split(':')"))
     words[1:1] = ["--device", "softgpu"]

@@ -161,6 +161,18 @@ def test_a_python_without_what_it_needs(wheel: Path, tmp_path: Path) -> None:
     assert "No module named 'cffi'" in line["text"] or line["state"] == "ok", line
 
 
+def test_inspect_brings_its_own(wheel: Path, installed: Installed, tmp_path: Path) -> None:
+    """pyelftools and msgpack come with mgpu_rt[inspect]."""
+    image = tmp_path / "image"
+    image.write_bytes(code_object("globals", None, "gfx90a"))
+    words = ("inspect", "--no-device", image)
+    refused = attempt(installed.command, *words)
+    assert refused.returncode == 2
+    assert f"{installed.python} -m pip install pyelftools msgpack" in refused.stderr
+    whole = machine.install(Path(sys.executable), tmp_path / "venv", f"{wheel}[inspect]")
+    assert "kernel count" in run(whole.command, *words)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
 def test_a_plain_user_without_a_home(installed: Installed, folder: Path) -> None:
     """In an installation that he cannot write to."""

@@ -1,0 +1,154 @@
+"""What a file holds, as text for people and as values for JSON."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from mgpu_rt.cli.inspect.hip import Answer, Verdict
+from mgpu_rt.images.find import Contents
+from mgpu_rt.images.model import PTX, Image, Kernel, with_article
+from mgpu_rt.text import columns
+
+NONE = "–"
+
+
+def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
+    """For JSON."""
+    answers = verdict.answers or [[] for _ in contents.images]
+    return {
+        "file": path,
+        "kind": contents.kind,
+        "hip": {"path": verdict.hip, "release": verdict.release, "unasked": verdict.unasked},
+        "images": [
+            {**_values(image), "answers": [asdict(answer) for answer in said]}
+            for image, said in zip(contents.images, answers, strict=True)
+        ],
+    }
+
+
+def _values(image: Image) -> dict[str, Any]:
+    plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name != "content"}
+    return {
+        **plain,
+        "shared": image.shared,
+        "kernels": [asdict(kernel) for kernel in image.kernels],
+        "globals": [asdict(variable) for variable in image.globals],
+        "entries": [_values(entry) for entry in image.entries],
+    }
+
+
+def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+    """For people. Names come from the file, and could tell a terminal to do things."""
+    for line in _lines(path, contents, verdict):
+        yield "".join(letter if letter.isprintable() else "?" for letter in line)
+
+
+def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
+    count = len(contents.images)
+    itself = not contents.images[0].where
+    if not itself:
+        yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
+    answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
+    for image, said in zip(contents.images, answers, strict=True):
+        yield from () if itself else ("",)
+        yield f"{path if itself else image.where}: {_title(image)}"
+        yield from _image(image, said, verdict)
+    if verdict.unasked:
+        yield ""
+        yield f"HIP was not asked: {verdict.unasked}"
+
+
+def _image(image: Image, said: list[Answer], verdict: Verdict) -> Iterator[str]:
+    rows = [("cache", _cache(image)), *_facts(image)]
+    rows += [(f"HIP {verdict.release}", _answer(answer)) for answer in said]
+    yield from _table(rows, 2)
+    for kernel in image.kernels:
+        yield from _kernel(kernel)
+    for entry in image.entries:
+        yield f"  entry {entry.entry or f'at {entry.offset:#x}'}: {_title(entry)}"
+        if facts := _facts(entry):
+            yield from _table(facts, 4)
+        for kernel in entry.kernels:
+            yield from (f"  {line}" for line in _kernel(kernel))
+
+
+def _title(image: Image) -> str:
+    version = f" of version {image.version}" if image.version else ""
+    if image.kind == PTX and image.version:
+        version = f", version {image.version}"
+    target = f" for {image.target}" if image.target else ""
+    return f"{with_article(image.kind)}{version}{target}, {_bytes(len(image.content))}"
+
+
+def _bytes(count: int | None) -> str:
+    return f"{count:,} bytes" if count is not None else f"{NONE} bytes"
+
+
+def _cache(image: Image) -> str:
+    if image.shared:
+        return "loads of these bytes share one module"
+    return f"each load gets a module of its own: {image.damage or image.private}"
+
+
+def _facts(image: Image) -> list[tuple[str, str]]:
+    rows = []
+    if image.features:
+        rows.append(("features", ", ".join(f"{k} {v}" for k, v in image.features.items())))
+    if image.globals:
+        named = (f"{variable.name} ({_bytes(variable.size)})" for variable in image.globals)
+        rows.append(("writable", ", ".join(named)))
+    if image.unread:
+        rows.append(("not read", image.unread))
+    return rows
+
+
+def _answer(answer: Answer) -> str:
+    return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
+
+
+def _kernel(kernel: Kernel) -> Iterator[str]:
+    yield f"  kernel {kernel.name}"
+    if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
+        return
+    required = kernel.required_workgroup_size
+    size = f", exactly {' x '.join(map(str, required))}" if required else ""
+    rows = [
+        (
+            "threads",
+            f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}; "
+            f"wavefronts of {_number(kernel.wavefront)}",
+        ),
+        (
+            "registers",
+            f"{_number(kernel.sgprs)} SGPRs, {_number(kernel.vgprs)} VGPRs, "
+            f"{_number(kernel.agprs)} AGPRs; spilled: {_number(kernel.spilled_sgprs)} SGPRs, "
+            f"{_number(kernel.spilled_vgprs)} VGPRs",
+        ),
+        (
+            "memory",
+            f"{_bytes(kernel.workgroup_memory)} of workgroup memory, "
+            f"{_bytes(kernel.scratch)} of scratch a thread",
+        ),
+        ("arguments", _bytes(kernel.argument_bytes)),
+    ]
+    yield from _table(rows, 4)
+    if kernel.arguments:
+        table = [("offset", "size", "kind")]
+        table += [
+            (_number(a.offset), _number(a.size), " ".join(filter(None, (a.kind or NONE, a.name))))
+            for a in kernel.arguments
+        ]
+        yield from _table(table, 6)
+
+
+def _number(value: int | None) -> str:
+    return NONE if value is None else str(value)
+
+
+def _table(rows: Sequence[tuple[str, ...]], indent: int) -> Iterator[str]:
+    room = shutil.get_terminal_size().columns - indent
+    for block in columns(rows, room):
+        yield from (" " * indent + line for line in block.splitlines())

@@ -1,0 +1,95 @@
+"""Two runs side by side: each function's calls and time, before and after, with the ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from mgpu_rt.cli.stats.files import Counter, Statistics, total
+from mgpu_rt.cli.stats.table import NONE, cells
+
+Pair = tuple[Counter | None, Counter | None]
+
+
+def ratio(before: Counter | None, after: Counter | None) -> float | None:
+    """How many times as long it took before; None where one of them was not counted."""
+    return before.ns / after.ns if before and after and before.ns and after.ns else None
+
+
+def _pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
+    """By function, the longest before first."""
+    names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
+    return {name: (before.get(name), after.get(name)) for name in names}
+
+
+def _sum(counters: Mapping[str, Counter]) -> Counter | None:
+    return total(counters.values()) if counters else None
+
+
+def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
+    """For JSON; null is what was not counted."""
+
+    def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
+        pairs = {name: _values(pair) for name, pair in _pairs(left, right).items()}
+        return {"functions": pairs, "total": _values((_sum(left), _sum(right)))}
+
+    return {
+        "program": layer(before.program, after.program),
+        "driver": layer(before.driver, after.driver),
+        "cache": {
+            name: {
+                "before": asdict(before.caches[name]) if name in before.caches else None,
+                "after": asdict(after.caches[name]) if name in after.caches else None,
+            }
+            for name in {**before.caches, **after.caches}
+        },
+    }
+
+
+def _values(pair: Pair) -> dict[str, Any]:
+    before, after = (asdict(counter) if counter else None for counter in pair)
+    return {"before": before, "after": after, "ratio": ratio(*pair)}
+
+
+def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
+    """For people. `names` are those of the two runs."""
+    yield f"before: {names[0]}"
+    yield f"after:  {names[1]}"
+    for title, left, right in (
+        ("calls of the program", before.program, after.program),
+        ("calls of the driver", before.driver, after.driver),
+    ):
+        yield ""
+        rows = [_row(name, pair) for name, pair in _pairs(left, right).items()]
+        rows.append(_row("total", (_sum(left), _sum(right))))
+        yield from _right((title, "calls before", "after", "ms before", "after", "ratio"), rows)
+    yield ""
+    head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
+    caches = {**before.caches, **after.caches}
+    rows = [
+        (name, *cells(before.caches.get(name)), *cells(after.caches.get(name))) for name in caches
+    ]
+    yield from _right(head, rows)
+
+
+def _row(name: str, pair: Pair) -> tuple[str, ...]:
+    calls = [str(counter.calls) if counter else NONE for counter in pair]
+    times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
+    return (name, *calls, *times, _words(ratio(*pair)))
+
+
+def _words(factor: float | None) -> str:
+    """Three digits that matter."""
+    if factor is None:
+        return NONE
+    return f"{factor:.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
+
+
+def _right(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Columns of numbers, which end where their heads do."""
+    table = [head, *rows]
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for first, *others in table:
+        numbers = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield f"{first:{widths[0]}}  {'  '.join(numbers)}".rstrip()

@@ -1,0 +1,125 @@
+"""Statistics files: what MGPU_RT_STATS=PATH writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mgpu_rt.cli.problem import Problem
+from mgpu_rt.report import memory_summary
+
+HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Calls of a function, and the time they took."""
+
+    calls: int
+    ns: int
+
+    def __add__(self, other: Counter) -> Counter:
+        return Counter(self.calls + other.calls, self.ns + other.ns)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What a cache did."""
+
+    hits: int
+    misses: int
+    evictions: int
+
+    def __add__(self, other: Cache) -> Cache:
+        return Cache(
+            self.hits + other.hits, self.misses + other.misses, self.evictions + other.evictions
+        )
+
+    @property
+    def rate(self) -> float | None:
+        """Hits of all that was asked; None if nothing was."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of a run."""
+
+    program: dict[str, Counter]
+    driver: dict[str, Counter]
+    caches: dict[str, Cache]
+    memory: str = ""  # of each device, as a table
+    raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
+
+
+def read(path: Path) -> Statistics:
+    """A statistics file. Raises Problem."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise Problem(f"'{path}' was not found: {HOW_TO_GET}") from None
+    except IsADirectoryError:
+        raise Problem(f"'{path}' is a directory: name a statistics file") from None
+    except OSError as error:
+        raise Problem(f"'{path}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
+    except UnicodeDecodeError:
+        raise Problem(f"'{path}' is not text: {HOW_TO_GET}") from None
+    if not text.strip():
+        raise Problem(f"'{path}' is empty: the program that was to write it did not end by itself")
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"'{path}' is damaged or truncated ({error}): {HOW_TO_GET}") from None
+    return _parse(raw, path)
+
+
+def _parse(raw: Any, path: Path) -> Statistics:
+    if isinstance(raw, dict) and "traceEvents" in raw:
+        raise Problem(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
+    try:
+        return Statistics(
+            program=_counters(raw["abi"]),
+            driver=_counters(raw["hip"]),
+            caches={
+                name: Cache(*_numbers(value, "hits", "misses", "evictions"))
+                for name, value in raw["cache"].items()
+            },
+            memory=memory_summary(raw) if raw.get("memory") else "",
+            raw=raw,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
+
+
+def _counters(values: dict[str, Any]) -> dict[str, Counter]:
+    return {name: Counter(*_numbers(value, "calls", "ns")) for name, value in values.items()}
+
+
+def _numbers(values: dict[str, Any], *names: str) -> list[int]:
+    numbers = [values[name] for name in names]
+    if not all(type(number) is int and 0 <= number < 1 << 64 for number in numbers):
+        raise ValueError
+    return numbers
+
+
+def total(counters: Iterable[Counter]) -> Counter:
+    """All of them."""
+    return sum(counters, Counter(0, 0))
+
+
+def added(runs: Iterable[Statistics]) -> Statistics:
+    """Those of a program's processes as one."""
+    program: dict[str, Counter] = {}
+    driver: dict[str, Counter] = {}
+    caches: dict[str, Cache] = {}
+    for run in runs:
+        for sums, counters in ((program, run.program), (driver, run.driver)):
+            for name, counter in counters.items():
+                sums[name] = sums.get(name, Counter(0, 0)) + counter
+        for name, cache in run.caches.items():
+            caches[name] = caches.get(name, Cache(0, 0, 0)) + cache
+    return Statistics(program, driver, caches)

@@ -1,0 +1,54 @@
+"""A statistics file for people: the tables of `mgpu-rt run --stats`, then caches and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, total
+from mgpu_rt.text import columns
+
+NONE = "–"  # what was not counted
+RULE = "------ ----------- ----------- --------- --------------------"
+
+
+def lines(statistics: Statistics) -> Iterator[str]:
+    """Everything that a file says."""
+    yield from _calls("mgpu_rt: calls of the program", statistics.program)
+    yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
+    yield ""
+    yield from columns([("cache", "hits", "misses", "rate", "given back"), *_caches(statistics)])
+    if statistics.memory:
+        yield ""
+        yield statistics.memory.rstrip()
+
+
+def _calls(title: str, counters: Mapping[str, Counter]) -> Iterator[str]:
+    """The columns of `ltrace -c`, as csrc/runtime's stats.c prints them."""
+    everything = total(counters.values())
+    yield title
+    yield "% time     seconds  usecs/call     calls      function"
+    yield RULE
+    for name, counter in sorted(counters.items(), key=lambda item: -item[1].ns):
+        part = 100 * counter.ns / everything.ns if everything.ns else 0.0
+        each = counter.ns / 1e3 / counter.calls if counter.calls else 0.0
+        yield f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f} {counter.calls:9} {name}"
+    yield RULE
+    yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
+
+
+def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for name, cache in statistics.caches.items():
+        yield (name, *cells(cache), str(cache.evictions) if _asked(cache) else NONE)
+
+
+def _asked(cache: Cache) -> bool:
+    """True if anything was counted of a cache."""
+    return cache != Cache(0, 0, 0)
+
+
+def cells(cache: Cache | None) -> tuple[str, str, str]:
+    """Hits, misses and rate."""
+    if cache is None or not _asked(cache):
+        return NONE, NONE, NONE
+    rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
+    return str(cache.hits), str(cache.misses), rate

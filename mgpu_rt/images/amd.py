@@ -1,0 +1,99 @@
+"""AMD's code objects: what their ELF header, notes and symbols say."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgpack
+
+from mgpu_rt.images.elf import Elf
+from mgpu_rt.images.model import Argument, Image, Kernel
+from mgpu_rt.images.writable import globals_of
+
+METADATA = 32  # the type of the note
+HSA, RELOCATABLE = 64, 1
+ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
+
+#: Bits of e_flags from version 4 on, by feature: where, and what the values mean.
+_FEATURES = {"xnack": 8, "sramecc": 10}
+_SETTINGS = ("unsupported", "any", "off", "on")
+
+
+def describe(image: Image, elf: Elf) -> None:
+    """Adds what a code object says of itself."""
+    if elf.header.osabi == HSA:
+        image.version = elf.header.abi_version + ABI_TO_VERSION
+        image.features = _features(elf.header.flags) if image.version >= 4 else {}
+    metadata = _metadata(elf)
+    target = _get(metadata, "amdhsa.target", str)
+    image.target = target.partition("--")[2] or target if target else None
+    image.kernels = [_kernel(kernel) for kernel in _maps(metadata, "amdhsa.kernels")]
+    image.globals = globals_of(elf)
+    if elf.header.type == RELOCATABLE:
+        image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"
+    elif not metadata:
+        image.unread = "it has no metadata of version 3 or later, which say what its kernels need"
+
+
+def _features(flags: int) -> dict[str, str]:
+    settings = {name: _SETTINGS[flags >> shift & 3] for name, shift in _FEATURES.items()}
+    return {name: setting for name, setting in settings.items() if setting != "unsupported"}
+
+
+# ---- the metadata: a file may be damaged, so nothing is taken for what it should be ----
+
+
+def _metadata(elf: Elf) -> dict[Any, Any]:
+    for kind, content in elf.notes:
+        if kind != METADATA:
+            continue
+        try:
+            metadata = msgpack.unpackb(content, strict_map_key=False, unicode_errors="replace")
+        except (ValueError, TypeError, msgpack.UnpackException):
+            continue
+        if isinstance(metadata, dict):
+            return metadata
+    return {}
+
+
+def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
+    """A value of that type, or None."""
+    value = values.get(key)
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None
+
+
+def _maps(values: dict[Any, Any], key: str) -> list[dict[Any, Any]]:
+    return [value for value in _get(values, key, list) or [] if isinstance(value, dict)]
+
+
+def _argument(values: dict[Any, Any]) -> Argument:
+    return Argument(
+        offset=_get(values, ".offset", int),
+        size=_get(values, ".size", int),
+        kind=_get(values, ".value_kind", str),
+        name=_get(values, ".name", str),
+    )
+
+
+def _sizes(values: dict[Any, Any], key: str) -> tuple[int, ...] | None:
+    sizes = _get(values, key, list)
+    return tuple(itertools.takewhile(lambda s: isinstance(s, int), sizes)) if sizes else None
+
+
+def _kernel(values: dict[Any, Any]) -> Kernel:
+    return Kernel(
+        name=_get(values, ".name", str) or "?",
+        arguments=tuple(_argument(argument) for argument in _maps(values, ".args")),
+        argument_bytes=_get(values, ".kernarg_segment_size", int),
+        sgprs=_get(values, ".sgpr_count", int),
+        vgprs=_get(values, ".vgpr_count", int),
+        agprs=_get(values, ".agpr_count", int),
+        spilled_sgprs=_get(values, ".sgpr_spill_count", int),
+        spilled_vgprs=_get(values, ".vgpr_spill_count", int),
+        workgroup_memory=_get(values, ".group_segment_fixed_size", int),
+        scratch=_get(values, ".private_segment_fixed_size", int),
+        max_flat_workgroup_size=_get(values, ".max_flat_workgroup_size", int),
+        required_workgroup_size=_sizes(values, ".reqd_workgroup_size"),
+        wavefront=_get(values, ".wavefront_size", int),
+    )

@@ -1,0 +1,182 @@
+"""ELF files: how long one is, and what pyelftools reads in it, as plain values.
+
+On a damaged file pyelftools raises whatever its parser trips over, so everything is read here, at
+once, and all of that becomes Damaged.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+
+from elftools.elf.elffile import ELFFile
+
+MAGIC = b"\x7fELF"
+CUDA, AMDGPU = 190, 224
+WRITE, ALLOC, EXECUTE = 1, 2, 4
+NOBITS = 8
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+
+_MACHINES = {"x64": "x86-64"}  # as pyelftools calls it, and everybody else
+
+
+class Damaged(Exception):
+    """Why a file cannot be read."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The part of the header that is looked at."""
+
+    bits: int
+    little: bool
+    osabi: int
+    abi_version: int
+    type: int
+    machine: int
+    flags: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section."""
+
+    name: str
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol that stands for something in a section of its file."""
+
+    name: str
+    value: int
+    size: int
+    section: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """What is read of a file."""
+
+    header: Header
+    machine: str
+    sections: list[Section]
+    notes: list[tuple[int, bytes]]
+    symbols: list[Symbol]
+
+
+def machine_of(data: bytes, at: int = 0) -> int | None:
+    """The machine of a 64-bit little-endian ELF; None if there is no other kind of header."""
+    if data[at : at + 6] != MAGIC + b"\2\1" or at + _HEADER.size > len(data):
+        return None
+    return _HEADER.unpack_from(data, at)[2]
+
+
+def extent(data: bytes, at: int = 0) -> int | None:
+    """To the end of all that the headers of a GPU's ELF name; None if its form is not read here.
+
+    Raises Damaged if that is beyond the end of `data`, or if no driver takes it.
+    """
+    header = _HEADER.unpack_from(data, at)
+    machine, segments, sections = header[2], *header[5:7]
+    esize, ecount, ssize, scount = header[9:13]
+    if machine == AMDGPU and not scount:
+        raise Damaged("it has no sections, which AMD's HIP needs")
+    if ssize != _SECTION.size or not scount or (ecount and esize != _SEGMENT.size):
+        return None
+    room = len(data) - at
+    end = max(segments + ecount * esize, sections + scount * ssize)
+    _within(end, room)
+    for i in range(scount):
+        _, kind, _, _, offset, size, *_ = _SECTION.unpack_from(data, at + sections + i * ssize)
+        end = max(end, 0 if kind == NOBITS else offset + size)
+    for i in range(ecount):
+        _, _, offset, _, _, size, *_ = _SEGMENT.unpack_from(data, at + segments + i * esize)
+        end = max(end, offset + size)
+    _within(end, room)
+    return end
+
+
+def _within(end: int, room: int) -> None:
+    if end > room:
+        raise Damaged(f"it is truncated or overwritten: its headers name {end:,} bytes of {room:,}")
+
+
+def read(data: bytes) -> Elf:
+    """Everything that is looked at in an ELF file. Raises Damaged."""
+    try:
+        return _read(ELFFile(io.BytesIO(data)), data)
+    except Exception as error:  # see above
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise Damaged(f"its ELF headers cannot be read ({words})") from None
+
+
+def _read(file: ELFFile, data: bytes) -> Elf:
+    ident = file.header.e_ident
+    header = Header(
+        bits=file.elfclass,
+        little=file.little_endian,
+        osabi=data[7],
+        abi_version=ident.EI_ABIVERSION,
+        type=int.from_bytes(data[16:18], "little" if file.little_endian else "big"),
+        machine=int.from_bytes(data[18:20], "little" if file.little_endian else "big"),
+        flags=file.header.e_flags,
+    )
+    machine = file.get_machine_arch().strip("<>")
+    machine = _MACHINES.get(machine, machine)
+    return Elf(header, machine, _sections(file), _notes(file), _symbols(file))
+
+
+def _sections(file: ELFFile) -> list[Section]:
+    return [
+        Section(
+            name=section.name,
+            type=NOBITS if section["sh_type"] == "SHT_NOBITS" else 0,
+            flags=section["sh_flags"],
+            address=section["sh_addr"],
+            offset=section["sh_offset"],
+            size=section["sh_size"],
+            index=index,
+        )
+        for index, section in enumerate(file.iter_sections())
+    ]
+
+
+def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
+    """The numeric types of the notes, and what they hold."""
+    return [
+        (note["n_type"], note["n_descdata"])
+        for segment in file.iter_segments("PT_NOTE")
+        for note in segment.iter_notes()
+        if isinstance(note["n_type"], int)
+    ]
+
+
+def _symbols(file: ELFFile) -> list[Symbol]:
+    """By struct: a program may have a million, and pyelftools takes 30 µs for each."""
+    table = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
+    if table is None or file.elfclass != 64 or not file.little_endian:
+        return []
+    content, names = table.data(), file.get_section(table["sh_link"]).data()
+    whole = len(content) // _SYMBOL.size * _SYMBOL.size
+    return [
+        Symbol(_text(names, name), value, size, section)
+        for name, _, _, section, value, size in _SYMBOL.iter_unpack(content[:whole])
+        if section and name
+    ]
+
+
+def _text(names: bytes, at: int) -> str:
+    end = names.find(b"\0", at)
+    return names[at : end if end >= 0 else len(names)].decode(errors="replace")

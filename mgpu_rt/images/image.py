@@ -1,0 +1,220 @@
+"""What lies at a place: its kind, how long it is, what is in it, and whether the cache shares it.
+
+The rule of csrc/runtime's image.c, for files instead of memory; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+
+from mgpu_rt.images import amd, elf, nvidia
+from mgpu_rt.images.model import (
+    BUNDLE,
+    CODE_OBJECT,
+    COMPRESSED,
+    CUBIN,
+    FATBIN,
+    OTHER,
+    PTX,
+    Image,
+)
+
+BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+COMPRESSED_MAGIC = b"CCOB"
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+PTX_BEGIN = re.compile(rb"\.version\s+\d+\.\d+\s+\.target\s+sm_")
+
+_GPUS = (elf.AMDGPU, elf.CUDA)
+_ENTRIES, _NAME_BYTES = 1024, 4096  # more are not looked at
+_FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
+
+_GLOBALS = "it has variables that kernels can write, and each load is to find them fresh"
+_UNSEEN = "what it holds is packed, so it may have variables that kernels can write"
+_UNSIZED = "its size is not known"
+
+
+def at(data: bytes, offset: int = 0) -> Image | None:
+    """The image that begins there; None if none does."""
+    if elf.machine_of(data, offset) in _GPUS:
+        return _elf(data, offset)
+    for magic, read in _READERS.items():
+        if data.startswith(magic, offset):
+            return read(data, offset)
+    return None
+
+
+def ptx(text: bytes, offset: int = 0) -> Image:
+    """The image that a text is."""
+    image = Image(PTX, text, offset=offset, size=len(text) + 1)  # with the 0 that ends it
+    nvidia.describe_ptx(image)
+    if nvidia.has_globals(text):
+        image.private = _GLOBALS
+    return image
+
+
+# ---- code objects and cubins ----
+
+
+def _elf(data: bytes, offset: int) -> Image:
+    kind = CODE_OBJECT if elf.machine_of(data, offset) == elf.AMDGPU else CUBIN
+    image = Image(kind, b"", offset=offset)
+    try:
+        image.size = elf.extent(data, offset) or 0
+    except elf.Damaged as damage:
+        image.damage = str(damage)
+        return image
+    image.content = data[offset : offset + image.size] if image.size else data[offset:]
+    if not image.size:
+        image.private = _UNSIZED
+    try:
+        _describe(image, elf.read(image.content))
+    except elf.Damaged as damage:
+        # Headers that name what is there can be loaded, whatever is wrong with what they name.
+        image.unread = str(damage)
+        image.private = image.private or "whether kernels can write to it cannot be told"
+    return image
+
+
+def _describe(image: Image, content: elf.Elf) -> None:
+    if image.kind == CODE_OBJECT:
+        amd.describe(image, content)
+    else:
+        nvidia.describe_cubin(image, content)
+    if image.globals and not image.private:
+        image.private = _GLOBALS
+
+
+# ---- clang's offload bundles ----
+
+
+def _bundle(data: bytes, offset: int) -> Image:
+    image = Image(BUNDLE, b"", offset=offset)
+    rows, end, whole = _table(data, offset)
+    for start, size, name in rows:
+        if offset + start + size > len(data):
+            whole = False
+            continue
+        end = max(end, offset + start + size)
+        image.entries.append(_entry(data, offset + start, size, start, name))
+    image.content = data[offset:end]
+    image.size = len(image.content)
+    if not whole and not image.entries:
+        image.damage = "its table points outside it: it is truncated or overwritten"
+    if not whole or any(entry.damage for entry in image.entries):
+        image.size, image.private = 0, _UNSIZED
+    else:
+        image.private = next((entry.private for entry in image.entries if entry.private), None)
+    return image
+
+
+def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int, bool]:
+    """Offset, size and name of each entry that is not empty; where the table ends; False if it
+    cannot be read to its end."""
+    rows: list[tuple[int, int, bytes]] = []
+    position = offset + len(BUNDLE_MAGIC) + 8
+    (count,) = struct.unpack_from("<Q", data[position - 8 : position].ljust(8, b"\xff"))
+    for number in range(count):
+        if number == _ENTRIES or position + 24 > len(data):
+            return rows, position, False
+        start, size, length = struct.unpack_from("<QQQ", data, position)
+        position += 24 + length
+        if length > _NAME_BYTES or position > len(data):
+            return rows, position, False
+        if size:
+            rows.append((start, size, data[position - length : position]))
+    return rows, position, True
+
+
+def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Image:
+    """Only an ELF is looked into: an overwritten table may name the bundle itself."""
+    content = data[start : start + size]
+    if elf.machine_of(content) in _GPUS:
+        image = _elf(content, 0)
+    else:
+        image = Image(OTHER, content, size=size, private=_UNSEEN)
+    image.entry, image.offset = name.decode(errors="replace"), offset
+    return image
+
+
+# ---- the same, compressed ----
+
+_METHODS = ("zlib", "zstd")
+
+
+def _compressed(data: bytes, offset: int) -> Image | None:
+    """Magic, version and method (2 bytes each); the sizes follow in 4 bytes each, or in 8."""
+    if len(data) < offset + 16:
+        return None
+    version, method = struct.unpack_from("<HH", data, offset + 4)
+    width = {2: 4, 3: 8}.get(version, 0)
+    size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
+    image = Image(COMPRESSED, data[offset:], offset=offset, version=version, private=_UNSIZED)
+    if size > len(data) - offset:
+        image.damage = f"it is truncated: its header names {size:,} bytes"
+    elif size >= 16:
+        image.size, image.content, image.private = size, data[offset : offset + size], _UNSEEN
+    if method < len(_METHODS):
+        image.unread = f"it is compressed by {_METHODS[method]}: unpack it to see what it holds"
+    return image
+
+
+# ---- NVIDIA's fatbins ----
+
+
+def _fatbin(data: bytes, offset: int) -> Image | None:
+    if len(data) < offset + 16:
+        return None
+    _, header, size = struct.unpack_from("<HHQ", data, offset + 4)
+    image = Image(FATBIN, data[offset : offset + header + size], offset=offset)
+    if header < 16 or header + size > len(data) - offset:
+        image.damage = "it is shorter than its header says: it is truncated"
+        return image
+    image.size = header + size
+    image.private = _fatbin_private(image, _read_entries(image, header))
+    return image
+
+
+def _read_entries(image: Image, position: int) -> bool:
+    """Adds a fatbin's entries; False if one reaches beyond its end."""
+    content = image.content
+    while position + _FATBIN_ENTRY <= len(content):
+        kind, _, header, size = struct.unpack_from("<HHIQ", content, position)
+        start = position + header
+        if header < _FATBIN_ENTRY or start + size > len(content):
+            return False
+        entry = _fatbin_entry(kind, content[start : start + size])
+        entry.offset = start
+        if header >= 32 and not entry.target:
+            entry.target = f"sm_{int.from_bytes(content[position + 28 : position + 32], 'little')}"
+        image.entries.append(entry)
+        position = start + size
+    return True
+
+
+def _fatbin_entry(kind: int, content: bytes) -> Image:
+    if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
+        return _elf(content, 0)
+    if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
+        return ptx(content.rstrip(b"\0"))
+    kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
+    return Image(kinds.get(kind, OTHER), content, size=len(content), unread="it is packed")
+
+
+def _fatbin_private(image: Image, whole: bool) -> str | None:
+    """Its entries are made of one source, so the cubins tell for all."""
+    cubins = [entry for entry in image.entries if elf.machine_of(entry.content) == elf.CUDA]
+    if not whole or any(cubin.damage for cubin in cubins):
+        image.size = 0
+        return _UNSIZED
+    if not cubins:
+        return _UNSEEN
+    return next((cubin.private for cubin in cubins if cubin.private), None)
+
+
+_READERS: dict[bytes, Callable[[bytes, int], Image | None]] = {
+    BUNDLE_MAGIC: _bundle,
+    COMPRESSED_MAGIC: _compressed,
+    FATBIN_MAGIC: _fatbin,
+}

@@ -1,0 +1,83 @@
+"""What is known of an image of device code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CODE_OBJECT = "AMDGPU code object"
+CUBIN = "NVIDIA cubin"
+BUNDLE = "offload bundle"
+COMPRESSED = "compressed offload bundle"
+FATBIN = "NVIDIA fatbin"
+PTX = "PTX"
+OTHER = "part that is not read here"  # of a bundle
+
+
+def with_article(kind: str) -> str:
+    """ "an offload bundle"."""
+    if kind == PTX:
+        return "PTX, NVIDIA's assembly"
+    return f"{'a' if kind[0] in 'cp' else 'an'} {kind}"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Of a kernel, as its code object says. None: it does not say."""
+
+    offset: int | None
+    size: int | None
+    kind: str | None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel; of NVIDIA's only the name is read. None: the image does not say."""
+
+    name: str
+    arguments: tuple[Argument, ...] = ()
+    argument_bytes: int | None = None
+    sgprs: int | None = None
+    vgprs: int | None = None
+    agprs: int | None = None
+    spilled_sgprs: int | None = None
+    spilled_vgprs: int | None = None
+    workgroup_memory: int | None = None
+    scratch: int | None = None
+    max_flat_workgroup_size: int | None = None
+    required_workgroup_size: tuple[int, ...] | None = None
+    wavefront: int | None = None
+
+
+@dataclass(frozen=True)
+class Global:
+    """A variable that kernels can write, and that the next load is to find fresh."""
+
+    name: str
+    size: int | None
+
+
+@dataclass
+class Image:
+    """An image, or an entry of one that holds several."""
+
+    kind: str
+    content: bytes = field(repr=False)
+    where: str = ""
+    offset: int = 0  # in the file, or in the image that holds it
+    entry: str | None = None  # its name in a bundle
+    target: str | None = None
+    features: dict[str, str] = field(default_factory=dict)
+    version: int | str | None = None  # of a code object; of PTX, as text
+    kernels: list[Kernel] = field(default_factory=list)
+    globals: list[Global] = field(default_factory=list)
+    entries: list[Image] = field(default_factory=list)
+    size: int = 0  # 0: not known
+    damage: str | None = None  # why no driver can load it
+    private: str | None = None  # why each load gets a module of its own
+    unread: str | None = None  # why the description lacks something
+
+    @property
+    def shared(self) -> bool:
+        """True if the cache serves several loads of these bytes by one module."""
+        return not self.damage and not self.private

@@ -1,0 +1,30 @@
+"""What kernels can write in a code object or a cubin: then each load is to find it fresh, and the
+cache does not share the module. The rule of csrc/runtime's image_elf.c."""
+
+from __future__ import annotations
+
+from mgpu_rt.images.elf import ALLOC, WRITE, Elf, Section
+from mgpu_rt.images.model import Global
+
+#: Sections that a running kernel cannot write, though the loader may.
+_LOADERS = (".dynamic", ".relro_padding", ".got", ".got.plt")
+_WORKGROUP_MEMORY = ".nv.shared"
+
+
+def globals_of(elf: Elf) -> list[Global]:
+    """The variables of writable sections; a section without a symbol stands for itself."""
+    found = []
+    for section in filter(_is_writable, elf.sections):
+        symbols = [s for s in elf.symbols if s.section == section.index and s.size]
+        named = [Global(symbol.name, symbol.size) for symbol in symbols]
+        found += named or [Global(section.name, section.size)]
+    return found
+
+
+def _is_writable(section: Section) -> bool:
+    return (
+        section.flags & (WRITE | ALLOC) == WRITE | ALLOC
+        and section.size > 0
+        and section.name not in _LOADERS
+        and not section.name.startswith(_WORKGROUP_MEMORY)
+    )

@@ -1,0 +1,232 @@
+"""`mgpu-rt stats` and `mgpu-rt compare`, on a program that MLIR lowered, over AMD's HIP on the
+emulated device."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from bench.setup.printing import print_library
+from tests.support.command import command, invoke
+from tests.support.compiled import compile_c
+from tests.support.programs import STOCK, build
+
+LAUNCHES = 20
+ON_SOFTGPU = {"MGPU_RT_HIP": ""}
+
+
+@pytest.fixture(scope="module")
+def forum() -> Path:
+    """The forum's program as LLVM 19 lowers it, linked with a plain runtime."""
+    return build("forum", 19, LAUNCHES, STOCK)
+
+
+def run(program: Path, path: Path, **env: str) -> str:
+    """Writes a statistics file; returns what was printed besides."""
+    words = ("run", "--device", "softgpu", "--stats", "--stats-json", path, "--", program)
+    result = command(*words, **ON_SOFTGPU, **env)
+    assert result.returncode >= 0, result.stderr
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def files(forum: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Statistics of stock's behaviour, and with the cache."""
+    folder = tmp_path_factory.mktemp("stats")
+    run(forum, folder / "stock.json", MGPU_RT_CACHE="off")
+    run(forum, folder / "ours.json")
+    return folder / "stock.json", folder / "ours.json"
+
+
+# ---- stats ----
+
+
+def test_stats_are_the_table_of_a_run(forum: Path, tmp_path: Path) -> None:
+    """Rows of equal time may stand in any order."""
+    path = tmp_path / "stats.json"
+    table = run(forum, path).splitlines()
+    shown = command("stats", path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = shown.stdout.splitlines()
+    assert sorted(lines[: len(table)]) == sorted(table)
+    assert lines[0] == table[0] == "mgpu_rt: calls of the program"
+
+
+def test_stats_of_caches(files: tuple[Path, Path]) -> None:
+    rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])}
+    assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "1"]
+    assert rows["events"] == ["–"] * 4
+
+
+def tail(path: Path) -> list[str]:
+    """What `stats` shows of the caches."""
+    lines = command("stats", path).stdout.splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith("cache "))
+    return lines[begin + 1 :]
+
+
+def test_stats_of_memory(tmp_path: Path) -> None:
+    run(build("churn", 22, 5, STOCK), tmp_path / "stats.json")
+    assert "Device memory" in tail(tmp_path / "stats.json")
+
+
+def test_what_was_not_counted_is_never_0(files: tuple[Path, Path]) -> None:
+    """Stock's behaviour has no cache."""
+    assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
+
+
+def test_stats_as_json(files: tuple[Path, Path]) -> None:
+    shown = command("stats", "--json", files[1])
+    assert json.loads(shown.stdout) == json.loads(files[1].read_text())
+
+
+# ---- compare ----
+
+
+def test_compare_files(files: tuple[Path, Path]) -> None:
+    result = command("compare", *files)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:2] == [f"before: {files[0]}", f"after:  {files[1]}"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line}
+    assert rows["mgpuLaunchKernel"][:2] == [str(LAUNCHES)] * 2
+    assert rows["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
+    assert rows["hipStreamQuery"] == ["–", str(LAUNCHES), "–", rows["hipStreamQuery"][3], "–"]
+    assert rows["modules"] == ["–", "–", "–", str(LAUNCHES - 1), "1", "95.0", "%"]
+    assert all(len(line) <= 80 for line in lines[2:])
+
+
+def test_compare_as_json(files: tuple[Path, Path]) -> None:
+    result = json.loads(command("compare", "--json", *files).stdout)
+    stock, ours = (json.loads(path.read_text()) for path in files)
+    loads = result["driver"]["functions"]["hipModuleLoadData"]
+    assert loads["before"] == stock["hip"]["hipModuleLoadData"]
+    assert loads["after"] == ours["hip"]["hipModuleLoadData"]
+    assert loads["ratio"] == loads["before"]["ns"] / loads["after"]["ns"]
+    assert result["driver"]["functions"]["hipStreamQuery"]["before"] is None
+    calls = sum(counter["calls"] for counter in ours["abi"].values())
+    assert result["program"]["total"]["after"]["calls"] == calls
+    assert result["cache"]["modules"]["after"] == ours["cache"]["modules"]
+
+
+def test_compare_runs_a_program_twice(forum: Path) -> None:
+    """Whatever the caller has set for the library's caches and files."""
+    hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
+    words = ("compare", "--device", "softgpu", "--json", "--", forum)
+    result = command(*words, **ON_SOFTGPU, **hostile)
+    assert (result.returncode, result.stderr) == (0, "")
+    driver = json.loads(result.stdout)["driver"]["functions"]
+    assert driver["hipModuleLoadData"]["before"]["calls"] == LAUNCHES
+    assert driver["hipModuleLoadData"]["after"]["calls"] == 1
+
+
+def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\necho "$@"\n"{forum}"\n"{forum}"\nexit 0\n')
+    script.chmod(0o755)
+    words = ("compare", "--device", "softgpu", "--", script, "--json", "--", "b")
+    result = command(*words, **ON_SOFTGPU)
+    assert result.returncode == 0, result.stderr
+    assert (
+        result.stderr == "--json -- b\n" * 2
+    )  # what the program prints; its arguments are its own
+    (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
+    assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
+
+
+def test_compare_wants_two_files_or_a_program() -> None:
+    for words in ((), ("a",), ("a", "b", "c"), ("--",), ("a", "--", "true")):
+        result = invoke("compare", *words)
+        assert result.exit_code == 2
+        assert "name two statistics files, or -- and a program" in result.stderr
+
+
+# ---- what stands in the way ----
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b'{"abi": {"mgpuModuleLo', "is damaged or truncated"),
+        (b"\xff\xfe", "is not text"),
+        (b"[" * 100_000, "is damaged or truncated"),
+        (b"[1, 2]", "holds other JSON than statistics"),
+        (b'{"abi": {}, "hip": {}}', "holds other JSON than statistics"),
+        (b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "holds other JSON"),
+        (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
+    ],
+)
+def test_bad_files(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    path.write_bytes(content)
+    for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
+        assert_sentence(result.exit_code, result.stderr, words)
+
+
+def assert_sentence(status: int, stderr: str, words: str) -> None:
+    """One line, with the cause."""
+    assert status == 2
+    assert stderr.startswith("mgpu-rt: ")
+    assert stderr.count("\n") == 1
+    assert words in stderr
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = invoke("stats", str(tmp_path / "none.json"))
+    assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
+    folder = invoke("stats", str(tmp_path))
+    assert_sentence(folder.exit_code, folder.stderr, "is a directory")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    closed = invoke("stats", str(tmp_path / "closed.json"))
+    assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
+
+
+def test_programs_that_cannot_be_compared(tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
+    plain = compile_c(tmp_path / "plain", "int main(void) { return 0; }")
+    dead = compile_c(tmp_path / "dead", "#include <stdlib.h>\nint main(void) { abort(); }")
+    foreign = tmp_path / "foreign"
+    content = bytearray(plain.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")  # AArch64
+    foreign.write_bytes(content)
+    foreign.chmod(0o755)
+    for program, words in [
+        (tmp_path / "none", "was not found"),
+        (tmp_path, "is a directory"),
+        (static, "cannot be given mgpu_rt: it is statically linked: link it dynamically"),
+        (foreign, "it is a program for AArch64, and this machine is "),
+        (plain, "called none of the library's functions"),
+        (dead, "was ended by signal 6"),
+    ]:
+        result = command("compare", "--", program)
+        assert_sentence(result.returncode, result.stderr, words)
+
+
+def test_a_set_uid_program_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = compile_c(tmp_path / "program", "int main(void) { return 0; }")
+    program.chmod(0o4755)
+    monkeypatch.setattr(os, "getuid", lambda: program.stat().st_uid + 1)
+    result = invoke("compare", "--", str(program))
+    assert_sentence(result.exit_code, result.stderr, "it is setuid, setgid or has capabilities")
+
+
+def test_stdout_is_the_comparisons(tmp_path: Path) -> None:
+    """A program that prints does not disturb the JSON."""
+    program = build("globals", 22, LAUNCHES, STOCK)
+    helper = str(print_library().parent)
+    words = ("compare", "--device", "softgpu", "--json", "--", program)
+    result = command(*words, **ON_SOFTGPU, LD_LIBRARY_PATH=helper)
+    assert json.loads(result.stdout)["program"]["total"]["before"]
+    assert result.stderr.split() == [str(LAUNCHES)] * 2

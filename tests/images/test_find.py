@@ -1,0 +1,225 @@
+"""What is found in files, and what is read of it."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.images import find
+from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
+from mgpu_rt.lowering import lower, toolchain
+from tests.fuzz import seeds
+from tests.images import corpus
+from tests.support.child import library
+from tests.support.images import bundle, code_object
+from tests.support.programs import STOCK, build
+
+
+def read(tmp_path: Path, content: bytes) -> list[Image]:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    return find.read(path).images
+
+
+def only(images: list[Image]) -> Image:
+    (image,) = images
+    return image
+
+
+# ---- what is read of an image ----
+
+#: LLVM's words for what the metadata say, and ours.
+WORDS = {
+    ".sgpr_count": "sgprs",
+    ".vgpr_count": "vgprs",
+    ".agpr_count": "agprs",
+    ".sgpr_spill_count": "spilled_sgprs",
+    ".vgpr_spill_count": "spilled_vgprs",
+    ".group_segment_fixed_size": "workgroup_memory",
+    ".private_segment_fixed_size": "scratch",
+    ".max_flat_workgroup_size": "max_flat_workgroup_size",
+    ".kernarg_segment_size": "argument_bytes",
+    ".wavefront_size": "wavefront",
+}
+
+
+@pytest.mark.parametrize("program", ["vecadd", "spin", "globals", "samename"])
+def test_kernels_are_as_llvm_reads_them(program: str, tmp_path: Path) -> None:
+    images = lower.code_objects(PROGRAMS / f"{program}.mlir", corpus.AMD, opt_level=0)
+    for content in images.values():
+        image = only(read(tmp_path, content))
+        reader = toolchain.tool("llvm-readelf", 22)
+        words = [reader, "--notes", tmp_path / "file"]
+        notes = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        for theirs, ours in WORDS.items():
+            values = [int(v) for v in re.findall(rf"{re.escape(theirs)}: +(\d+)", notes)]
+            assert values == [
+                getattr(k, ours) for k in image.kernels if getattr(k, ours) is not None
+            ]
+        kinds = re.findall(r"\.value_kind: +(\w+)", notes)
+        assert kinds == [a.kind for kernel in image.kernels for a in kernel.arguments]
+        sizes = re.findall(r"\.size: +(\d+)", notes)
+        assert sizes == [str(a.size) for kernel in image.kernels for a in kernel.arguments]
+
+
+def test_code_object(tmp_path: Path) -> None:
+    image = only(read(tmp_path, code_object("globals", None, corpus.AMD)))
+    assert (image.kind, image.target, image.version) == (CODE_OBJECT, "gfx90a", 4)
+    assert image.features == {"xnack": "any", "sramecc": "any"}
+    assert [kernel.name for kernel in image.kernels] == ["count"]
+    assert image.globals == [Global("launches", 4)]
+    assert not image.shared
+
+
+def test_required_workgroup_size(tmp_path: Path) -> None:
+    source = tmp_path / "known.mlir"
+    source.write_text("""
+    module attributes {gpu.container_module} {
+      gpu.module @kernels {
+        gpu.func @known() kernel attributes {known_block_size = array<i32: 8, 4, 2>} { gpu.return }
+      }
+    }
+    """)
+    kernel = only(read(tmp_path, lower.code_object(source, corpus.AMD))).kernels[0]
+    assert kernel.max_flat_workgroup_size == 64
+    assert kernel.required_workgroup_size == (8, 4, 2)
+
+
+def test_bundle(tmp_path: Path) -> None:
+    globals_ = code_object("globals", None, corpus.AMD)
+    image = only(read(tmp_path, bundle(code_object("forum", None, "gfx1100"), globals_)))
+    assert [entry.target for entry in image.entries] == ["gfx1100", "gfx90a"]
+    assert [entry.shared for entry in image.entries] == [True, False]
+    assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # whatever it holds
+    assert not image.shared
+
+
+def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
+    """The driver may never look at it, so the rest is shown."""
+    content = bytearray(bundle(code_object("forum"), code_object("globals")))
+    second = content.index(b"hipv4", content.index(b"hipv4") + 1)
+    struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
+    image = only(read(tmp_path, bytes(content)))
+    assert [kernel.name for kernel in image.entries[0].kernels] == ["test_func"]
+    assert not image.shared
+    assert not image.damage
+
+
+def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
+    """By a table that was written over."""
+    content = bytearray(bundle(code_object("forum")))
+    struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
+    image = only(read(tmp_path, bytes(content)))
+    assert [entry.kind for entry in image.entries] == [OTHER]
+    assert not image.shared
+
+
+def test_compressed_bundle(tmp_path: Path) -> None:
+    for image in (only(read(tmp_path, seeds._compressed(version))) for version in (2, 3)):
+        assert image.kind == COMPRESSED
+        assert "it is compressed by zstd: unpack it" in (image.unread or "")
+        assert not image.shared
+
+
+def test_ptx(tmp_path: Path) -> None:
+    image = only(read(tmp_path, seeds.PTX))
+    assert (image.kind, image.target, image.version) == (PTX, "sm_90", "8.0")
+    assert [kernel.name for kernel in image.kernels] == ["test_func"]
+    assert image.globals == [Global("launches", 4)]
+    harmless = seeds.PTX.replace(b".visible .global .align 4 .u32 launches;\n", b"")
+    assert only(read(tmp_path, harmless)).shared
+
+
+def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
+    declared = b".global .align 8 .b8 table[2][16];\n.extern .global .f64 open[];\n"
+    image = only(read(tmp_path, seeds.PTX + declared))
+    assert image.globals[1:] == [Global("table", 32), Global("open", None)]
+
+
+def test_fatbin(tmp_path: Path) -> None:
+    image = only(read(tmp_path, seeds._fatbin(code_object("globals", None, corpus.AMD))))
+    assert image.kind == FATBIN
+    assert [entry.kind for entry in image.entries] == [CUBIN, PTX]
+    assert image.entries[0].globals == [Global("launches", 4)]
+    assert [kernel.name for kernel in image.entries[1].kernels] == ["test_func"]
+
+
+def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
+    """As NVIDIA's compiler leaves them; the header names the GPU."""
+    image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
+    packed = "it is packed"
+    entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
+    assert entries == [(PTX, "sm_90", packed), (CUBIN, "sm_90", packed)]
+    assert not image.shared
+
+
+# ---- where images lie ----
+
+
+@pytest.mark.parametrize(("llvm", "name"), [(22, "test_func_binary"), (19, "test_func_bin_cst")])
+def test_object_file(llvm: int, name: str) -> None:
+    contents = find.read(lower.lower(PROGRAMS / "forum.mlir", llvm=llvm))
+    image = only(contents.images)
+    assert contents.kind == "an object file for x86-64"
+    assert image.where == f".rodata+0x0 ({name})"
+    assert image.content == code_object("forum", None, corpus.AMD)
+
+
+def test_program(tmp_path: Path) -> None:
+    """Also one whose symbols were taken out."""
+    program = build("many", 22, 1, STOCK)
+    images = find.read(program).images
+    assert [image.where.partition(" ")[2] for image in images] == [
+        f"(part{number}_binary)" for number in range(5)
+    ]
+    assert [len(image.kernels) for image in images] == [10] * 5
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", program, "-o", stripped], check=True)
+    bare = find.read(stripped).images
+    assert [image.content for image in bare] == [image.content for image in images]
+    assert "(" not in bare[0].where
+
+
+def test_shared_library(tmp_path: Path) -> None:
+    path = corpus.holder(tmp_path, code_object("spin"), ".rodata", "-shared", "-fPIC")
+    assert find.read(path).kind == "a shared library or program for x86-64"
+
+
+@pytest.mark.parametrize("section", [".hip_fatbin", ".nv_fatbin", ".rodata"])
+def test_every_kind_in_a_section(section: str, tmp_path: Path) -> None:
+    """HIP's fat binary is an offload bundle in a section of its own."""
+    for image in corpus.kinds():
+        path = corpus.holder(tmp_path, image, section)
+        found = only(find.read(path).images)
+        assert found.where == f"{section}+0x0 (the_image)"
+        assert found.content.rstrip(b"\0") == image.rstrip(b"\0")
+
+
+def test_images_for_another_processor(tmp_path: Path) -> None:
+    """The file need not run here."""
+    path = corpus.holder(tmp_path, code_object("forum"))
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<H", content, 18, 183)
+    path.write_bytes(content)
+    contents = find.read(path)
+    assert contents.kind == "an object file for AArch64"
+    assert only(contents.images).kind == CODE_OBJECT
+
+
+def test_a_program_without_section_headers(tmp_path: Path) -> None:
+    content = bytearray(build("forum", 22, 1, STOCK).read_bytes())
+    struct.pack_into("<Q", content, 40, 0)
+    struct.pack_into("<HH", content, 60, 0, 0)
+    image = only(read(tmp_path, bytes(content)))
+    assert image.where.startswith("file+0x")
+
+
+def test_words_of_formats_are_no_images() -> None:
+    """A program that reads images holds what they begin with."""
+    with pytest.raises(find.NothingFound, match="holds no image of device code"):
+        find.read(library())

@@ -46,7 +46,12 @@ build/runtime/exports.map: csrc/runtime/exports.map.in csrc/abi.def
 $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
+# The readers of images, which the library does not export.
+IMAGE_OBJECTS := $(foreach name,image image_elf image_bundle ptx view,\
+	$(filter %/$(name).o,$(RUNTIME_OBJECTS)))
+
 $(PROBE): csrc/probe.c $(LIBRARY)
-	$(CC) -O1 -Icsrc/include $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
+	$(CC) -O1 -Icsrc/include -Icsrc $(CFLAGS) $(LDFLAGS) -o $@ $< $(IMAGE_OBJECTS) $(LIBRARY) \
+		-Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

@@ -170,12 +170,7 @@ def lower(
     image = _image(chip, image)
 
     def make(result: Path) -> None:
-        with tempfile.TemporaryDirectory() as scratch:
-            ll = Path(scratch, "program.ll")
-            dialect = _llvm_dialect(text, llvm, chip, opt_level, image, first)
-            ll.write_bytes(_run([tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect))
-            _run([tool("llc", llvm), "-O2", "-filetype=obj", "-relocation-model=pic", ll,
-                  "-o", result])  # fmt: skip
+        compile_dialect(_llvm_dialect(text, llvm, chip, opt_level, image, first), llvm, result)
 
     def tools() -> list[Path]:
         return [tool("mlir-translate", llvm), tool("llc", llvm), *_opt_tools(llvm, chip, image)]
@@ -193,6 +188,15 @@ def lower(
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(kept, out)
     return out
+
+
+def compile_dialect(dialect: bytes, llvm: int, out: Path) -> None:
+    """Compiles a program in the LLVM dialect to a position-independent object file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        ll = Path(scratch, "program.ll")
+        ll.write_bytes(_run([tool("mlir-translate", llvm), "--mlir-to-llvmir"], dialect))
+        _run([tool("llc", llvm), "-O2", "-filetype=obj", "-relocation-model=pic", ll,
+              "-o", out])  # fmt: skip
 
 
 def lower_to_llvm_dialect(

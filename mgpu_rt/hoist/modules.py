@@ -1,0 +1,174 @@
+"""Modules and functions: which loads and look-ups may be done once.
+
+Up to LLVM 20 each launch loads its module; later ones load it before main, into a variable, and
+only look up anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mgpu_rt.hoist import text
+from mgpu_rt.hoist.ir import Function, Global, Operation
+from mgpu_rt.hoist.plan import Plan
+
+LOADS = ("mgpuModuleLoad", "mgpuModuleLoadJIT")
+LOOK_UP, UNLOAD = "mgpuModuleGetFunction", "mgpuModuleUnload"
+
+
+@dataclass
+class Modules:
+    """What is made once: the number of each thing by what it is."""
+
+    plan: Plan
+    #: Says of an image why each load has to be one of its own.
+    why_not_shared: Callable[[bytes], str | None]
+    modules: dict[object, int] = field(default_factory=dict)
+    functions: dict[object, int] = field(default_factory=dict)
+
+    def move(self) -> None:
+        for function in self.plan.functions():
+            for load in function.calls(*LOADS):
+                self._treat_load(function, load)
+        for function in self.plan.functions():
+            for look_up in function.calls(LOOK_UP):
+                if not self.plan.is_changed(look_up):
+                    self._treat_look_up(function, look_up)
+
+    # ---- modules that are loaded for each launch
+
+    def _treat_load(self, function: Function, load: Operation) -> None:
+        image = self.plan.program.constant(function, load.operands[0]) if load.operands else None
+        thing = f"load of @{image.name}" if image else "load"
+        reason = self._why_load_left(function, load)
+        if reason:
+            self.plan.left[function.name, thing, reason] += 1
+            return
+        self.plan.moved[function.name, thing] += 1
+        module = self._module(function, load)
+        for use in function.uses(load.result):
+            if use.callee == UNLOAD:
+                self.plan.remove(use)
+            else:
+                of_module = (
+                    f"    %module = llvm.call @{text.module_name(module)}() : () -> !llvm.ptr"
+                )
+                self._answer(function, use, module, [of_module])
+        self.plan.remove(load)
+
+    def _why_load_left(self, function: Function, load: Operation) -> str | None:
+        if function.name in self.plan.program.constructors:
+            return "it is done once already, before main"
+        if not load.operands or load.result is None:
+            return "it is called in an unknown form"
+        image = self.plan.program.constant(function, load.operands[0])
+        if image is None or image.value is None:
+            return "its image is no constant of this program"
+        if not all(_is_constant(function, value) for value in load.operands[1:]):
+            return "its size is no constant"
+        for use in function.uses(load.result):
+            if not self._is_known(function, use, load.result):
+                return f"its module goes to {use.callee or use.name}"
+        return self.why_not_shared(image.value)
+
+    def _is_known(self, function: Function, use: Operation, module: str) -> bool:
+        if use.callee == UNLOAD:
+            return use.operands == (module,)
+        if use.callee != LOOK_UP or len(use.operands) != 2 or use.operands[0] != module:
+            return False
+        return self.plan.program.constant(function, use.operands[1]) is not None
+
+    def _module(self, function: Function, load: Operation) -> int:
+        """The number of the module that a load gives."""
+        sources = [function.definition(value) for value in dict.fromkeys(load.operands)]
+        definitions = [source for source in sources if source]
+        key = (load.callee, *(definition.rest for definition in definitions))
+        if key not in self.modules:
+            self.modules[key] = len(self.modules)
+            lines = [self.plan.program.lines[o.line] for o in (*definitions, load)]
+            self.plan.added.append(text.module(self.modules[key], lines, load.result or ""))
+        return self.modules[key]
+
+    # ---- modules that are loaded before main
+
+    def _treat_look_up(self, function: Function, look_up: Operation) -> None:
+        named = self.plan.program.constant(function, look_up.operands[-1])
+        thing = _look_up_of(named) if named else "look-up"
+        source = function.definition(look_up.operands[0])
+        variable = self._variable(function, source)
+        reason = None
+        if len(look_up.operands) != 2 or named is None:
+            reason = "its name is no constant"
+        elif variable is None:
+            reason = "its module is not one for all launches"
+        if reason:
+            self.plan.left[function.name, thing, reason] += 1
+            return
+        of_module = [
+            f'    %variable = llvm.mlir.addressof @"{variable}" : !llvm.ptr',
+            "    %module = llvm.load %variable {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr",
+        ]
+        self._answer(function, look_up, variable, of_module)
+        if source and all(map(self.plan.is_changed, function.uses(source.result))):
+            self.plan.remove(source)
+
+    def _variable(self, function: Function, source: Operation | None) -> str | None:
+        """The variable that a module is read from, if nothing changes it after main has begun."""
+        if source is None or source.name != "llvm.load":
+            return None
+        address = function.definition(source.operands[0])
+        name = address.symbol("global_name") if address else None
+        return name if name and self._is_settled(name) else None
+
+    def _is_settled(self, name: str) -> bool:
+        """Only constructors write to it, and nobody else can have its address."""
+        program = self.plan.program
+        variable = program.globals.get(name)
+        if variable is None or not variable.private:
+            return False
+        seen = 0
+        for function in program.functions.values():
+            for address in function.operations:
+                if address.symbol("global_name") == name:
+                    seen += 1
+                    writes = function.name in program.constructors
+                    if not all(
+                        _only_reads(u, address, writes) for u in function.uses(address.result)
+                    ):
+                        return False
+        return seen == len(program.references(name))
+
+    # ---- both
+
+    def _answer(
+        self, function: Function, look_up: Operation, module: object, of_module: list[str]
+    ) -> None:
+        """Lets a look-up answer with what was found once."""
+        name = self.plan.program.constant(function, look_up.operands[1])
+        assert name is not None
+        key = (module, name.value)
+        if key not in self.functions:
+            self.functions[key] = len(self.functions)
+            self.plan.added.append(text.function(self.functions[key], of_module, name.name))
+        callee = text.function_name(self.functions[key])
+        self.plan.replace(look_up, f"llvm.call @{callee}() : () -> !llvm.ptr")
+        self.plan.moved[function.name, _look_up_of(name)] += 1
+
+
+def _look_up_of(name: Global) -> str:
+    kernel = (name.value or b"").rstrip(b"\0")
+    return f"look-up of {kernel.decode(errors='replace')}"
+
+
+def _is_constant(function: Function, value: str) -> bool:
+    source = function.definition(value)
+    return source is not None and source.name == "llvm.mlir.constant"
+
+
+def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
+    """A load from an address, or a store to it where that is allowed."""
+    if use.name == "llvm.load":
+        return True
+    stored = use.name == "llvm.store" and use.operands[0] != address.result
+    return stored and writes

@@ -56,7 +56,7 @@ class Tools:
         ir = _run([self.translate, "--mlir-to-llvmir"], program)
         dialect = _run([self.translate, "--import-llvm"], ir)
         printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
-        return _run([self.opt, *printed], dialect).decode()
+        return _with_own_target(_run([self.opt, *printed], dialect).decode(), ir.decode())
 
     def checked(self, program: str) -> bytes:
         """The program in its usual form, found valid. Raises Refused."""
@@ -79,6 +79,23 @@ def find(llvm: int | None) -> Tools:
         except ToolchainMissing:
             continue
     return find(TESTED)
+
+
+def _with_own_target(text: str, ir: str) -> str:
+    """The module with the program's own data layout and target.
+
+    What is read back states the default ones too, in a dialect that MLIR's runners do not know.
+    """
+    if "\nmodule asm " in ir:
+        return text
+    named = {"llvm.data_layout": "datalayout", "llvm.target_triple": "triple"}
+    own = [
+        f"{attribute} = {found[1]}"
+        for attribute, name in named.items()
+        if (found := re.search(rf'^target {name} = (".*")$', ir, re.MULTILINE))
+    ]
+    body = text[: text.rindex("\n})")]
+    return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
 
 
 def _run(command: list[str | Path], given: bytes) -> bytes:

@@ -1,0 +1,44 @@
+"""Programs that `mgpu-rt hoist` has rewritten."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from mgpu_rt.hoist import rewrite, tools
+from mgpu_rt.lowering import lower
+from tests.support.programs import STOCK
+
+#: The releases whose MLIR can be asked.
+RELEASES = (22, 19)
+
+
+@functools.cache
+def dialect(program: str, llvm: int, iterations: int | None) -> bytes:
+    """A program of bench/programs in the LLVM dialect."""
+    source = lower.PROGRAMS / f"{program}.mlir"
+    return lower.lower_to_llvm_dialect(source, llvm, iterations=iterations).read_bytes()
+
+
+@functools.cache
+def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
+    return rewrite.hoist(given if isinstance(given, bytes) else given.encode(), tools.find(llvm))
+
+
+@functools.cache
+def build(given: bytes, llvm: int) -> Path:
+    """The executable of a program in the LLVM dialect, linked with stock's runtime."""
+    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-hoisted-")
+    _KEPT.append(directory)
+    compiled, helper = Path(directory.name, "program.o"), lower.print_library()
+    lower.compile_dialect(given, llvm, compiled)
+    return lower.link(
+        [compiled],
+        libraries=[STOCK, helper],
+        rpath=[STOCK.parent, helper.parent],
+        out=Path(directory.name, "program"),
+    )
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends

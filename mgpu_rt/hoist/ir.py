@@ -17,6 +17,8 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
+#: What begins and ends a module; an empty one has a block.
+_AROUND = ('"builtin.module"', "^bb0:", "}")
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
@@ -107,7 +109,7 @@ class Program:
         lines = iter(enumerate(self.lines))
         for number, line in lines:
             if not line.startswith('  "'):
-                if line.strip() and not line.startswith(('"builtin.module"', "}")):
+                if line.strip() and not line.startswith(_AROUND):
                     raise _misread(line)
                 continue
             body = self._body(number, lines) if line.endswith("({") else []

@@ -6,9 +6,11 @@ with all its operands in the parentheses after its name. A line that does not lo
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mgpu_rt.hoist.tools import Refused
 
@@ -54,22 +56,26 @@ class Operation:
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
-@dataclass
 class Function:
     """A function with its operations in their order; a declaration has none."""
 
-    name: str
-    operations: list[Operation] = field(default_factory=list)
+    def __init__(self, name: str, operations: list[Operation]) -> None:
+        self.name, self.operations = name, operations
+        self._definitions = {o.result: o for o in operations if o.result}
+        self._uses: dict[str, list[Operation]] = {}
+        for operation in operations:
+            for value in dict.fromkeys(operation.operands):
+                self._uses.setdefault(value, []).append(operation)
 
     def calls(self, *callees: str) -> list[Operation]:
         return [operation for operation in self.operations if operation.callee in callees]
 
     def uses(self, value: str | None) -> list[Operation]:
-        return [operation for operation in self.operations if value in operation.operands]
+        return self._uses.get(value or "", [])
 
     def definition(self, value: str) -> Operation | None:
         """The operation that a value comes from; none if it is an argument."""
-        return next((o for o in self.operations if o.result == value), None)
+        return self._definitions.get(value)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Global:
 
     name: str
     constant: bool
-    private: bool  # nothing outside of this program sees it
+    private: bool  # nothing outside of this program sees it or takes its place
     value: bytes | None  # None: not given as a string
 
 
@@ -89,13 +95,16 @@ class Program:
         self.lines = text.splitlines()
         self.functions: dict[str, Function] = {}
         self.globals: dict[str, Global] = {}
-        #: Run before main, by llvm.mlir.global_ctors.
+        #: Run before main, by llvm.mlir.global_ctors, and by nothing else.
         self.constructors: set[str] = set()
+        self._private: set[str] = set()  # functions that nothing outside calls
         self._read()
+        self.constructors &= {name for name in self._private if self.references[name] == 1}
 
-    def references(self, name: str) -> list[int]:
-        """The lines that refer to a symbol."""
-        return [number for number, line in enumerate(self.lines) if name in symbols(line)]
+    @functools.cached_property
+    def references(self) -> Counter[str]:
+        """How often each symbol is referred to; a definition is no reference."""
+        return Counter(name for line in self.lines for name in symbols(line))
 
     def constant(self, function: Function, value: str) -> Global | None:
         """The constant string that a value is the address of."""
@@ -103,7 +112,9 @@ class Program:
         if address is None or address.name != "llvm.mlir.addressof":
             return None
         found = self.globals.get(address.symbol("global_name") or "")
-        return found if found and found.constant and found.value is not None else None
+        if found and found.constant and found.private and found.value is not None:
+            return found
+        return None
 
     def _read(self) -> None:
         lines = iter(enumerate(self.lines))
@@ -129,6 +140,8 @@ class Program:
         if kind == "llvm.func":
             function = Function(_name(line), _operations(self.lines, body))
             self.functions[function.name] = function
+            if _is_private(line):
+                self._private.add(function.name)
         elif kind == "llvm.mlir.global":
             found = _global(line)
             self.globals[found.name] = found
@@ -164,9 +177,14 @@ def _global(line: str) -> Global:
     return Global(
         _name(line),
         constant=re.search(r"[{ ]constant[,}]", plain) is not None,
-        private=re.search(r"#llvm\.linkage<(?:internal|private)>", plain) is not None,
+        private=_is_private(line),
         value=_unescape(value[1][1:-1]) if value else None,
     )
+
+
+def _is_private(line: str) -> bool:
+    linkage = r"#llvm\.linkage<(?:internal|private)>"
+    return re.search(linkage, _without_strings(line)) is not None
 
 
 def _unescape(text: str) -> bytes:

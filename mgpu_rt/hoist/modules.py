@@ -14,6 +14,7 @@ from mgpu_rt.hoist.ir import Function, Global, Operation
 from mgpu_rt.hoist.plan import Plan
 
 LOADS = ("mgpuModuleLoad", "mgpuModuleLoadJIT")
+_ADDRESS = "llvm.mlir.addressof"
 LOOK_UP, UNLOAD = "mgpuModuleGetFunction", "mgpuModuleUnload"
 
 
@@ -26,6 +27,7 @@ class Modules:
     why_not_shared: Callable[[bytes], str | None]
     modules: dict[object, int] = field(default_factory=dict)
     functions: dict[object, int] = field(default_factory=dict)
+    _settled: dict[str, bool] = field(default_factory=dict)
 
     def move(self) -> None:
         for function in self.plan.functions():
@@ -75,9 +77,8 @@ class Modules:
     def _is_known(self, function: Function, use: Operation, module: str) -> bool:
         if use.callee == UNLOAD:
             return use.operands == (module,)
-        if use.callee != LOOK_UP or len(use.operands) != 2 or use.operands[0] != module:
-            return False
-        return self.plan.program.constant(function, use.operands[1]) is not None
+        named = use.callee == LOOK_UP and self._name(function, use) is not None
+        return named and use.operands[0] == module
 
     def _module(self, function: Function, load: Operation) -> int:
         """The number of the module that a load gives."""
@@ -93,16 +94,11 @@ class Modules:
     # ---- modules that are loaded before main
 
     def _treat_look_up(self, function: Function, look_up: Operation) -> None:
-        named = self.plan.program.constant(function, look_up.operands[-1])
-        thing = _look_up_of(named) if named else "look-up"
-        source = function.definition(look_up.operands[0])
-        variable = self._variable(function, source)
-        reason = None
-        if len(look_up.operands) != 2 or named is None:
-            reason = "its name is no constant"
-        elif variable is None:
-            reason = "its module is not one for all launches"
-        if reason:
+        name = self._name(function, look_up)
+        variable = self._variable(function, look_up)
+        if name is None or variable is None:
+            thing = _look_up_of(name) if name else "look-up"
+            reason = "its module is not one for all launches" if name else "its name is no constant"
             self.plan.left[function.name, thing, reason] += 1
             return
         of_module = [
@@ -110,11 +106,17 @@ class Modules:
             "    %module = llvm.load %variable {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr",
         ]
         self._answer(function, look_up, variable, of_module)
+        source = function.definition(look_up.operands[0])
         if source and all(map(self.plan.is_changed, function.uses(source.result))):
             self.plan.remove(source)
 
-    def _variable(self, function: Function, source: Operation | None) -> str | None:
+    def _name(self, function: Function, look_up: Operation) -> Global | None:
+        known = len(look_up.operands) == 2
+        return self.plan.program.constant(function, look_up.operands[1]) if known else None
+
+    def _variable(self, function: Function, look_up: Operation) -> str | None:
         """The variable that a module is read from, if nothing changes it after main has begun."""
+        source = function.definition(look_up.operands[0]) if look_up.operands else None
         if source is None or source.name != "llvm.load":
             return None
         address = function.definition(source.operands[0])
@@ -123,21 +125,23 @@ class Modules:
 
     def _is_settled(self, name: str) -> bool:
         """Only constructors write to it, and nobody else can have its address."""
-        program = self.plan.program
-        variable = program.globals.get(name)
-        if variable is None or not variable.private:
-            return False
-        seen = 0
+        if name not in self._settled:
+            variable = self.plan.program.globals.get(name)
+            private = variable is not None and variable.private
+            self._settled[name] = private and self._is_only_read(name)
+        return self._settled[name]
+
+    def _is_only_read(self, name: str) -> bool:
+        program, seen = self.plan.program, 0
         for function in program.functions.values():
+            writes = function.name in program.constructors
             for address in function.operations:
-                if address.symbol("global_name") == name:
-                    seen += 1
-                    writes = function.name in program.constructors
-                    if not all(
-                        _only_reads(u, address, writes) for u in function.uses(address.result)
-                    ):
-                        return False
-        return seen == len(program.references(name))
+                if address.name != _ADDRESS or address.symbol("global_name") != name:
+                    continue
+                seen += 1
+                if not all(_only_reads(u, address, writes) for u in function.uses(address.result)):
+                    return False
+        return seen == program.references[name]
 
     # ---- both
 
@@ -145,7 +149,7 @@ class Modules:
         self, function: Function, look_up: Operation, module: object, of_module: list[str]
     ) -> None:
         """Lets a look-up answer with what was found once."""
-        name = self.plan.program.constant(function, look_up.operands[1])
+        name = self._name(function, look_up)
         assert name is not None
         key = (module, name.value)
         if key not in self.functions:

@@ -216,6 +216,12 @@ WITHOUT_END = before_21().replace(f'{PTX}\\00"', f'{PTX}"')
             "load",
             "its image is no constant of this program",
         ),
+        # The linker may put another one in its place.
+        (
+            before_21().replace("internal constant @image", "weak constant @image"),
+            "load",
+            "its image is no constant of this program",
+        ),
         (
             before_21().replace("%image, %one", "%image, %number"),
             "load of @image",
@@ -256,6 +262,8 @@ NO_VARIABLE = "its module is not one for all launches"
         ({"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
         ({"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
         ({"body": CALL_ELSEWHERE.format("%place")}, NO_VARIABLE),
+        # The constructor is no function for constructing alone.
+        ({"body": "llvm.call @load() : () -> ()"}, NO_VARIABLE),
         # Its address is known to another variable.
         (
             {
@@ -270,9 +278,30 @@ def test_a_look_up_is_left(inserted: dict[str, str], reason: str) -> None:
     assert f"launch: left look-up of f: {reason}" in hoist(since_21(22, **inserted), 22).said
 
 
-def test_a_look_up_is_left_where_others_may_change_the_module() -> None:
-    program = since_21(22).replace("internal @place", "external @place")
+@pytest.mark.parametrize("name", ["place", "load"])
+def test_a_look_up_is_left_where_others_may_change_the_module(name: str) -> None:
+    program = since_21(22).replace(f"internal @{name}", f"external @{name}")
     assert f"launch: left look-up of f: {NO_VARIABLE}" in hoist(program, 22).said
+
+
+def test_calls_in_an_unknown_form_are_left() -> None:
+    program = """
+    llvm.func @mgpuModuleLoad() -> !llvm.ptr
+    llvm.func @mgpuModuleGetFunction() -> !llvm.ptr
+    llvm.func @mgpuStreamCreate(i32) -> !llvm.ptr
+    llvm.func @f() {
+      %flags = llvm.mlir.constant(1 : i32) : i32
+      %module = llvm.call @mgpuModuleLoad() : () -> !llvm.ptr
+      %function = llvm.call @mgpuModuleGetFunction() : () -> !llvm.ptr
+      %stream = llvm.call @mgpuStreamCreate(%flags) : (i32) -> !llvm.ptr
+      llvm.return
+    }"""
+    assert hoist(program, 22).said == [
+        "nothing was moved",
+        "f: left stream: it is created in an unknown form",
+        "f: left load: it is called in an unknown form",
+        "f: left look-up: its name is no constant",
+    ]
 
 
 def test_a_look_up_of_a_computed_name_is_left() -> None:

@@ -30,6 +30,9 @@ WORDS = {
 #: What bench/native/hoisted.c knows by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
+#: Where `mgpu-rt hoist` moves nothing, as it chooses its device itself.
+NOT_REWRITTEN = ("events",)
+
 
 @dataclass(frozen=True)
 class Side:
@@ -46,6 +49,8 @@ class Side:
         """The process that runs a program's rounds; None if this side has no such program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
         if self.name == REWRITTEN:
+            if program in NOT_REWRITTEN:
+                return None
             return [str(build.hoisted(program, llvm, device.chip, iterations))]
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]

@@ -85,7 +85,7 @@ class Global:
     name: str
     constant: bool
     private: bool  # nothing outside of this program sees it or takes its place
-    value: bytes | None  # None: not given as a string
+    value: bytes  # empty where it is not given as a string
 
 
 class Program:
@@ -112,7 +112,7 @@ class Program:
         if address is None or address.name != "llvm.mlir.addressof":
             return None
         found = self.globals.get(address.symbol("global_name") or "")
-        if found and found.constant and found.private and found.value is not None:
+        if found and found.constant and found.private and found.value:
             return found
         return None
 
@@ -178,7 +178,7 @@ def _global(line: str) -> Global:
         _name(line),
         constant=re.search(r"[{ ]constant[,}]", plain) is not None,
         private=_is_private(line),
-        value=_unescape(value[1][1:-1]) if value else None,
+        value=_unescape(value[1][1:-1]) if value else b"",
     )
 
 

@@ -65,20 +65,19 @@ class Modules:
         if not load.operands or load.result is None:
             return "it is called in an unknown form"
         image = self.plan.program.constant(function, load.operands[0])
-        if image is None or image.value is None:
+        if image is None:
             return "its image is no constant of this program"
         if not all(_is_constant(function, value) for value in load.operands[1:]):
             return "its size is no constant"
         for use in function.uses(load.result):
-            if not self._is_known(function, use, load.result):
+            if not self._is_known(function, use):
                 return f"its module goes to {use.callee or use.name}"
         return self.why_not_shared(image.value)
 
-    def _is_known(self, function: Function, use: Operation, module: str) -> bool:
-        if use.callee == UNLOAD:
-            return use.operands == (module,)
-        named = use.callee == LOOK_UP and self._name(function, use) is not None
-        return named and use.operands[0] == module
+    def _is_known(self, function: Function, use: Operation) -> bool:
+        """An unload, or a look-up: with a constant for its name, the module is the module."""
+        looks_up = use.callee == LOOK_UP and self._name(function, use) is not None
+        return looks_up or use.callee == UNLOAD
 
     def _module(self, function: Function, load: Operation) -> int:
         """The number of the module that a load gives."""
@@ -161,8 +160,7 @@ class Modules:
 
 
 def _look_up_of(name: Global) -> str:
-    kernel = (name.value or b"").rstrip(b"\0")
-    return f"look-up of {kernel.decode(errors='replace')}"
+    return f"look-up of {name.value.rstrip(bytes(1)).decode(errors='replace')}"
 
 
 def _is_constant(function: Function, value: str) -> bool:

@@ -77,6 +77,7 @@ module {{
     %place = llvm.mlir.addressof @place : !llvm.ptr
     %module = llvm.call @mgpuModuleLoad(%image, %one) : (!llvm.ptr, i64) -> !llvm.ptr
     llvm.store %module, %place : !llvm.ptr, !llvm.ptr
+    CONSTRUCTOR
     llvm.return
   }}
   llvm.func @launch(%number: i64, %pointer: !llvm.ptr) {{
@@ -92,7 +93,7 @@ module {{
 }}
 """
 
-BLANKS = ("TOP", "MODULE", "STREAM", "DONE", "BODY")
+BLANKS = ("TOP", "MODULE", "STREAM", "DONE", "BODY", "CONSTRUCTOR")
 CALL_ELSEWHERE = "llvm.call @elsewhere({}) : (!llvm.ptr) -> ()"
 
 
@@ -261,6 +262,7 @@ NO_VARIABLE = "its module is not one for all launches"
     [
         ({"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
         ({"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
+        ({"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
         ({"body": CALL_ELSEWHERE.format("%place")}, NO_VARIABLE),
         # The constructor is no function for constructing alone.
         ({"body": "llvm.call @load() : () -> ()"}, NO_VARIABLE),

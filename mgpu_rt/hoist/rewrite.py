@@ -52,10 +52,9 @@ def _obstacle(program: Program) -> str | None:
     """Why a whole program stays as it is."""
     known = {function.name for function in abi.functions()}
     called = {o.callee for f in program.functions.values() for o in f.operations} & known
-    own = sorted(name for name in known if name in program.functions
-                 and program.functions[name].operations)  # fmt: skip
+    own = known & {function.name for function in program.functions.values() if function.operations}
     if own:
-        return f"it defines {own[0]} itself"
+        return f"it defines {min(own)} itself"
     if not called:
         return "it has no GPU calls"
     if _CHOOSES_DEVICE in called:

@@ -252,6 +252,22 @@ def test_a_load_that_compiles_is_moved_too() -> None:
     assert hoisted.program.count(b"call @mgpuModuleLoadJIT") == 1
 
 
+@pytest.mark.parametrize("declared", ["", "llvm.func @atexit(!llvm.ptr) -> i32"])
+def test_what_the_added_text_calls_is_declared_once(declared: str) -> None:
+    """A program that never unloads does not declare the unload either."""
+    program = before_21(top=declared)
+    for line in (
+        "llvm.func @mgpuModuleUnload(!llvm.ptr)\n",
+        "llvm.call @mgpuModuleUnload(%module) : (!llvm.ptr) -> ()\n",
+    ):
+        assert line in program
+        program = program.replace(line, "\n")
+    hoisted = hoist(program, 22)
+    assert hoisted.said == MOVED
+    for name in (b"mgpuModuleUnload", b"atexit", b"getpid"):
+        assert hoisted.program.count(b"llvm.func @" + name) == 1
+
+
 # ---- modules that are loaded before main ---------------------------------------------------------
 
 NO_VARIABLE = "its module is not one for all launches"

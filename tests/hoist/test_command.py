@@ -53,24 +53,41 @@ def test_in_place(program: Path) -> None:
     assert program.read_bytes() == hoist(given, 22).program
 
 
+#: The page's blocks: commands, what they say, commands for LLVM IR.
+COMMANDS, SAID, FOR_IR = (
+    re.sub("^    ", "", block, flags=re.MULTILINE)
+    for block in re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
+)
+
+
+def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a block of the page, over stock's runtime and the stub of HIP."""
+    env = environment(
+        RUNTIME=str(STOCK.parent),
+        PATH=f"{COMMAND.parent}:{os.environ['PATH']}",
+        LD_LIBRARY_PATH=str(STUB.parent),
+        HIPSTUB_LOG=str(directory / "log"),
+    )
+    words = ["sh", "-ec", commands]
+    return subprocess.run(words, cwd=directory, env=env, capture_output=True, text=True, timeout=60)
+
+
 def test_the_pages_example_runs(program: Path) -> None:
     """Its commands, and what it says that they print."""
-    log = program.with_name("log")
-    blocks = re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
-    commands, said = (re.sub("^    ", "", block, flags=re.MULTILINE) for block in blocks)
-    path = f"{COMMAND.parent}:{os.environ['PATH']}"
-    env = environment(
-        RUNTIME=str(STOCK.parent), PATH=path, LD_LIBRARY_PATH=str(STUB.parent), HIPSTUB_LOG=str(log)
-    )
-    ran = subprocess.run(
-        ["sh", "-ec", commands], cwd=program.parent, env=env, capture_output=True, text=True
-    )
-    assert (ran.returncode, ran.stderr) == (0, said)
-    subprocess.run([program.with_name("program")], env=env, timeout=60)
-    counts = json.loads(log.read_text())["counts"]
+    done = shell(COMMANDS, program.parent)
+    assert (done.returncode, done.stderr) == (0, SAID)
+    shell("./program", program.parent)
+    counts = json.loads(program.with_name("log").read_text())["counts"]
     assert counts["hipModuleLaunchKernel"] == 1000
     for once in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
         assert counts[once] == 1
+
+
+def test_the_pages_example_for_llvm_ir_runs(program: Path) -> None:
+    shell("mlir-translate-22 --mlir-to-llvmir program.mlir -o program.ll", program.parent)
+    done = shell(FOR_IR, program.parent)
+    assert (done.returncode, done.stderr) == (0, SAID)
+    assert "@mgpu_rt_hoisted_stream_take()" in program.with_name("hoisted.ll").read_text()
 
 
 # ---- bad input -----------------------------------------------------------------------------------

@@ -30,11 +30,15 @@ static void *made(const char *what) {
     return (void *)number;
 }
 
-static void (*during)(void); /* of each launch */
+static void (*during)(void);  /* of each launch */
+static void (*loading)(void); /* of each load */
 
 void *mgpuModuleLoad(void *image, size_t size) {
     (void)image, (void)size;
-    return made("load");
+    void *module = made("load");
+    if (loading)
+        loading();
+    return module;
 }
 void *mgpuModuleGetFunction(void *module, const char *name) {
     printf("look up %s in %ld\n", name, (long)module);
@@ -161,6 +165,30 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     # Whoever loads second gives back what it loaded, and uses the first.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
+
+
+def test_of_two_threads_that_load_at_once_one_gives_back_what_it_loaded(tmp_path: Path) -> None:
+    main = """
+    static pthread_barrier_t barrier;
+    static void meet(void) { pthread_barrier_wait(&barrier); }
+    static void *work(void *unused) { launch(0, 0); return unused; }
+    int main(void) {
+        pthread_t other;
+        pthread_barrier_init(&barrier, NULL, 2);
+        loading = meet;
+        pthread_create(&other, NULL, work, NULL);
+        work(NULL);
+        pthread_join(other, NULL);
+        puts("end");
+        return 0;
+    }
+    """
+    said = run(tmp_path, 22, main)
+    before, after = said[: said.index("end")], said[said.index("end") :]
+    assert {"load 1", "load 2"} <= set(before)
+    (kept,) = {line.split()[1] for line in before if line.startswith("launch")}
+    assert [line for line in before if line.startswith("unload")] == [f"unload {3 - int(kept)}"]
+    assert [line for line in after if line.startswith("unload")] == [f"unload {kept}"]
 
 
 def test_a_child_of_fork_leaves_the_parents_things_alone(tmp_path: Path) -> None:

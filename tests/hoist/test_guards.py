@@ -72,6 +72,12 @@ GUARDS = [
     ),
     Guard(
         "text.py",
+        "llvm.cond_br %first, ^done($module : !llvm.ptr), ^second",
+        "llvm.cond_br %first, ^done($module : !llvm.ptr), ^done($module : !llvm.ptr)",
+        "test_added.py::test_of_two_threads_that_load_at_once_one_gives_back_what_it_loaded",
+    ),
+    Guard(
+        "text.py",
         "llvm.cond_br %ours, ^release, ^done",
         "llvm.br ^release",
         "test_added.py::test_a_child_of_fork_leaves_the_parents_things_alone",

@@ -11,6 +11,7 @@ import pytest
 
 from mgpu_rt.lowering import lower
 from tests.programs.test_programs import LAUNCHES, PRINTED, good, printed, rounds
+from tests.support.child import library
 from tests.support.hoisted import RELEASES, build, dialect, hoist
 from tests.support.programs import STOCK, Outcome, Way, execute, run_environment
 
@@ -31,6 +32,16 @@ def run(program: str, llvm: int, iterations: int | None, backend: str = "stub") 
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_results_are_the_same(program: str, llvm: int, backend: str) -> None:
     outcome = run(program, llvm, rounds(program), backend)
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)
+
+
+@pytest.mark.parametrize("program", ["churn", "globals", "overlap"])
+@pytest.mark.parametrize("llvm", RELEASES)
+def test_results_are_the_same_over_the_library(program: str, llvm: int) -> None:
+    hoisted = hoist(dialect(program, llvm, rounds(program)), llvm)
+    env = run_environment(Way(STOCK, preload=library()), "stub", llvm, "builtin")
+    outcome = execute([str(build(hoisted.program, llvm))], env)
     good(outcome)
     assert outcome.stdout == printed(program, llvm)
 

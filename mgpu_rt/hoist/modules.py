@@ -42,7 +42,7 @@ class Modules:
 
     def _treat_load(self, function: Function, load: Operation) -> None:
         image = self.plan.program.constant(function, load.operands[0]) if load.operands else None
-        thing = f"load of @{image.name}" if image else "load"
+        thing = f"the load of @{image.name}" if image else "a load"
         reason = self._why_load_left(function, load)
         if reason:
             self.plan.left[function.name, thing, reason] += 1
@@ -96,7 +96,7 @@ class Modules:
         name = self._name(function, look_up)
         variable = self._variable(function, look_up)
         if name is None or variable is None:
-            thing = _look_up_of(name) if name else "look-up"
+            thing = _look_up_of(name) if name else "a look-up"
             reason = "its module is not one for all launches" if name else "its name is no constant"
             self.plan.left[function.name, thing, reason] += 1
             return
@@ -160,7 +160,7 @@ class Modules:
 
 
 def _look_up_of(name: Global) -> str:
-    return f"look-up of {name.value.rstrip(bytes(1)).decode(errors='replace')}"
+    return f"the look-up of {name.value.rstrip(bytes(1)).decode(errors='replace')}"
 
 
 def _is_constant(function: Function, value: str) -> bool:

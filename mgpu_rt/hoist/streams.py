@@ -25,12 +25,12 @@ def move(plan: Plan) -> int:
         for creation in function.calls(CREATE):
             reason = _why_left(function, creation)
             if reason:
-                plan.left[function.name, "stream", reason] += 1
+                plan.left[function.name, "a stream", reason] += 1
                 continue
             plan.redirect(creation, TAKE)
             for destruction in _destructions(function, creation):
                 plan.redirect(destruction, GIVE)
-            plan.moved[function.name, "stream"] += 1
+            plan.moved[function.name, "a stream"] += 1
             moved += 1
     return moved
 

@@ -78,10 +78,10 @@ def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
     """LLVM 19 loads it for each launch, so that each sees fresh globals; the streams are moved."""
     hoisted = hoist(dialect("globals", 19, 7), 19)
     assert (
-        "step: left load of @kernels_bin_cst: kernels can write to globals of it, which each load "
-        "sets anew" in hoisted.said
+        "step: left the load of @kernels_bin_cst: kernels can write to globals of it, which each "
+        "load sets anew" in hoisted.said
     )
-    assert "step: moved stream" in hoisted.said
+    assert "step: moved a stream" in hoisted.said
     outcome = run("globals", 19, 7)
     assert Counter(call["name"] for call in outcome.calls)["hipModuleLoadData"] == 7
     assert outcome.stdout == "1\n"

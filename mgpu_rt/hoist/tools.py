@@ -53,14 +53,17 @@ class Tools:
         What is loaded and looked up for a launch is only written down where the launch becomes LLVM
         IR; read back, it is the LLVM dialect again. Raises Refused.
         """
-        ir = _run([self.translate, "--mlir-to-llvmir"], program)
-        dialect = _run([self.translate, "--import-llvm"], ir)
+        done = _run([self.translate, "--mlir-to-llvmir"], program)
+        if done.returncode != 0:
+            raise Refused(_sentence(_words(done), self.translate.name))
+        dialect = _must([self.translate, "--import-llvm"], done.stdout)
         printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
-        return _with_own_target(_run([self.opt, *printed], dialect).decode(), ir.decode())
+        text = _must([self.opt, *printed], dialect).decode()
+        return _with_own_target(text, done.stdout.decode(errors="replace"))
 
     def checked(self, program: str) -> bytes:
         """The program in its usual form, found valid. Raises Refused."""
-        return _run([self.opt], program.encode())
+        return _must([self.opt], program.encode())
 
 
 def find(llvm: int | None) -> Tools:
@@ -98,18 +101,29 @@ def _with_own_target(text: str, ir: str) -> str:
     return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
 
 
-def _run(command: list[str | Path], given: bytes) -> bytes:
-    done = subprocess.run(command, input=given, capture_output=True)
+def _run(command: list[str | Path], given: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, input=given, capture_output=True)
+
+
+def _words(done: subprocess.CompletedProcess[bytes]) -> str:
+    return done.stderr.decode(errors="replace").strip() or "it says nothing"
+
+
+def _must(command: list[str | Path], given: bytes) -> bytes:
+    """For what MLIR or this package has made, whose lines mean nothing to the user."""
+    done = _run(command, given)
     if done.returncode != 0:
-        raise Refused(_sentence(done.stderr.decode(errors="replace"), Path(command[0]).name))
+        words = _words(done)
+        error = _ERROR.search(words)
+        first = error["words"] if error else words.splitlines()[0]
+        raise Refused(f"{Path(command[0]).name} cannot read what was made of it: {first}")
     return done.stdout
 
 
 def _sentence(complaint: str, tool_name: str) -> str:
     error = _ERROR.search(complaint)
     if error is None:
-        words = complaint.strip().splitlines() or ["it says nothing"]
-        return f"{tool_name} fails: {words[0]}"
+        return f"{tool_name} fails: {complaint.splitlines()[0]}"
     place, words = f"line {error['line']}", error["words"].strip()
     if _NO_BINARY in words:
         return f"{place}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"

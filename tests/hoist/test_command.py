@@ -185,6 +185,22 @@ def test_a_tool_that_fails_without_a_word(tmp_path: Path, monkeypatch: pytest.Mo
     assert result.stderr == "mgpu-rt: stdin: mlir-translate fails: it says nothing\n"
 
 
+def test_a_tool_that_cannot_read_what_another_has_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line is not one of the user's."""
+    error = "echo 'x:7:1: error: no such thing' >&2; exit 1"
+    script = f'#!/bin/sh\n[ "$1" = --mlir-to-llvmir ] || {{ {error}; }}\n'
+    for name in ("mlir-opt", "mlir-translate"):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    result = CliRunner().invoke(main, ["hoist", "-"], input="module {}")
+    assert result.exit_code == 2
+    said = "mgpu-rt: stdin: mlir-translate cannot read what was made of it: no such thing\n"
+    assert result.stderr == said
+
+
 def test_without_the_compiled_half(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images.why_not_shared.cache_clear()
     monkeypatch.setattr(images.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")

@@ -60,8 +60,8 @@ GUARDS = [
     ),
     Guard(
         "tools.py",
-        "return _with_own_target(_run([self.opt, *printed], dialect).decode(), ir.decode())",
-        "return _run([self.opt, *printed], dialect).decode()",
+        "return _with_own_target(text, ",
+        "return (lambda *read: text)(",
         "test_programs.py::test_the_jit_takes_it",
     ),
     Guard(

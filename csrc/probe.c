@@ -1,8 +1,11 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs it the way it
  * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
  * With the argument --hip it prints which HIP libraries a program would find, and opens none; with
- * --manager it waits until Python manages the caches, or will not. */
+ * --manager it waits until Python manages the caches, or will not; with --image it says of the
+ * image on its standard input why it must not be shared between loads, and nothing of one that may
+ * be. */
 #include "mgpu_rt.h"
+#include "runtime/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +32,49 @@ static int print_hip(void) {
     return status;
 }
 
+/* All of the standard input and at least one 0 after it; NULL where there is no memory. */
+static char *read_all(size_t *size) {
+    size_t capacity = 1 << 16;
+    char *bytes = calloc(1, capacity);
+    for (*size = 0; bytes;) {
+        *size += fread(bytes + *size, 1, capacity - 1 - *size, stdin);
+        if (*size < capacity - 1)
+            return bytes;
+        char *more = calloc(1, 2 * capacity);
+        if (more)
+            memcpy(more, bytes, *size);
+        free(bytes);
+        bytes = more;
+        capacity *= 2;
+    }
+    return NULL;
+}
+
+static const char *why_not_shared(const struct image *image, size_t size) {
+    if (image->damage)
+        return image->damage;
+    if (image->size == 0 || image->size > size)
+        return "it does not say how long it is";
+    return image->writable ? "kernels can write to globals of it, which each load sets anew" : NULL;
+}
+
+static int judge_image(void) {
+    size_t size;
+    char *bytes = read_all(&size);
+    if (bytes == NULL)
+        return 1;
+    const struct image image = image_describe(bytes);
+    const char *reason = why_not_shared(&image, size);
+    const int status = !reason || puts(reason) >= 0 ? 0 : 1;
+    free(bytes);
+    return status;
+}
+
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "--hip") == 0)
         return print_hip();
+    if (count > 1 && strcmp(arguments[1], "--image") == 0)
+        return judge_image();
     void *stream = mgpuStreamCreate();
     if (stream == NULL)
         return 1;

@@ -23,6 +23,7 @@ from bench.setup.sides import (
     LAZY,
     LLVM,
     OURS,
+    REWRITTEN,
     SERIAL,
     STOCK,
     WORDS,
@@ -92,7 +93,15 @@ TARGETS = (
     Target("spin", OURS, STOCK, at_most=1.03),
 )
 #: Shown on every device, with a target or without.
-SHOWN = ((OURS, HOISTED), (ALONE, HOISTED), (STOCK, OURS), (LLVM, OURS), (LAZY, HOISTED))
+SHOWN = (
+    (OURS, HOISTED),
+    (ALONE, HOISTED),
+    (STOCK, OURS),
+    (LLVM, OURS),
+    (LAZY, HOISTED),
+    (STOCK, REWRITTEN),
+    (REWRITTEN, HOISTED),
+)
 #: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
 

@@ -14,7 +14,11 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup import native
-from mgpu_rt.lowering import lower, toolchain
+from mgpu_rt.hoist import rewrite, tools
+from mgpu_rt.lowering import lower, objects, toolchain
+
+#: What a lowered program is put into, its source first.
+FRAME = [native.SOURCES / name for name in ("lowered.c", "rounds.h", "native.h")]
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
@@ -27,21 +31,44 @@ def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Pa
         if result.exists():
             return result
         raise
-    frame = [native.SOURCES / name for name in ("lowered.c", "rounds.h", "native.h")]
-    newest = max(path.stat().st_mtime for path in [compiled, *frame])
-    if not result.exists() or result.stat().st_mtime < newest:
-        _link(compiled, frame[0], result)
+    if not _is_newer(result, [compiled, *FRAME]):
+        _link(compiled, result)
     return result
 
 
-def _link(compiled: Path, frame: Path, result: Path) -> None:
+def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
+    """The same, rewritten by `mgpu-rt hoist`."""
+    result = native.OUT / chip / f"{program}-{llvm}-{iterations or 'all'}-hoisted"
+    source = PROGRAMS / f"{program}.mlir"
+    try:
+        dialect = lower.lower_to_llvm_dialect(source, llvm, chip=chip, iterations=iterations)
+        mlir = tools.find(llvm)
+    except toolchain.ToolchainMissing:
+        if result.exists():
+            return result
+        raise
+    if not _is_newer(result, [dialect, *FRAME, *Path(rewrite.__file__).parent.glob("*.py")]):
+        with tempfile.TemporaryDirectory() as scratch:
+            compiled = Path(scratch, "program.o")
+            rewritten = rewrite.hoist(dialect.read_bytes(), mlir).program
+            compiled.write_bytes(objects.compile_dialect(rewritten, llvm))
+            _link(compiled, result)
+    return result
+
+
+def _is_newer(result: Path, inputs: Iterable[Path]) -> bool:
+    newest = max(path.stat().st_mtime for path in inputs)
+    return result.exists() and result.stat().st_mtime >= newest
+
+
+def _link(compiled: Path, result: Path) -> None:
     result.parent.mkdir(parents=True, exist_ok=True)
     renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
     try:
         native.run([_objcopy(), "--redefine-sym", "main=lowered_main", compiled, renamed])
         # Relative, so that the whole directory can be carried elsewhere.
         search = os.path.relpath(native.RUNTIME.parent, result.parent)
-        arguments = [*native.FLAGS, frame, renamed, native.RUNTIME, "-ldl"]
+        arguments = [*native.FLAGS, FRAME[0], renamed, native.RUNTIME, "-ldl"]
         native.compile_c([*arguments, f"-Wl,-rpath,$ORIGIN/{search}"], result)
     finally:
         renamed.unlink(missing_ok=True)
@@ -109,7 +136,9 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
     for program in programs:
         # Of the forum's program one more, which launches once.
         for count in {iterations.get(program), *([1] if program == "forum" else [])}:
-            made += [executable(program, llvm, chip, count) for llvm in (19, 22)]
+            for llvm in (19, 22):
+                made.append(executable(program, llvm, chip, count))
+                made.append(hoisted(program, llvm, chip, count))
         images(program, chip)
     made.append(bare_runtime())
     for path in made:

@@ -12,6 +12,7 @@ from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
+REWRITTEN = "rewritten"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 WORDS = {
@@ -21,12 +22,16 @@ WORDS = {
     OURS: "mgpu_rt",
     ALONE: "mgpu_rt alone",
     LAZY: "mgpu_rt alone, lazy",
+    REWRITTEN: "hoisted by mgpu-rt",
     HOISTED: "hoisted by hand",
     SERIAL: "on one stream, by hand",
 }
 
 #: What bench/native/hoisted.c knows by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
+
+#: Where `mgpu-rt hoist` moves nothing, as it chooses its device itself.
+NOT_REWRITTEN = ("events",)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,10 @@ class Side:
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """The process that runs a program's rounds; None if this side has no such program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))
+        if self.name == REWRITTEN:
+            if program in NOT_REWRITTEN:
+                return None
+            return [str(build.hoisted(program, llvm, device.chip, iterations))]
         if self.name != HOISTED:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
@@ -64,7 +73,9 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
         sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))
     alone = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
     sides += [Side(OURS, base), Side(ALONE, alone), Side(LAZY, {**alone, "MGPU_RT_SYNC": "lazy"})]
-    return [*sides, Side(HOISTED, base)]
+    # What `mgpu-rt hoist` makes is for a runtime that asks the driver at each call.
+    rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
+    return [*sides, rewritten, Side(HOISTED, base)]
 
 
 def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, REWRITTEN, STOCK, WORDS
 
 COLOURS = {
     STOCK: "#b2182b",
@@ -23,6 +23,7 @@ COLOURS = {
     OURS: "#2166ac",
     ALONE: "#4393c3",
     LAZY: "#92c5de",
+    REWRITTEN: "#999999",
     HOISTED: "#555555",
 }
 _STYLE = {

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, STOCK, WORDS
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, REWRITTEN, STOCK, WORDS
 
-ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, HOISTED)
+ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, REWRITTEN, HOISTED)
 
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.

@@ -46,7 +46,12 @@ build/runtime/exports.map: csrc/runtime/exports.map.in csrc/abi.def
 $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
-$(PROBE): csrc/probe.c $(LIBRARY)
-	$(CC) -O1 -Icsrc/include $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
+# With the readers of images, which the library does not export.
+PROBE_SOURCES := csrc/probe.c $(foreach name,image image_elf image_bundle ptx view,\
+	$(filter %/$(name).c,$(RUNTIME_SOURCES)))
+
+$(PROBE): $(PROBE_SOURCES) $(LIBRARY)
+	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include -Icsrc \
+		-Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

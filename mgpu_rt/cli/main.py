@@ -176,6 +176,32 @@ def doctor(device: str, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("program", metavar="IN")
+@click.option(
+    "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
+)
+@click.option(
+    "--llvm",
+    type=click.IntRange(min=19),
+    help="The release whose MLIR made IN and takes OUT; by default the mlir-opt on PATH, else the "
+    "newest that is installed.",
+)
+def hoist(program: str, out: str, llvm: int | None) -> None:
+    """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.
+
+    IN is a program in the LLVM dialect, - for stdin. Says on stderr what it moved, and what it left
+    and why. Where nothing is moved, OUT is IN.
+    """
+    from mgpu_rt.cli.hoist import write
+
+    try:
+        for sentence in write(program, out, llvm):
+            click.echo(f"mgpu-rt: {sentence}", err=True)
+    except Problem as problem:
+        fail(problem)
+
+
+@main.command()
 def abi() -> None:
     """Show the functions that programs call, by LLVM release."""
     from mgpu_rt.abi import markdown

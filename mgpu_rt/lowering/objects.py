@@ -29,10 +29,15 @@ def tools(pipeline: Pipeline) -> list[Path]:
 
 def host_object(text: str, pipeline: Pipeline) -> bytes:
     """A position-independent object file of a program. Raises ToolchainMissing, LoweringFailed."""
-    translate = [toolchain.tool("mlir-translate", pipeline.llvm), "--mlir-to-llvmir"]
-    compile_it = [toolchain.tool("llc", pipeline.llvm), "-O2", "-filetype=obj"]
+    return compile_dialect(pipeline.llvm_dialect(text), pipeline.llvm)
+
+
+def compile_dialect(dialect: bytes, llvm: int) -> bytes:
+    """The same of a program in the LLVM dialect."""
+    translate = [toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"]
+    compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
-    return toolchain.run(compile_it, toolchain.run(translate, pipeline.llvm_dialect(text)))
+    return toolchain.run(compile_it, toolchain.run(translate, dialect))
 
 
 def device_images(device_part: str) -> dict[str, bytes]:

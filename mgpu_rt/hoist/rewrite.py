@@ -1,0 +1,88 @@
+"""Hoists a program: reads it, decides, writes it anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mgpu_rt import abi
+from mgpu_rt.hoist import images, streams, text
+from mgpu_rt.hoist.ir import Program
+from mgpu_rt.hoist.modules import LOADS, LOOK_UP, Modules
+from mgpu_rt.hoist.plan import Plan
+from mgpu_rt.hoist.tools import Refused, Tools
+
+_CHOOSES_DEVICE = "mgpuSetDefaultDevice"
+_MOVABLE = (*LOADS, LOOK_UP, streams.CREATE)
+
+
+@dataclass(frozen=True)
+class Hoisted:
+    """A program, and what there is to say of it, a sentence a line."""
+
+    program: bytes
+    said: list[str]
+
+
+def hoist(given: bytes, tools: Tools) -> Hoisted:
+    """Hoists a program in the LLVM dialect; where nothing is moved it stays as it is, to the byte.
+
+    Raises Refused.
+    """
+    program = Program(tools.explicit(given))
+    obstacle = _obstacle(program)
+    if obstacle:
+        return Hoisted(given, [f"nothing was moved: {obstacle}"])
+    plan = Plan(program)
+    _find_other_forms(plan)
+    kept_streams = streams.move(plan)
+    modules = Modules(plan, images.why_not_shared)
+    modules.move()
+    if not plan.moved:
+        return Hoisted(given, ["nothing was moved", *_sentences(plan)])
+    if any(name.startswith(text.PREFIX) for name in (*program.functions, *program.globals)):
+        raise Refused(
+            "it was hoisted before and changed since: hoist the program that it came from"
+        )
+    counts = len(modules.modules), len(modules.functions)
+    plan.added.append(text.common(*counts, kept_streams > 0, program.functions))
+    return Hoisted(tools.checked(plan.text()), _sentences(plan))
+
+
+def _obstacle(program: Program) -> str | None:
+    """Why a whole program stays as it is."""
+    known = {function.name for function in abi.functions()}
+    called = {o.callee for f in program.functions.values() for o in f.operations} & known
+    own = known & {function.name for function in program.functions.values() if function.operations}
+    if own:
+        return f"it defines {min(own)} itself"
+    if not called:
+        return "it has no GPU calls"
+    if _CHOOSES_DEVICE in called:
+        return f"it calls {_CHOOSES_DEVICE}, and what is kept belongs to one device"
+    return None
+
+
+def _find_other_forms(plan: Plan) -> None:
+    """Notes what is used, but not by a plain call."""
+    for function in plan.functions():
+        for operation in function.operations:
+            if operation.callee is None:
+                for name in {operation.symbol("callee"), operation.symbol("global_name")}:
+                    if name in _MOVABLE:
+                        plan.left[function.name, name, f"it is used by {operation.name}"] += 1
+
+
+def _sentences(plan: Plan) -> list[str]:
+    moved = [
+        f"{function}: moved {thing}{_times(count)}"
+        for (function, thing), count in plan.moved.items()
+    ]
+    left = [
+        f"{function}: left {thing}{_times(count)}: {reason}"
+        for (function, thing, reason), count in plan.left.items()
+    ]
+    return moved + left
+
+
+def _times(count: int) -> str:
+    return f", {count} times" if count > 1 else ""

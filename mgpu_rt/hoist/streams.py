@@ -1,0 +1,66 @@
+"""Streams: which creations may be served by a stream that is kept."""
+
+from __future__ import annotations
+
+from mgpu_rt import abi
+from mgpu_rt.hoist.ir import Function, Operation
+from mgpu_rt.hoist.plan import Plan
+from mgpu_rt.hoist.text import GIVE, TAKE
+
+CREATE, WAIT, DESTROY = "mgpuStreamCreate", "mgpuStreamSynchronize", "mgpuStreamDestroy"
+
+#: Where functions of the ABI take the stream that they use.
+_PLACES = {
+    function.name: place
+    for function in abi.functions()
+    for place, parameter in enumerate(function.params.split(", "))
+    if parameter == "hipStream_t stream"
+}
+
+
+def move(plan: Plan) -> int:
+    """Plans the streams; returns how many are moved."""
+    moved = 0
+    for function in plan.functions():
+        for creation in function.calls(CREATE):
+            reason = _why_left(function, creation)
+            if reason:
+                plan.left[function.name, "a stream", reason] += 1
+                continue
+            plan.redirect(creation, TAKE)
+            for destruction in _destructions(function, creation):
+                plan.redirect(destruction, GIVE)
+            plan.moved[function.name, "a stream"] += 1
+            moved += 1
+    return moved
+
+
+def _destructions(function: Function, creation: Operation) -> list[Operation]:
+    return [use for use in function.uses(creation.result) if use.callee == DESTROY]
+
+
+def _why_left(function: Function, creation: Operation) -> str | None:
+    if creation.operands or creation.result is None:
+        return "it is created in an unknown form"
+    uses = function.uses(creation.result)
+    for use in uses:
+        if not _is_known(use, creation.result):
+            return f"it goes to {use.callee or use.name}"
+    destructions = _destructions(function, creation)
+    if not destructions:
+        return "it is not destroyed here"
+    if not all(_was_waited_for(uses, destruction) for destruction in destructions):
+        return "it is destroyed without a wait just before"
+    return None
+
+
+def _is_known(use: Operation, stream: str) -> bool:
+    """The stream is given for the stream, and for nothing else."""
+    place = _PLACES.get(use.callee or "")
+    return [i for i, value in enumerate(use.operands) if value == stream] == [place]
+
+
+def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
+    """The last use before is a wait, on the only way there: so nothing is pending."""
+    before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
+    return bool(before) and before[-1].callee == WAIT

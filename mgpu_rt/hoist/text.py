@@ -1,0 +1,236 @@
+"""What is added to a program, in the LLVM dialect as releases 19 to 22 print it.
+
+Each thing is made at its first use, not before main: the program may choose its device, or fork,
+before that. It is given back by an exit handler, which runs before HIP's own; a destructor of the
+program's would run after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from string import Template
+
+PREFIX = "mgpu_rt_hoisted"
+TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
+
+#: Idle streams that are kept; beyond that they are destroyed. More than a program has at once.
+STREAMS = 32
+
+_VARIABLE = Template("""
+  llvm.mlir.global internal @${prefix}_$name() {addr_space = 0 : i32} : $type {
+    %value = llvm.mlir.zero : $type
+    llvm.return %value : $type
+  }""")
+
+_KNOWN = """\
+    %all = llvm.mlir.addressof @${prefix}_${kind}s : !llvm.ptr
+    %slot = llvm.getelementptr %all[$index] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+    %none = llvm.mlir.zero : !llvm.ptr
+    %known = llvm.load %slot atomic acquire {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
+    %missing = llvm.icmp "eq" %known, %none : !llvm.ptr
+    llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
+  ^make:"""
+
+# Two threads may load at once; the module of the one that comes second goes back.
+_MODULE = Template(f"""
+  llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
+{_KNOWN}
+$load
+    llvm.call @${{prefix}}_register() : () -> ()
+    %swap = llvm.cmpxchg %slot, %none, $module acq_rel acquire : !llvm.ptr, !llvm.ptr
+    %before = llvm.extractvalue %swap[0] : !llvm.struct<(ptr, i1)>
+    %first = llvm.extractvalue %swap[1] : !llvm.struct<(ptr, i1)>
+    llvm.cond_br %first, ^done($module : !llvm.ptr), ^second
+  ^second:
+    llvm.call @mgpuModuleUnload($module) : (!llvm.ptr) -> ()
+    llvm.br ^done(%before : !llvm.ptr)
+  ^done(%result: !llvm.ptr):
+    llvm.return %result : !llvm.ptr
+  }}""")
+
+# Two threads that look up at once find the same.
+_FUNCTION = Template(f"""
+  llvm.func internal @${{prefix}}_function_$index() -> !llvm.ptr {{
+{_KNOWN}
+$module
+    %name = llvm.mlir.addressof @"$name" : !llvm.ptr
+    %found = llvm.call @mgpuModuleGetFunction(%module, %name) : (!llvm.ptr, !llvm.ptr) -> !llvm.ptr
+    llvm.store %found, %slot atomic release {{alignment = 8 : i64}} : !llvm.ptr, !llvm.ptr
+    llvm.br ^done(%found : !llvm.ptr)
+  ^done(%result: !llvm.ptr):
+    llvm.return %result : !llvm.ptr
+  }}""")
+
+# Whoever takes a stream has it alone, as one that it created: threads and recursion change nothing.
+_STREAMS = Template("""
+  llvm.func internal @${prefix}_stream_take() -> !llvm.ptr {
+    %streams = llvm.mlir.addressof @${prefix}_streams : !llvm.ptr
+    %none = llvm.mlir.zero : !llvm.ptr
+    %start = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %end = llvm.mlir.constant($count : i64) : i64
+    llvm.br ^look(%start : i64)
+  ^look(%i: i64):
+    %slot = llvm.getelementptr %streams[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+    %idle = llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr
+    %empty = llvm.icmp "eq" %idle, %none : !llvm.ptr
+    llvm.cond_br %empty, ^next, ^done(%idle : !llvm.ptr)
+  ^next:
+    %after = llvm.add %i, %one : i64
+    %more = llvm.icmp "ult" %after, %end : i64
+    llvm.cond_br %more, ^look(%after : i64), ^create
+  ^create:
+    %new = llvm.call @mgpuStreamCreate() : () -> !llvm.ptr
+    llvm.call @${prefix}_register() : () -> ()
+    llvm.br ^done(%new : !llvm.ptr)
+  ^done(%stream: !llvm.ptr):
+    llvm.return %stream : !llvm.ptr
+  }
+
+  llvm.func internal @${prefix}_stream_give(%stream: !llvm.ptr) {
+    %streams = llvm.mlir.addressof @${prefix}_streams : !llvm.ptr
+    %none = llvm.mlir.zero : !llvm.ptr
+    %start = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %end = llvm.mlir.constant($count : i64) : i64
+    llvm.br ^look(%start : i64)
+  ^look(%i: i64):
+    %slot = llvm.getelementptr %streams[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+    %swap = llvm.cmpxchg %slot, %none, %stream acq_rel monotonic : !llvm.ptr, !llvm.ptr
+    %kept = llvm.extractvalue %swap[1] : !llvm.struct<(ptr, i1)>
+    llvm.cond_br %kept, ^done, ^next
+  ^next:
+    %after = llvm.add %i, %one : i64
+    %more = llvm.icmp "ult" %after, %end : i64
+    llvm.cond_br %more, ^look(%after : i64), ^destroy
+  ^destroy:
+    llvm.call @mgpuStreamDestroy(%stream) : (!llvm.ptr) -> ()
+    llvm.br ^done
+  ^done:
+    llvm.return
+  }""")
+
+# Called after something of HIP's was made, so that the handler runs before HIP's own. A child of
+# fork has the parent's handles and must not touch them.
+_RELEASE = Template("""
+  llvm.func internal @${prefix}_register() {
+    %process = llvm.mlir.addressof @${prefix}_process : !llvm.ptr
+    %none = llvm.mlir.constant(0 : i32) : i32
+    %self = llvm.call @getpid() : () -> i32
+    %swap = llvm.cmpxchg %process, %none, %self acq_rel monotonic : !llvm.ptr, i32
+    %first = llvm.extractvalue %swap[1] : !llvm.struct<(i32, i1)>
+    llvm.cond_br %first, ^register, ^done
+  ^register:
+    %handler = llvm.mlir.addressof @${prefix}_release : !llvm.ptr
+    %status = llvm.call @atexit(%handler) : (!llvm.ptr) -> i32
+    llvm.br ^done
+  ^done:
+    llvm.return
+  }
+
+  llvm.func internal @${prefix}_release() {
+    %process = llvm.mlir.addressof @${prefix}_process : !llvm.ptr
+    %owner = llvm.load %process {alignment = 4 : i64} : !llvm.ptr -> i32
+    %self = llvm.call @getpid() : () -> i32
+    %ours = llvm.icmp "eq" %owner, %self : i32
+    llvm.cond_br %ours, ^release, ^done
+  ^release:
+$release
+    llvm.br ^done
+  ^done:
+    llvm.return
+  }""")
+
+_FORGET = Template("""\
+    %functions = llvm.mlir.addressof @${prefix}_functions : !llvm.ptr
+    %zero = llvm.mlir.constant(0 : i8) : i8
+    %bytes = llvm.mlir.constant($bytes : i64) : i64
+    "llvm.intr.memset"(%functions, %zero, %bytes) <{isVolatile = false}>
+        : (!llvm.ptr, i8, i64) -> ()""")
+
+_GIVE_BACK = Template("""\
+    %${kind}s = llvm.mlir.addressof @${prefix}_${kind}s : !llvm.ptr
+    %${kind}_count = llvm.mlir.constant($count : i64) : i64
+    llvm.call @${prefix}_release_${kind}s(%${kind}s, %${kind}_count) : (!llvm.ptr, i64) -> ()""")
+
+_GIVE_ALL_BACK = Template("""
+  llvm.func internal @${prefix}_release_${kind}s(%all: !llvm.ptr, %end: i64) {
+    %none = llvm.mlir.zero : !llvm.ptr
+    %start = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    llvm.br ^look(%start : i64)
+  ^look(%i: i64):
+    %slot = llvm.getelementptr %all[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+    %kept = llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr
+    %empty = llvm.icmp "eq" %kept, %none : !llvm.ptr
+    llvm.cond_br %empty, ^next, ^release
+  ^release:
+    llvm.call @$undo(%kept) : (!llvm.ptr) -> ()
+    llvm.br ^next
+  ^next:
+    %after = llvm.add %i, %one : i64
+    %more = llvm.icmp "ult" %after, %end : i64
+    llvm.cond_br %more, ^look(%after : i64), ^done
+  ^done:
+    llvm.return
+  }""")
+
+#: What the added text may call and the program may not declare.
+_DECLARATIONS = {
+    "atexit": "(!llvm.ptr) -> i32",
+    "getpid": "() -> i32",
+    "mgpuModuleUnload": "(!llvm.ptr)",
+}
+
+
+def module_name(index: int) -> str:
+    return f"{PREFIX}_module_{index}"
+
+
+def function_name(index: int) -> str:
+    return f"{PREFIX}_function_{index}"
+
+
+def module(index: int, load: Iterable[str], result: str) -> str:
+    """The function that answers with a module; ``load`` are the lines that load it."""
+    return _MODULE.substitute(
+        prefix=PREFIX, kind="module", index=index, load="\n".join(load), module=result
+    )
+
+
+def function(index: int, of_module: Iterable[str], name: str) -> str:
+    """The function that answers with a kernel; ``of_module`` are the lines that give %module."""
+    return _FUNCTION.substitute(
+        prefix=PREFIX, kind="function", index=index, module="\n".join(of_module), name=name
+    )
+
+
+def common(modules: int, functions: int, streams: bool, declared: Container[str]) -> str:
+    """The variables, and what all share. ``declared`` is what the program declares itself."""
+    counts = {"module": modules, "function": functions, "stream": STREAMS if streams else 0}
+    undo = {"module": "mgpuModuleUnload", "stream": "mgpuStreamDestroy"}
+    parts, release = [], []
+    for kind, count in counts.items():
+        if count:
+            parts.append(_variable(f"{kind}s", f"!llvm.array<{count} x ptr>"))
+    if functions:
+        release.append(_FORGET.substitute(prefix=PREFIX, bytes=8 * functions))
+    for kind in undo:
+        if counts[kind]:
+            parts.append(_GIVE_ALL_BACK.substitute(prefix=PREFIX, kind=kind, undo=undo[kind]))
+            release.append(_GIVE_BACK.substitute(prefix=PREFIX, kind=kind, count=counts[kind]))
+    if streams:
+        parts.append(_STREAMS.substitute(prefix=PREFIX, count=STREAMS))
+    if modules or streams:
+        parts.append(_variable("process", "i32"))
+        parts.append(_RELEASE.substitute(prefix=PREFIX, release="\n".join(release)))
+    parts += [
+        f"\n  llvm.func @{name}{signature}"
+        for name, signature in _DECLARATIONS.items()
+        if name not in declared and any(f"@{name}(" in part for part in parts)
+    ]
+    return "".join(parts)
+
+
+def _variable(name: str, kind: str) -> str:
+    return _VARIABLE.substitute(prefix=PREFIX, name=name, type=kind)

@@ -1,0 +1,142 @@
+"""MLIR's own tools read, check and print the programs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.lowering.toolchain import ToolchainMissing, tool
+
+OLDEST, NEWEST, TESTED = 19, 24, 22
+
+#: The pass that takes the operations of a dialect out of a program.
+PASSES = {
+    "affine": "lower-affine",
+    "arith": "convert-arith-to-llvm",
+    "async": "async-to-async-runtime,convert-async-to-llvm",
+    "builtin": "reconcile-unrealized-casts",
+    "cf": "convert-cf-to-llvm",
+    "func": "convert-func-to-llvm",
+    "index": "convert-index-to-llvm",
+    "linalg": "convert-linalg-to-loops",
+    "math": "convert-math-to-llvm",
+    "memref": "finalize-memref-to-llvm",
+    "scf": "convert-scf-to-cf",
+    "vector": "convert-vector-to-llvm",
+}
+#: The gpu dialect's operations leave by two: the kernels' modules, and what calls them.
+_GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
+
+_ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<words>.*)$", re.MULTILINE)
+#: How mlir-translate names what it cannot translate.
+_UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
+_NO_BINARY = "find the binary holding the kernel"
+
+
+class Refused(RuntimeError):
+    """The program cannot be hoisted; one sentence says why."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """mlir-opt and mlir-translate of one release."""
+
+    opt: Path
+    translate: Path
+
+    def explicit(self, program: bytes) -> str:
+        """The program in MLIR's generic form, with every call that its launches stand for.
+
+        What is loaded and looked up for a launch is only written down where the launch becomes LLVM
+        IR; read back, it is the LLVM dialect again. Raises Refused.
+        """
+        done = _run([self.translate, "--mlir-to-llvmir"], program)
+        if done.returncode != 0:
+            raise Refused(_sentence(_words(done), self.translate.name))
+        dialect = _must([self.translate, "--import-llvm"], done.stdout)
+        printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
+        text = _must([self.opt, *printed], dialect).decode()
+        return _with_own_target(text, done.stdout.decode(errors="replace"))
+
+    def checked(self, program: str) -> bytes:
+        """The program in its usual form, found valid. Raises Refused."""
+        return _must([self.opt], program.encode())
+
+
+def find(llvm: int | None) -> Tools:
+    """The tools of a release: without one, those on PATH that have no number, else the newest.
+
+    Raises ToolchainMissing.
+    """
+    if llvm is not None:
+        return Tools(tool("mlir-opt", llvm), tool("mlir-translate", llvm))
+    opt, translate = shutil.which("mlir-opt"), shutil.which("mlir-translate")
+    if opt and translate:
+        return Tools(Path(opt), Path(translate))
+    for release in range(NEWEST, OLDEST - 1, -1):
+        try:
+            return find(release)
+        except ToolchainMissing:
+            continue
+    return find(TESTED)
+
+
+def _with_own_target(text: str, ir: str) -> str:
+    """The module with the program's own data layout and target.
+
+    What is read back states the default ones too, in a dialect that MLIR's runners do not know.
+    """
+    if "\nmodule asm " in ir:
+        return text
+    named = {"llvm.data_layout": "datalayout", "llvm.target_triple": "triple"}
+    own = [
+        f"{attribute} = {found[1]}"
+        for attribute, name in named.items()
+        if (found := re.search(rf'^target {name} = (".*")$', ir, re.MULTILINE))
+    ]
+    body = text[: text.rindex("\n})")]
+    return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
+
+
+def _run(command: list[str | Path], given: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, input=given, capture_output=True)
+
+
+def _words(done: subprocess.CompletedProcess[bytes]) -> str:
+    return done.stderr.decode(errors="replace").strip() or "it says nothing"
+
+
+def _must(command: list[str | Path], given: bytes) -> bytes:
+    """For what MLIR or this package has made, whose lines mean nothing to the user."""
+    done = _run(command, given)
+    if done.returncode != 0:
+        words = _words(done)
+        error = _ERROR.search(words)
+        first = error["words"] if error else words.splitlines()[0]
+        raise Refused(f"{Path(command[0]).name} cannot read what was made of it: {first}")
+    return done.stdout
+
+
+def _sentence(complaint: str, tool_name: str) -> str:
+    error = _ERROR.search(complaint)
+    if error is None:
+        return f"{tool_name} fails: {complaint.splitlines()[0]}"
+    place, words = f"line {error['line']}", error["words"].strip()
+    if _NO_BINARY in words:
+        return f"{place}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"
+    unknown = _UNKNOWN.search(words)
+    if unknown is None:
+        return f"{place}: {tool_name} does not take it: {words}"
+    return f"{place}: {unknown['name']} is not of the LLVM dialect: {_cure(unknown)}"
+
+
+def _cure(unknown: re.Match[str]) -> str:
+    name, dialect = unknown["name"], unknown["dialect"]
+    if dialect == "gpu":
+        cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS
+    else:
+        cure = PASSES.get(dialect)
+    return f"run mlir-opt's {cure} before" if cure else "lower it before"

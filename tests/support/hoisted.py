@@ -1,0 +1,46 @@
+"""Programs that `mgpu-rt hoist` has rewritten."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from bench import PROGRAMS
+from bench.setup.printing import print_library
+from mgpu_rt.hoist import rewrite, tools
+from mgpu_rt.lowering import lower, objects
+from tests.support.programs import STOCK
+
+#: The releases whose MLIR can be asked.
+RELEASES = (22, 19)
+
+
+@functools.cache
+def dialect(program: str, llvm: int, iterations: int | None) -> bytes:
+    """A program of bench/programs in the LLVM dialect."""
+    source = PROGRAMS / f"{program}.mlir"
+    return lower.lower_to_llvm_dialect(source, llvm, iterations=iterations).read_bytes()
+
+
+@functools.cache
+def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
+    return rewrite.hoist(given if isinstance(given, bytes) else given.encode(), tools.find(llvm))
+
+
+@functools.cache
+def build(given: bytes, llvm: int) -> Path:
+    """The executable of a program in the LLVM dialect, linked with stock's runtime."""
+    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-hoisted-")
+    _KEPT.append(directory)
+    compiled, helper = Path(directory.name, "program.o"), print_library()
+    compiled.write_bytes(objects.compile_dialect(given, llvm))
+    return objects.link(
+        [compiled],
+        libraries=[STOCK, helper],
+        rpath=[STOCK.parent, helper.parent],
+        out=Path(directory.name, "program"),
+    )
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends

@@ -4,8 +4,8 @@
  * --manager it waits until Python manages the caches, or will not; with --image it says of the
  * image on its standard input why it must not be shared between loads, and nothing of one that may
  * be. */
+#include "image/image.h"
 #include "mgpu_rt.h"
-#include "runtime/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,11 +47,10 @@ $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
 # With the readers of images, which the library does not export.
-PROBE_SOURCES := csrc/probe.c $(foreach name,image image_elf image_bundle ptx view,\
-	$(filter %/$(name).c,$(RUNTIME_SOURCES)))
+PROBE_SOURCES := csrc/probe.c $(wildcard csrc/runtime/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)
-	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include -Icsrc \
+	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include \
 		-Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

@@ -82,13 +82,15 @@ def test_every_page_is_linked() -> None:
 
 #: A line of a code block that is a command, without the words behind it.
 COMMAND_LINE = re.compile(
-    r"^    ((?:mgpu-rt|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
+    r"^    ((?:mgpu-rt(?!:)|make|cc|pip|pkg-config|cmake|mlir-runner|LD_PRELOAD=|\.venv/bin/)"
     r"(?:[^\n#]|(?<=\S)#)*?)\s*(?:\s# .*)?$",
     re.MULTILINE,
 )
 
 #: What cannot run here as it stands, and what runs in its place: another test, or a GPU's suite.
 ELSEWHERE = {
+    'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': "tests/hoist",
+    "mgpu-rt hoist --llvm 22 program.mlir -o hoisted.mlir": "tests/hoist",
     "mgpu-rt run --device cuda -- ./program": "tests/gpu",
     "mgpu-rt run --device cuda -- PROGRAM": "tests/gpu",
     "mgpu-rt doctor --device cuda": "tests/cuhip",

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.rocm import matrix, packages, rocrtst
+from tests.rocm.csmith import results as csmith
+from tests.rocm.csmith.runner import ENDLESS
 from tests.rocm.releases import RELEASES, find
 from tests.rocm.suites import SUITES
 
@@ -32,6 +34,13 @@ def test_amds_own_tests_went_as_expected() -> None:
     outcomes = json.loads(rocrtst.RESULTS.read_text(encoding="utf-8"))
     assert rocrtst.unexpected(outcomes) == []
     assert set(rocrtst.EXPECTED) <= set(outcomes)
+
+
+def test_random_c_programs_came_out_as_expected() -> None:
+    outcomes = csmith.load()
+    assert csmith.unexpected(outcomes) == []
+    assert set(csmith.EXPECTED) <= set(outcomes)
+    assert sum(what != ENDLESS for what, _ in outcomes.values()) >= 1000
 
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:

@@ -5,7 +5,7 @@
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
-# make check-amd   AMD's own tests of ROCr 7.2.4 on the emulated device
+# make check-amd   AMD's own tests of ROCr and rocRAND, and random C programs, on the emulated device
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
@@ -35,7 +35,7 @@ NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config
 NEEDS_install := mmdebstrap
 
-STEPS := build tools test fuzz sanitize install
+STEPS := build tools test fuzz sanitize install csmith
 
 .PHONY: all demo test check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all

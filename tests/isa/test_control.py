@@ -74,6 +74,23 @@ def test_calls() -> None:
     )
 
 
+def test_a_kernel_may_have_any_number_of_functions() -> None:
+    """Without optimisation, C has one for each sum."""
+    count = 300
+    calls = [
+        f"s_getpc_b64 s[40:41]\nhere_{n}: s_add_u32 s40, s40, function_{n} - here_{n}\n"
+        "s_addc_u32 s41, s41, 0\ns_swappc_b64 s[34:35], s[40:41]"
+        for n in range(count)
+    ]
+    functions = [
+        f"function_{n}: s_add_u32 s36, s36, {n}\ns_setpc_b64 s[34:35]" for n in range(count)
+    ]
+    text = "\n".join(["s_mov_b32 s36, 0", *calls, "s_branch after_all", *functions])
+    end = "after_all: s_cmp_lg_u32 s26, 0\nv_mov_b32 v14, s36"
+    total = count * (count - 1) // 2
+    run_all("gfx90a", {"calls": (f"{text}\n{end}", "", shown(lambda w: total))})
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_hints_change_nothing(target: str) -> None:
     hints = HINTS + HINTS_OF.get(target, HINTS_OF_OLDER)

@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,12 @@ class Host:
             raise DeviceFailed(f"{kernel}: {answer.error}\n{said}")
         return answer
 
+    def start(
+        self, command: list[str], base: Mapping[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """How the child is started, and in which environment: on the machine's own HIP."""
+        return command, softgpu.environment(base)
+
     def close(self) -> None:
         if self.child is not None:
             self.child.kill()
@@ -77,11 +84,13 @@ class Host:
     def _started(self) -> subprocess.Popen[bytes]:
         if self.child is None or self.child.poll() is not None:
             base = {**os.environ, "MGPU_RT_SOFTGPU": self.chip, **self.variables}
-            self.said.truncate(0)
+            self.said.seek(0)
+            self.said.truncate()
+            command, environment = self.start([sys.executable, "-m", "tests.kernels.hip"], base)
             self.child = subprocess.Popen(
-                [sys.executable, "-m", "tests.kernels.hip"],
+                command,
                 cwd=ROOT,
-                env=softgpu.environment(base),
+                env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.said,

@@ -242,3 +242,63 @@ for _shape in (
 ):
     _name = f"matmul_{_shape.kind}_{_shape.rows}"
     MODULE.add(_name, _matmul(_shape, _name), _matrices(_shape))
+
+
+# ---- sparse matrices: of each four elements of a row of A two are not zero -----------------------
+
+
+def _sparse(kind: str, result: str, rows: int, depth: int) -> str:
+    """The lanes' elements as they lie in memory. A register has several sets of indices."""
+    stored = rows * depth // LANES // 2
+    a, b = _vector(kind, stored), _vector(kind, 2 * stored)
+    c, element = _vector(result, rows * rows // LANES), f"i{2 * stored}"
+    i = _vector(element, 32 // (2 * stored))
+    return f"""
+    gpu.func @sparse_{kind}(%ma: memref<?x?x{kind}>, %mb: memref<?x?x{kind}>,
+        %mi: memref<?x?x{element}>, %md: memref<?x?x{result}>) kernel {{
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %a = vector.load %ma[%t, %zero] : memref<?x?x{kind}>, {a}
+      %b = vector.load %mb[%t, %zero] : memref<?x?x{kind}>, {b}
+      %c = vector.load %md[%t, %zero] : memref<?x?x{result}>, {c}
+      %i = vector.load %mi[%t, %zero] : memref<?x?x{element}>, {i}
+      %d = amdgpu.sparse_mfma {rows}x{rows}x{depth} %a * %b + %c sparse(%i : {i})
+           {{ abid = 1 : i32, cbsz = 0 : i32 }} : {a}, {b}, {c}
+      vector.store %d, %md[%t, %zero] : memref<?x?x{result}>, {c}
+      gpu.return
+    }}"""
+
+
+def _sparse_product(kind: str, rows: int, depth: int) -> Callable[[np.random.Generator], Launch]:
+    def data(rng: np.random.Generator) -> Launch:
+        stored = rows * depth // LANES // 2
+        shape = Shape(kind, rows, depth, 1, 2 * stored)
+        b = numbers(rng, kind, (1, rows, depth))
+        c = numbers(rng, shape.result, (1, rows, rows))
+        quarters = rng.permuted(np.tile(np.arange(4), (rows, depth // 4, 1)), axis=2)
+        chosen = np.sort(quarters[..., :2], axis=2)
+        kept = numbers(rng, kind, (rows, depth // 4, 2))
+        dense = np.zeros((rows, depth // 4, 4), kept.dtype)
+        np.put_along_axis(dense, chosen, kept, axis=2)
+        wide = TYPES[shape.result]
+        dense = dense.reshape(rows, depth).astype(wide)
+        d = c + np.einsum("ik,bjk->bij", dense, b.astype(wide))
+
+        def in_lanes(values: np.ndarray) -> np.ndarray:
+            """A lane has a row's elements of some quarters that follow each other."""
+            parts = values.reshape(rows, depth // 2 // stored, stored)
+            return parts.swapaxes(0, 1).reshape(LANES, stored)
+
+        found = (in_lanes(chosen) << 2 * np.arange(stored)).sum(axis=1)
+        word = {4: np.uint8, 8: np.uint16}[stored]
+        indices = rng.integers(0, 2**16, (LANES, 32 // (2 * stored))).astype(word)
+        indices[:, 1] = found
+        result = shape.result_at()
+        arrays = [in_lanes(kept), b[shape.operand_at()], indices, c[result].astype(wide)]
+        return Launch(arrays, {3: d[result]})
+
+    return data
+
+
+NEWER.add("sparse_f16", _sparse("f16", "f32", 16, 32), _sparse_product("f16", 16, 32))
+NEWER.add("sparse_i8", _sparse("i8", "i32", 32, 32), _sparse_product("i8", 32, 32))

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.rocm import rocrtst
+from tests.rocm import rocrand, rocrtst
+from tests.rocm.csmith import results as csmith
 from tests.rocm.releases import RELEASES, Release
 from tests.rocm.suites import SUITES
 
@@ -94,8 +95,8 @@ def document(results: Mapping) -> str:
     """docs/tested.md."""
     parts = [_INTRODUCTION.format(date=results["date"]), _releases()]
     parts += [_table(release, results) for release in RELEASES]
-    if rocrtst.RESULTS.exists():
-        parts += [rocrtst.section(json.loads(rocrtst.RESULTS.read_text(encoding="utf-8")))]
+    parts += [rocrtst.section(rocrtst.load()), rocrand.section(rocrand.load())]
+    parts += [csmith.section(csmith.load())]
     parts += [_suites()]
     return "\n".join(parts)
 

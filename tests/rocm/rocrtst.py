@@ -9,21 +9,16 @@ fans; a stand-in refuses all of that.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
 
-from tests.rocm import packages
+from tests.rocm import gtest, packages
 from tests.rocm.releases import find
 from tests.rocm.surroundings import Surroundings, surroundings, without_chatter
 
@@ -78,32 +73,16 @@ def _stand_in(here: Surroundings, root: Path) -> None:
     subprocess.run(command, input=source, text=True, check=True)
 
 
-def start(here: Surroundings, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
     """One process of rocrtst64, in its folder, where its kernels are."""
-    search = str(root / "usr/lib/x86_64-linux-gnu")
-    env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": CHIP})
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            [*here.prefix(search), "./rocrtst64", *arguments],
-            cwd=root / FOLDER,
-            env={name: text for name, text in env.items() if name != "LD_LIBRARY_PATH"},
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(TIME_LIMIT)
-        finally:  # a test that fails leaves its own children behind
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        words = [_text(file) for file in (out, err)]
-    return subprocess.CompletedProcess(arguments, status, *words)
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode(errors="replace")
+    return gtest.start(
+        here,
+        root / FOLDER / "rocrtst64",
+        *arguments,
+        libraries=root / "usr/lib/x86_64-linux-gnu",
+        chip=CHIP,
+        time_limit=TIME_LIMIT,
+    )
 
 
 def tests(here: Surroundings, root: Path) -> list[str]:
@@ -118,15 +97,18 @@ def tests(here: Surroundings, root: Path) -> list[str]:
 
 
 def run(here: Surroundings, root: Path, name: str) -> Outcome:
-    try:
-        done = start(here, root, f"--gtest_filter={name}")
-    except subprocess.TimeoutExpired:
+    done = start(here, root, f"--gtest_filter={name}")
+    if done.status is None:
         return "late", f"more than {TIME_LIMIT} s"
-    passed = done.returncode == 0 and "[  PASSED  ] 1 test" in done.stdout
+    passed = done.status == 0 and "[  PASSED  ] 1 test" in done.stdout
     words = [line for line in without_chatter(done.stderr).splitlines() if line.strip()]
     outcome = "passed" if passed else "failed"
     print(f"{outcome}: {name}", flush=True)
-    return outcome, "" if passed else (words or [f"exit status {done.returncode}"])[0][:200]
+    return outcome, "" if passed else (words or [f"exit status {done.status}"])[0][:200]
+
+
+def load() -> dict[str, Outcome]:
+    return {name: tuple(o) for name, o in json.loads(RESULTS.read_text(encoding="utf-8")).items()}
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.rocm import matrix, packages, rocrtst
+from tests.rocm import matrix, packages, rocrand, rocrtst
+from tests.rocm.csmith import results as csmith
+from tests.rocm.csmith.runner import ENDLESS
 from tests.rocm.releases import RELEASES, find
 from tests.rocm.suites import SUITES
 
@@ -29,9 +31,45 @@ def test_nothing_failed() -> None:
 
 
 def test_amds_own_tests_went_as_expected() -> None:
-    outcomes = json.loads(rocrtst.RESULTS.read_text(encoding="utf-8"))
+    outcomes = rocrtst.load()
     assert rocrtst.unexpected(outcomes) == []
     assert set(rocrtst.EXPECTED) <= set(outcomes)
+
+
+def test_rocrand_went_as_expected() -> None:
+    results = rocrand.load()
+    assert rocrand.unexpected(results) == []
+    assert set(results) == set(rocrand.HIPS)
+    known = [name for name, _ in rocrand.failures(results)]
+    assert all(any(re.search(p, name) for name in known) for p in rocrand.EXPECTED)
+
+
+def test_rocrands_words_are_read() -> None:
+    said = """[ RUN      ] a.passes
+[       OK ] a.passes (3 ms)
+[ RUN      ] a.fails/1
+test_a.cpp:37: Failure
+Expected equality of these values:
+  1
+  2
+[  FAILED  ] a.fails/1, where GetParam() = 100 (4 ms)
+[ RUN      ] a.crashes
+"""
+    ended = rocrand.outcome(said, -6, "softgpu: kernel k: what it did")
+    assert (ended["passed"], ended["late"]) == (1, False)
+    assert ended["failed"] == {
+        "a.fails/1": "Expected equality of these values: 1 2",
+        "a.crashes": "softgpu: kernel k: what it did",
+    }
+    late = rocrand.outcome(said, None, "")
+    assert (late["passed"], list(late["failed"]), late["late"]) == (1, ["a.fails/1"], True)
+
+
+def test_random_c_programs_came_out_as_expected() -> None:
+    outcomes = csmith.load()
+    assert csmith.unexpected(outcomes) == []
+    assert set(csmith.EXPECTED) <= set(outcomes)
+    assert sum(what != ENDLESS for what, _ in outcomes.values()) >= 1000
 
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:

@@ -210,6 +210,18 @@ static const struct inst *inst_at(const struct code *c, uint64_t pc) {
     return i->row ? i : NULL;
 }
 
+static bool make_room(struct dispatch *d) {
+    if (d->code_count < d->code_capacity)
+        return true;
+    unsigned capacity = d->code_capacity ? 2 * d->code_capacity : 16;
+    struct code **grown = realloc(d->codes, capacity * sizeof(struct code *));
+    if (!grown)
+        return false;
+    d->codes = grown;
+    d->code_capacity = capacity;
+    return true;
+}
+
 /* Where to go on at an address: in a function this dispatch has met, else in one it meets now. */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code) {
     const struct inst *found = NULL;
@@ -218,7 +230,7 @@ const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct
         found = inst_at(d->codes[n], pc);
         *code = d->codes[n];
     }
-    if (!found && d->code_count < CODES_PER_DISPATCH) {
+    if (!found && make_room(d)) {
         struct code *c = acquire(d->target, pc);
         if (c) {
             d->codes[d->code_count++] = c;
@@ -235,5 +247,5 @@ void softgpu_code_release(struct dispatch *d) {
     for (unsigned n = 0; n < d->code_count; n++)
         d->codes[n]->users--;
     pthread_mutex_unlock(&cache.lock);
-    d->code_count = 0;
+    free(d->codes);
 }

@@ -192,7 +192,7 @@ void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t 
     if (i->encoding == E_MAI) {
         i->run = row->src[2] ? softgpu_run_mfma : softgpu_run_accvgpr;
         if (row->info & SPARSE_MATRIX)
-            i->run = softgpu_run_unknown;
+            i->run = softgpu_run_smfmac;
         decode_mai(target, words, i);
         return;
     }

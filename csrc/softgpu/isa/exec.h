@@ -19,7 +19,7 @@ struct code {
     struct code *next;
 };
 
-enum { CODES_PER_DISPATCH = 64, HOT_RANGES = 8 };
+enum { HOT_RANGES = 8 };
 
 struct dispatch {
     const struct softgpu_context *context;
@@ -36,8 +36,8 @@ struct dispatch {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct code *codes[CODES_PER_DISPATCH];
-    unsigned code_count;
+    struct code **codes; /* the functions met so far */
+    unsigned code_count, code_capacity;
     uint64_t next_group, group_count, done_count;
     struct group *parked; /* groups that used up their turn, oldest first */
     struct group **parked_tail;

@@ -21,9 +21,9 @@ extern const struct rows softgpu_rows_sop1, softgpu_rows_sop2, softgpu_rows_sopk
 
 /* The handler each family's instructions start with; decoding may choose a faster one. */
 step_fn softgpu_run_sop1, softgpu_run_sop2, softgpu_run_sopk, softgpu_run_sopc, softgpu_run_smem,
-    softgpu_run_mfma, softgpu_run_ds, softgpu_run_flat, softgpu_run_scratch, softgpu_run_mubuf,
-    softgpu_run_load_lds, softgpu_run_readfirstlane, softgpu_run_readlane, softgpu_run_writelane,
-    softgpu_run_swap, softgpu_run_accvgpr, softgpu_run_nop;
+    softgpu_run_mfma, softgpu_run_smfmac, softgpu_run_ds, softgpu_run_flat, softgpu_run_scratch,
+    softgpu_run_mubuf, softgpu_run_load_lds, softgpu_run_readfirstlane, softgpu_run_readlane,
+    softgpu_run_writelane, softgpu_run_swap, softgpu_run_accvgpr, softgpu_run_nop;
 
 /* decode_valu.c, decode_memory.c: the operands and modifiers of a found row. */
 void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t available,

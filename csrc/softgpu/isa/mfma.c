@@ -3,80 +3,15 @@
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
  * consecutive k of one row of A (or column of B); lanes M apart continue with the next k, or with
  * the next block where K is used up. */
-#include "exec.h"
-#include "families.h"
-#include "float8.h"
 #include "lanes.h"
+#include "matrix.h"
 #include "operand.h"
-
-enum kind {
-    MF_F32,
-    MF_XF32, /* f32, of which 10 bits of mantissa count */
-    MF_F16,
-    MF_BF16,
-    MF_F64,
-    MF_I8,
-    MF_BF8_BF8, /* A's kind, B's kind */
-    MF_BF8_FP8,
-    MF_FP8_BF8,
-    MF_FP8_FP8,
-};
 
 #define MFMA(kind, m, k, blocks) ((kind) | (m) << 4 | (k) << 12 | (blocks) << 20)
 #define SPARSE(kind, m, k, blocks) (SPARSE_MATRIX | MFMA(kind, m, k, blocks))
 
-struct shape {
-    enum kind kind;
-    unsigned m, k, blocks;
-};
-
-static struct shape shape_of(const struct row *row) {
-    return (struct shape){.kind = row->info & 15,
-                          .m = row->info >> 4 & 0xff,
-                          .k = row->info >> 12 & 0xff,
-                          .blocks = row->info >> 20 & 31};
-}
-
-/* gfx90a takes denormals for zero in its f16 and bf16 shapes and makes none, whatever MODE says. */
-static bool flushes(const struct wave *w, const struct shape *s) {
-    return w->code->target == GFX90A && (s->kind == MF_F16 || s->kind == MF_BF16);
-}
-
-enum matrix { MATRIX_A, MATRIX_B };
-
-static const struct float8 *float8_of(const struct shape *s, enum matrix which) {
-    bool bf8 = which == MATRIX_A ? s->kind == MF_BF8_BF8 || s->kind == MF_BF8_FP8
-                                 : s->kind == MF_BF8_BF8 || s->kind == MF_FP8_BF8;
-    return bf8 ? &softgpu_bf8 : &softgpu_fp8;
-}
-
-/* One element of A or B: element e of a lane. */
-static float element(const struct wave *w, unsigned reg, const struct shape *s, enum matrix which,
-                     unsigned lane, unsigned e) {
-    uint32_t u;
-    switch (s->kind) {
-    case MF_F16:
-        u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
-        return f16_of((uint16_t)(flushes(w, s) ? flushed_f16(u) : u));
-    case MF_BF16:
-        u = w->v[reg + e / 2][lane] >> 16 * (e & 1);
-        return f32_of(flushes(w, s) ? flushed_f32(u << 16) : u << 16);
-    case MF_XF32:
-        return f32_of(w->v[reg + e][lane] & ~0x1fffu);
-    case MF_F32:
-        return f32_of(w->v[reg + e][lane]);
-    default:
-        return f32_of_float8(float8_of(s, which),
-                             (uint8_t)(w->v[reg + e / 4][lane] >> 8 * (e % 4)));
-    }
-}
-
 /* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 8 elements. */
 enum { MOST = 8 * LANES };
-
-static unsigned per_lane(const struct shape *s) {
-    return s->m * s->k * s->blocks / LANES;
-}
 
 /* Where element e of a lane goes in such an array. cbsz and abid give several blocks one A. */
 static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
@@ -115,20 +50,6 @@ static const char *undefined_pattern(const struct wave *w, const struct inst *i,
     if (1u << i->cbsz > s->blocks)
         return "cbsz asks for more blocks than there are";
     return i->abid >> i->cbsz ? "abid is not among the blocks that cbsz asks for" : NULL;
-}
-
-/* Where row and column of a block's result lie: M = 32 and 16 put four rows in four registers and
- * the next four rows in the next lanes. */
-struct cell {
-    unsigned reg, lane;
-};
-
-static struct cell cell_of(const struct shape *s, unsigned block, unsigned row, unsigned column) {
-    if (s->m == 4)
-        return (struct cell){row, block * 4 + column};
-    unsigned halves = LANES / s->m, regs = s->m / halves;
-    return (struct cell){block * regs + row / (4 * halves) * 4 + row % 4,
-                         row / 4 % halves * s->m + column};
 }
 
 /* A register of C; a constant is the same in every element. */

@@ -1,5 +1,5 @@
 /* MUBUF: memory behind a descriptor of four SGPRs. Scratch is one that is swizzled; others are
- * arrays with a bound, beyond which loads give 0 and stores do nothing. */
+ * arrays with a bound, beyond which loads give 0 and stores do nothing, dword by dword. */
 #include "lanes.h"
 #include "memory.h"
 #include "operand.h"
@@ -26,12 +26,77 @@ static void run_scratch(struct wave *w, const struct inst *i, const struct buffe
     softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
-/* Loads of lanes that are out of bounds. */
-static void load_zeros(struct wave *w, const struct inst *i, uint64_t mask) {
-    unsigned rows = i->dst.kind ? softgpu_type_dwords(i->row->dst) : 0;
-    for (unsigned r = 0; r < rows; r++)
-        for (uint64_t m = mask; m; m &= m - 1)
-            w->v[i->dst.reg + r][__builtin_ctzll(m)] = 0;
+/* Where a lane's bytes are, and how many of them the bound leaves: whole dwords, one by one, of a
+ * load or a store of several; all or none of an atomic. */
+struct place {
+    uint64_t va;
+    unsigned have;
+};
+
+static struct place place_of(const struct wave *w, const struct inst *i, const struct buffer *b,
+                             uint32_t soffset, int lane) {
+    unsigned reg = i->src[0].reg, bytes = softgpu_move_bytes(move_of(i->row));
+    uint64_t index = i->idxen ? w->v[reg][lane] : 0;
+    uint64_t offset = (uint64_t)(i->offen ? w->v[reg + i->idxen][lane] : 0) + (uint32_t)i->imm;
+    /* The scalar offset counts where the bound is in bytes. */
+    uint64_t limit = b->stride              ? index < b->records ? b->stride : 0
+                     : b->records > soffset ? b->records - soffset
+                                            : 0;
+    uint64_t left = offset < limit ? limit - offset : 0;
+    bool atomic = move_of(i->row) == MV_ATOMIC_32 || move_of(i->row) == MV_ATOMIC_64;
+    unsigned some = atomic || left >= bytes ? 0 : (unsigned)left / 4 * 4;
+    return (struct place){.va = b->base + soffset + index * b->stride + offset,
+                          .have = left >= bytes ? bytes : some};
+}
+
+/* Loads of lanes that are not all inside: through a copy, which is 0 where they are outside. */
+static void load_cut(struct wave *w, const struct inst *i, const struct place *places,
+                     uint64_t lanes) {
+    char copies[LANES][16] = {0};
+    struct access a = {.mask = lanes, .stride = 4};
+    for (uint64_t m = lanes; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        char *host = places[l].have ? softgpu_host_address(w, places[l].va, places[l].have) : NULL;
+        if (places[l].have && !host) {
+            softgpu_memory_fault(w, i, l, "access outside mapped memory", places[l].va,
+                                 places[l].have);
+            return;
+        }
+        if (host)
+            memcpy(copies[l], host, places[l].have);
+        a.at[l] = copies[l];
+    }
+    softgpu_transfer(w, i, &a);
+}
+
+static void store_cut(struct wave *w, const struct inst *i, const struct place *places,
+                      uint64_t lanes) {
+    for (uint64_t m = lanes; m; m &= m - 1) {
+        int l = __builtin_ctzll(m);
+        if (!places[l].have)
+            continue;
+        char *host = softgpu_host_address(w, places[l].va, places[l].have);
+        if (!host) {
+            softgpu_memory_fault(w, i, l, "access outside mapped memory", places[l].va,
+                                 places[l].have);
+            return;
+        }
+        for (unsigned n = 0; n < places[l].have / 4; n++)
+            memcpy(host + 4 * n, &w->v[i->src[1].reg + n][l], 4);
+    }
+}
+
+static void transfer_cut(struct wave *w, const struct inst *i, const struct place *places,
+                         uint64_t lanes) {
+    bool loads = i->dst.kind != O_NONE, stores = i->src[1].kind != O_NONE;
+    if (loads && !stores)
+        load_cut(w, i, places, lanes);
+    else if (!loads)
+        store_cut(w, i, places, lanes);
+    else /* an atomic's old value */
+        for (unsigned r = 0; r < softgpu_type_dwords(i->row->dst); r++)
+            for (uint64_t m = lanes; m; m &= m - 1)
+                w->v[i->dst.reg + r][__builtin_ctzll(m)] = 0;
 }
 
 void softgpu_run_mubuf(struct wave *w, const struct inst *i) {
@@ -44,23 +109,21 @@ void softgpu_run_mubuf(struct wave *w, const struct inst *i) {
             softgpu_wave_fault(w, i, -1, "swizzled buffers other than scratch are not emulated");
         return;
     }
+    struct place places[LANES];
     uint64_t va[LANES], mask = wave_exec(w), inside = 0;
-    const uint32_t *first = w->v[i->src[0].reg], *second = w->v[i->src[0].reg + i->idxen];
     unsigned bytes = softgpu_move_bytes(move_of(i->row));
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
-        uint64_t index = i->idxen ? first[l] : 0;
-        uint64_t offset = (uint64_t)(i->offen ? second[l] : 0) + (uint32_t)i->imm;
-        va[l] = b.base + soffset + index * b.stride + offset;
-        bool in = b.stride ? index < b.records && offset + bytes <= b.stride
-                           : offset + bytes <= b.records;
-        inside |= (uint64_t)in << l;
+        places[l] = place_of(w, i, &b, soffset, l);
+        va[l] = places[l].va;
+        inside |= (uint64_t)(places[l].have == bytes) << l;
     }
     struct access a;
     if (!softgpu_locate_global(w, i, va, inside, &a))
         return;
     softgpu_transfer(w, i, &a);
-    load_zeros(w, i, mask & ~inside);
+    if (mask & ~inside)
+        transfer_cut(w, i, places, mask & ~inside);
 }
 
 #define ROW(op_, name_, targets_, dst_, data_, move_)                                              \

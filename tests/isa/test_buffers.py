@@ -1,0 +1,139 @@
+"""Buffers at their bound: each dword of a load or store is inside or not, and the offset in a
+scalar register counts too. What is outside loads as 0, is not stored, and no atomic reaches it."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from .device import Memory
+from .memory_cases import ADDRESSES, REGION
+from .single import LANES, Batch, Wave
+
+#: Bytes that are loaded, and how many of the register they become.
+LOADS = {
+    "ubyte": (1, 4),
+    "sbyte": (1, 4),
+    "ushort": (2, 4),
+    "short_d16": (2, 2),
+    "short_d16_hi": (2, 2),
+    "dword": (4, 4),
+    "dwordx2": (8, 8),
+    "dwordx3": (12, 12),
+    "dwordx4": (16, 16),
+}
+STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
+#: The bound, the scalar register's offset, and the instruction's own; each lane adds four times
+#: its number.
+PLACES = ((131, 0, 0), (128, 0, 0), (129, 0, 7), (160, 20, 3), (16, 20, 0), (REGION, 0, 0))
+
+
+@dataclass(frozen=True)
+class Case:
+    verb: str  # load, store or atomic
+    name: str
+    size: int
+    place: tuple[int, int, int]
+
+    @property
+    def label(self) -> str:
+        return "_".join(map(str, (self.verb, self.name, *self.place)))
+
+    @property
+    def text(self) -> str:
+        records, scalar, own = self.place
+        first, count = (14 if self.verb == "load" else 2), self.size // 4
+        data = f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
+        glc = " glc\n  v_mov_b32 v14, v2" if self.verb == "atomic" else ""
+        return f"""s_movk_i32 s38, {records}
+  s_movk_i32 s40, {scalar}
+  buffer_{self.verb}_{self.name} {data}, v12, s[36:39], s40 offen offset:{own}{glc}
+  s_waitcnt vmcnt(0)"""
+
+    def inside(self, lane: int, at: int, size: int) -> bool:
+        records, scalar, own = self.place
+        return scalar + own + 4 * lane + at + size <= records
+
+    def address(self, lane: int) -> int:
+        return self.place[1] + self.place[2] + 4 * lane
+
+
+def cases() -> Iterator[Case]:
+    for place in PLACES:
+        yield from (Case("load", name, size, place) for name, (size, _) in LOADS.items())
+        yield from (Case("store", name, size, place) for name, size in STORES.items())
+        if place[2] % 4 == 0:
+            yield Case("atomic", "add", 4, place)
+
+
+def loaded(case: Case, lane: int, region: bytes, old: int) -> int:
+    found = bytearray(case.size)
+    piece = min(case.size, 4)
+    for at in range(0, case.size, piece):
+        if case.inside(lane, at, piece):
+            from_ = case.address(lane) + at
+            found[at : at + piece] = region[from_ : from_ + piece]
+    value = int.from_bytes(found, "little", signed=case.name == "sbyte")
+    width = 8 * LOADS[case.name][1]
+    shift = 16 * case.name.endswith("_hi")
+    mask = (1 << width) - 1 << shift
+    return old & ~mask | value << shift & mask
+
+
+def stored(case: Case, wave: Wave, region: bytes) -> bytes:
+    after, piece = bytearray(region), min(case.size, 4)
+    for lane in range(LANES):
+        data = wave.lanes[lane][0].to_bytes(16, "little")
+        for at in range(0, case.size, piece):
+            if wave.exec >> lane & 1 and case.inside(lane, at, piece):
+                to = case.address(lane) + at
+                after[to : to + piece] = data[at : at + piece]
+    return bytes(after)
+
+
+def added(case: Case, wave: Wave, region: bytes) -> tuple[bytes, list[int]]:
+    """Memory afterwards, and what each lane got of it."""
+    after, got = bytearray(region), []
+    for lane, (data, _, _, old) in enumerate(wave.lanes):
+        to, before = case.address(lane), data & 0xFFFFFFFF
+        if wave.exec >> lane & 1:
+            inside = case.inside(lane, 0, 4)
+            before = int.from_bytes(after[to : to + 4], "little") if inside else 0
+            if inside:
+                after[to : to + 4] = ((before + data) & 0xFFFFFFFF).to_bytes(4, "little")
+            got.append(old & ~0xFFFFFFFF | before)
+        else:
+            got.append(old)
+    return bytes(after), got
+
+
+@pytest.mark.parametrize("target", ("gfx942", "gfx90a", "gfx906"))
+def test_the_bound_of_a_buffer(target: str) -> None:
+    batch, rng, wrong = Batch(target), random.Random(target), []
+    for case in cases():
+        text = case.text.replace(" glc", " sc0") if target == "gfx942" else case.text
+        batch.add(case.label, text, ADDRESSES.format(shift=4))
+    code, buffer = batch.load(), Memory(REGION)
+    for case in cases():
+        lanes = [tuple(rng.getrandbits(128) for _ in range(4)) for _ in range(LANES)]
+        wave = Wave(2**64 - 1 ^ 1 << 29 ^ 1 << 31, 0, 0, (0, 0, 0), lanes)  # type: ignore
+        region = rng.randbytes(REGION)
+        buffer.write(region)
+        (result,) = code.run(case.label, [wave], struct.pack("<Q", buffer.va))
+        after, want = region, [lane[3] for lane in lanes]
+        if case.verb == "store":
+            after = stored(case, wave, region)
+        elif case.verb == "atomic":
+            after, want = added(case, wave, region)
+        else:
+            want = [
+                loaded(case, n, region, old) if wave.exec >> n & 1 else old
+                for n, old in enumerate(want)
+            ]
+        if result.lanes != want or buffer.read(REGION) != after:
+            wrong.append(case.label)
+    assert not wrong, f"{len(wrong)} wrong: {', '.join(wrong[:12])}"

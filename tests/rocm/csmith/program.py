@@ -1,0 +1,78 @@
+"""One random program: its text, its kernel, and what it comes to on the processor."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rocm import packages
+from tests.rocm.releases import RELEASES
+from tests.rocm.surroundings import Surroundings, surroundings
+
+CLANG = "clang-22"
+OPTIONS = ("--no-argc", "--concise")
+TIME_LIMIT = 60  # seconds for one step; a second is long
+CPU_LIMIT = 1  # seconds on the processor; a program that ends takes milliseconds
+_PACKAGES = ("csmith", "libcsmith-dev")
+_HERE = Path(__file__).parent
+
+
+class Endless(Exception):
+    """A program does not end on the processor, as some of Csmith's do not."""
+
+
+@dataclass(frozen=True)
+class Csmith:
+    """Csmith, unpacked beside the release whose libraries it runs with."""
+
+    here: Surroundings
+    root: Path
+
+    def write(self, seed: int, source: Path) -> None:
+        """The program of a seed."""
+        command = [*self.here.prefix(), self.root / "usr/bin/csmith", *OPTIONS]
+        _run([*command, "--seed", seed, "--output", source], source.parent)
+
+    @property
+    def flags(self) -> list[object]:
+        """Clang's, for the kernel and for the processor."""
+        return ["-w", f"-I{_HERE}", f"-I{self.root / 'usr/include/csmith'}"]
+
+    def kernel(self, source: Path, chip: str, level: int) -> Path:
+        """The program as a code object with one kernel, `run`."""
+        out = source.with_suffix(".co")
+        target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-mcode-object-version=4"]
+        free = ["-nogpulib", "-ffreestanding", f"-O{level}"]
+        _run([CLANG, *target, *free, *self.flags, source, "-o", out], source.parent)
+        return out
+
+    def expected(self, source: Path) -> int:
+        """The checksum on the processor. Raises Endless."""
+        program = source.with_suffix("")
+        _run([CLANG, "-O0", *self.flags, source, "-o", program], source.parent)
+        try:
+            return int(_run(["sh", "-c", f"ulimit -St {CPU_LIMIT}; exec {program}"], source.parent))
+        except subprocess.CalledProcessError as problem:
+            if problem.returncode == -signal.SIGXCPU:
+                raise Endless from None
+            raise
+
+
+def fetch() -> Csmith:
+    """Raises PackagesMissing."""
+    here = surroundings(RELEASES[-1])  # which `make test` has too
+    root = packages.cache() / "csmith"
+    if not (root / "usr/include/csmith/safe_math.h").exists():
+        packages.fetch_only(here.release, _PACKAGES, root)
+    return Csmith(here, root)
+
+
+def _run(command: Sequence[object], folder: Path) -> str:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=TIME_LIMIT)
+    if done.returncode:
+        raise subprocess.CalledProcessError(done.returncode, words, done.stdout, done.stderr)
+    return done.stdout

@@ -17,6 +17,7 @@ struct slot {
     bool manual_reset;
     _Atomic bool signaled;
     _Atomic unsigned sleepers;
+    uint64_t wakes; /* how often those who slept on it were woken. Guarded by the lock. */
 };
 
 static struct slot slots[MAX_EVENTS];
@@ -111,7 +112,12 @@ void softgpu_raise_event(uint32_t id) {
     if (atomic_load(&slots[id].sleepers) == 0)
         return;
     pthread_mutex_lock(&lock);
-    pthread_cond_broadcast(&raised);
+    if (atomic_load(&slots[id].sleepers) != 0) {
+        slots[id].wakes++;
+        if (!slots[id].manual_reset)
+            atomic_store(&slots[id].signaled, false);
+        pthread_cond_broadcast(&raised);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -138,12 +144,16 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Takes the events if they are what the caller waits for. */
-static bool take(HsaEvent *events[], HSAuint32 count, bool all) {
-    HSAuint32 signaled = 0;
-    for (HSAuint32 i = 0; i < count; i++)
-        signaled += atomic_load(&slots[events[i]->EventId].signaled);
-    if (all ? signaled < count : signaled == 0)
+/* Takes the events if they are what the caller waits for: raised by now, or since it has slept,
+ * when they had been woken `wakes` times. As the driver does, an event that resets itself wakes all
+ * who sleep on it. */
+static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
+    HSAuint32 happened = 0;
+    for (HSAuint32 i = 0; i < count; i++) {
+        const struct slot *slot = &slots[events[i]->EventId];
+        happened += atomic_load(&slot->signaled) || slot->wakes != wakes[i];
+    }
+    if (all ? happened < count : happened == 0)
         return false;
     for (HSAuint32 i = 0; i < count; i++)
         if (!slots[events[i]->EventId].manual_reset)
@@ -167,15 +177,21 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtWaitOnMultipleEvents(HsaEvent *events[], HSAu
     SOFTGPU_REFUSE_AFTER_FORK();
     struct timespec deadline = deadline_after(milliseconds);
     bool taken = false, late = false;
+    uint64_t *wakes = malloc((count + 1) * sizeof *wakes);
+    if (!wakes)
+        return HSAKMT_STATUS_NO_MEMORY;
     pthread_mutex_lock(&lock);
+    for (HSAuint32 i = 0; i < count; i++)
+        wakes[i] = slots[events[i]->EventId].wakes;
     count_sleeper(events, count, 1u);
-    while (!(taken = take(events, count, all)) && !late)
+    while (!(taken = take(events, wakes, count, all)) && !late)
         if (milliseconds == HSA_EVENTTIMEOUT_INFINITE)
             pthread_cond_wait(&raised, &lock);
         else
             late = pthread_cond_timedwait(&raised, &lock, &deadline) != 0;
     count_sleeper(events, count, -1u);
     pthread_mutex_unlock(&lock);
+    free(wakes);
     return taken ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT;
 }
 

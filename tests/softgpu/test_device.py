@@ -63,6 +63,10 @@ def test_a_kernel_wakes_who_sleeps_on_an_event(run: Run) -> None:
     succeed(run, "interrupt", "wake")
 
 
+def test_an_interrupt_wakes_all_who_sleep(run: Run) -> None:
+    succeed(run, "interrupt", "wake_all")
+
+
 @pytest.mark.parametrize("case", MEMORY)
 def test_memory(run: Run, case: str) -> None:
     succeed(run, "memory", case)

@@ -2,11 +2,16 @@
 #include "cases.h"
 
 #include <hsakmt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { EVENTS = 600, CARRIED = 256, PATIENCE = 20000 };
+enum { EVENTS = 600, CARRIED = 256, PATIENCE = 20000, SLEEPERS = 3 };
 
 #define THUNK_FUNCTIONS(X)                                                                         \
     X(hsaKmtCreateEvent)                                                                           \
+    X(hsaKmtSetEvent)                                                                              \
     X(hsaKmtWaitOnEvent)
 
 #define THUNK_DECLARE(name) static __typeof__(&name) call_##name;
@@ -43,7 +48,55 @@ static void wake(void) {
         EXPECT(call_hsaKmtWaitOnEvent(events[i], 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
+struct sleeper {
+    pthread_t thread;
+    HsaEvent *event;
+    long number; /* of the thread, once it runs */
+    HSAKMT_STATUS answer;
+};
+
+static void *fall_asleep(void *argument) {
+    struct sleeper *sleeper = argument;
+    __atomic_store_n(&sleeper->number, syscall(SYS_gettid), __ATOMIC_RELEASE);
+    sleeper->answer = call_hsaKmtWaitOnEvent(sleeper->event, PATIENCE);
+    return NULL;
+}
+
+static bool sleeps(const struct sleeper *sleeper) {
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat",
+             __atomic_load_n(&sleeper->number, __ATOMIC_ACQUIRE));
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = '?';
+    if (file)
+        fclose(file);
+    return state == 'S';
+}
+
+/* An event that resets itself wakes all who sleep on it, as the driver's do, and nobody after. */
+static void wake_all(void) {
+    HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
+    struct sleeper sleepers[SLEEPERS] = {0};
+    HsaEvent *event;
+    thunk_open();
+    EXPECT(call_hsaKmtCreateEvent(&descriptor, false, false, &event) == 0);
+    for (int i = 0; i < SLEEPERS; i++) {
+        sleepers[i].event = event;
+        EXPECT(pthread_create(&sleepers[i].thread, NULL, fall_asleep, &sleepers[i]) == 0);
+    }
+    for (int i = 0; i < SLEEPERS; i++)
+        while (!sleeps(&sleepers[i]))
+            usleep(1000);
+    EXPECT(call_hsaKmtSetEvent(event) == 0);
+    for (int i = 0; i < SLEEPERS; i++) {
+        EXPECT(pthread_join(sleepers[i].thread, NULL) == 0);
+        EXPECT(sleepers[i].answer == HSAKMT_STATUS_SUCCESS);
+    }
+    EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
+}
+
 int main(int count, char **arguments) {
-    static const struct test_case cases[] = {{"wake", wake}, {NULL, NULL}};
+    static const struct test_case cases[] = {{"wake", wake}, {"wake_all", wake_all}, {NULL, NULL}};
     return run_cases(count, arguments, cases);
 }

@@ -38,6 +38,16 @@ static int ordinal_of(CUdevice device) {
     return 0;
 }
 
+hipError_t stream_device(hipStream_t stream, int *ordinal) {
+    CUdevice device;
+    if (!ordinal)
+        return hipErrorInvalidValue;
+    const hipError_t error = from_cuda(cuda.StreamGetDevice(stream, &device));
+    if (error == hipSuccess)
+        *ordinal = ordinal_of(device);
+    return error;
+}
+
 /* The context that another library of the program has made current, if there is one. */
 static bool adopt(void) {
     CUcontext current = NULL;

@@ -49,6 +49,9 @@ hipError_t context_of(int device, CUcontext *context);
 /* ---- what entry.c calls, by file ---- */
 
 hipError_t device_handle(int ordinal, CUdevice *device);
+
+/* The ordinal of the device that a stream is on; hipErrorNotSupported before CUDA 12.8. */
+hipError_t stream_device(hipStream_t stream, int *ordinal);
 hipError_t device_count(int *count);
 hipError_t device_get(int *device);
 hipError_t device_set(int device);

@@ -100,6 +100,7 @@ MAPPING = [
     ("hipStreamQuery", (STREAM,), [("cuStreamQuery", STREAM)]),
     ("hipStreamWaitEvent", (STREAM, EVENT, 0), [("cuStreamWaitEvent", STREAM, EVENT, 0)]),
     ("hipStreamGetFlags", (STREAM, OUT), [("cuStreamGetFlags", STREAM, OUT)]),
+    ("hipStreamGetDevice", (STREAM, OUT), ["cuStreamGetDevice", "cuDeviceGet"]),
     ("hipEventCreate", (OUT,), [("cuEventCreate", OUT, 0)]),
     ("hipEventCreateWithFlags", (OUT, 0xC0000003), [("cuEventCreate", OUT, 3)]),
     ("hipEventDestroy", (EVENT,), [("cuEventDestroy_v2", EVENT)]),

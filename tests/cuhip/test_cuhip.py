@@ -100,7 +100,7 @@ def test_every_function_that_the_runtime_calls_is_there() -> None:
 
 def test_symbol_versions_are_amds() -> None:
     ours, amds = exported(LIBRARY), exported(softgpu.hip())
-    absent = {"hipModuleLaunchCooperativeKernel"}  # of 5.2.3
+    absent = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}  # of 5.2.3
     for name, version in ours.items():
         if name.startswith("hip") and name not in absent:
             assert version == amds[name], name

@@ -158,6 +158,7 @@ static void note_extra(const uint64_t *a) {
 #define CONTEXT *(uint64_t *)a[0] = 0xC0 + a[1] - 50
 #define CURRENT *(uint64_t *)a[0] = current
 #define SET_CURRENT current = a[0]
+#define FIRST_DEVICE *(int *)a[1] = 50
 #define CURRENT_DEVICE *(int *)a[0] = (int)(current - 0xC0 + 50)
 #define POINTER write_pointer(a)
 #define COMPILED HANDLE

@@ -75,7 +75,7 @@ def _programs(rows: Rows) -> Figure:
         axes.set_ylabel("µs a launch")
         axes.set_title(f"LLVM {llvm}", loc="left")
         axes.set_xticks(range(len(programs)), programs)
-    panels[0, 0].legend(ncols=3, frameon=False)
+    panels[-1, 0].legend(ncols=4, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.1))
     return figure
 
 
@@ -113,7 +113,7 @@ def _breakdown(rows: Rows) -> Figure:
     axes.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {WORDS[s]}" for p, v, s in bars])
     axes.invert_yaxis()
     axes.set_xlabel("µs inside the driver's calls, an iteration")
-    axes.legend(fontsize=7, frameon=False)
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 

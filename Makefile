@@ -99,7 +99,7 @@ soak-hosts: all $(HIPSTUB_LIBRARIES)
 bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench
 
-check-install: all needs-tools needs-test needs-install
+check-install: all needs-tools needs-test needs-install $(HIPSTUB_LIBRARIES)
 	$(BIN)/python -m pytest -q -m "not gpu" tests/install
 
 C_SOURCES = $(shell git ls-files '*.c' '*.h')

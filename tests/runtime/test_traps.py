@@ -387,6 +387,7 @@ def test_08_event_that_is_not_over_is_not_handed_out(mgpu: Mgpu) -> None:
     mgpu.launch(function, busy)
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
+    assert mgpu.pending(busy) == 2
     assert mgpu.EventCreate() != event
     mgpu.StreamSynchronize(busy)
     assert mgpu.EventCreate() == event

@@ -42,11 +42,12 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
                             int device, bool shared) {
     struct module *module = handle_find(&registry_modules, handle);
     const bool known = module != NULL;
-    if (known)
-        registry_forget(module); /* HIP had the handle back: somebody else has unloaded it */
-    else if (!(module = calloc(1, sizeof *module)))
+    if (known) /* HIP had the handle back: somebody else has unloaded it */
+        registry_forget(module);
+    else if ((module = calloc(1, sizeof *module)))
+        module->handle.key = handle; /* never written again: others look for it */
+    else
         return NULL;
-    module->handle.key = handle; /* as it was, where it is known */
     module->image = *image;
     module->hash = hash;
     module->device = device;

@@ -196,7 +196,8 @@ hipError_t module_evict(void *handle) {
     struct module *module = handle_find(&registry_modules, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
-    if (module_state(module) != MODULE_FREE || !device_kept(module->device) || !stream_all_quiet())
+    if (module_state(module) != MODULE_FREE || !device_kept(module_device(module)) ||
+        !stream_all_quiet())
         return hipErrorNotReady;
     pthread_mutex_lock(&tables_lock);
     const bool taken = take_out(module, &evicted);

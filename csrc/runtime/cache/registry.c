@@ -50,7 +50,7 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
         return NULL;
     module->image = *image;
     module->hash = hash;
-    module->device = device;
+    store_relaxed(&module->device, device);
     module->shared = shared;
     module->pinned = false;
     module->uses = 1;

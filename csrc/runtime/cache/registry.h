@@ -58,6 +58,11 @@ static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
+/* Of a module that the caller has not taken: the entry may come to serve another one meanwhile. */
+static inline int module_device(const struct module *module) {
+    return load_relaxed(&module->device);
+}
+
 static inline uint64_t module_generation(const struct module *module) {
     return load_acquire(&module->generation);
 }

@@ -93,7 +93,8 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
                                                         const char *name) {
     struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
-    if (state == MODULE_GONE || !name || (state == MODULE_FREE && !device_kept(module->device)))
+    if (state == MODULE_GONE || !name ||
+        (state == MODULE_FREE && !device_kept(module_device(module))))
         return get_directly(handle, name);
     if (state == MODULE_FREE) {
         REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);

@@ -243,7 +243,7 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
         module_put(module);
     else if (state == MODULE_LIVE)
         unload_private(module);
-    else if (state == MODULE_FREE && device_kept(module->device))
+    else if (state == MODULE_FREE && device_kept(module_device(module)))
         REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,

@@ -23,7 +23,7 @@ enum range_kind {
 /* Both need tables_lock. A range that overlaps older ones ends those: HIP would not have handed
  * out, or registered, what is still another's. */
 void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind);
-/* The range that begins there; nothing if none does. */
+/* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
 
 /* What `bytes` bytes from an address on are. Lock-free. */

@@ -452,8 +452,8 @@ GUARDS = [
     ),
     Guard(
         "calls/function.c",
-        "    if (state == MODULE_GONE || !name || ",
-        "    if (!module || !name || ",
+        "    if (state == MODULE_GONE || !name ||",
+        "    if (!module || !name ||",
         f"{KNOWN}:test_06_a_module_of_the_programs_own_at_an_address_of_ours",
         also=("    if (state == MODULE_FREE) {", "    if (state != MODULE_LIVE) {"),
     ),

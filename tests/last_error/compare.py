@@ -42,7 +42,7 @@ def _folder() -> Path:
     folder = Path(scratch.name)
     images.write(folder)
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
-    sources = [SOURCES / "program.c", SOURCES / "situations.c"]
+    sources = [*sorted(SOURCES.glob("*.c")), *sorted(SOURCES.glob("situations/*.c"))]
     command = ["cc", *flags, *sources, "-ldl", "-o", folder / "program"]
     subprocess.run(command, check=True, timeout=60)
     return folder

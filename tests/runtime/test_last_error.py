@@ -1,6 +1,6 @@
 """After each call the thread's last error, and what was said, is what stock's runtime leaves.
 
-Each mgpu* function in each situation (tests/last_error/situations.c), with and without an error of
+Each mgpu* function in each situation (tests/last_error/situations), with and without an error of
 the program's own before it, by this library and by stock's, on the same release of HIP: on the stub
 as HIP 5 and as HIP 7, on AMD's HIP 5.2.3, and on later ones by `make check-rocm`.
 """

@@ -1,0 +1,137 @@
+/* mgpuEvent*. */
+#include "../setting.h"
+
+SITUATION(event_create_miss) {
+    hipEvent_t first = mgpuEventCreate(), second;
+    CALL(second = mgpuEventCreate());
+    mgpuEventDestroy(first);
+    mgpuEventDestroy(second);
+}
+
+SITUATION(event_create_hit) {
+    hipEvent_t event = event_destroyed();
+    CALL(event = mgpuEventCreate());
+    mgpuEventDestroy(event);
+}
+
+SITUATION(event_create_after_a_record) {
+    hipStream_t stream = stream_new();
+    hipEvent_t event = mgpuEventCreate();
+    launch(kernel(), 1, 1, 0, stream);
+    mgpuEventRecord(event, stream);
+    mgpuEventDestroy(event);
+    CALL(event = mgpuEventCreate());
+    mgpuEventDestroy(event);
+    mgpuStreamDestroy(stream);
+}
+
+/* A stream of the program's own, since one of the runtime's may be kept. */
+SITUATION(event_create_after_a_record_on_a_stream_that_is_gone) {
+    hipStream_t stream;
+    hipEvent_t event = mgpuEventCreate();
+    HIP(hipStreamCreate, hipStream_t *)(&stream);
+    mgpuEventRecord(event, stream);
+    mgpuEventDestroy(event);
+    HIP(hipStreamSynchronize, hipStream_t)(stream);
+    HIP(hipStreamDestroy, hipStream_t)(stream);
+    CALL(event = mgpuEventCreate());
+    mgpuEventDestroy(event);
+}
+
+SITUATION(event_destroy) {
+    hipEvent_t event = mgpuEventCreate();
+    CALL(mgpuEventDestroy(event));
+}
+
+SITUATION(event_destroy_null) {
+    CALL(mgpuEventDestroy(NULL));
+}
+
+SITUATION(event_destroy_twice) {
+    hipEvent_t event = event_destroyed();
+    CALL(mgpuEventDestroy(event));
+}
+
+SITUATION(event_destroy_unknown) {
+    CALL(mgpuEventDestroy(UNKNOWN(hipEvent_t)));
+}
+
+SITUATION(event_destroy_a_stream) {
+    hipStream_t stream = stream_new();
+    CALL(mgpuEventDestroy((hipEvent_t)stream));
+}
+
+SITUATION(event_synchronize) {
+    hipStream_t stream = stream_new();
+    hipEvent_t event = mgpuEventCreate();
+    launch(kernel(), 1, 1, 0, stream);
+    mgpuEventRecord(event, stream);
+    CALL(mgpuEventSynchronize(event));
+    mgpuEventDestroy(event);
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(event_synchronize_never_recorded) {
+    hipEvent_t event = mgpuEventCreate();
+    CALL(mgpuEventSynchronize(event));
+    mgpuEventDestroy(event);
+}
+
+SITUATION(event_synchronize_null) {
+    CALL(mgpuEventSynchronize(NULL));
+}
+
+SITUATION(event_synchronize_destroyed) {
+    hipEvent_t event = event_destroyed();
+    CALL(mgpuEventSynchronize(event));
+}
+
+SITUATION(event_synchronize_unknown) {
+    CALL(mgpuEventSynchronize(UNKNOWN(hipEvent_t)));
+}
+
+SITUATION(event_synchronize_a_stream) {
+    hipStream_t stream = stream_new();
+    CALL(mgpuEventSynchronize((hipEvent_t)stream));
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(record) {
+    hipStream_t stream = stream_new();
+    hipEvent_t event = mgpuEventCreate();
+    CALL(mgpuEventRecord(event, stream));
+    mgpuEventDestroy(event);
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(record_without_a_stream) {
+    hipEvent_t event = mgpuEventCreate();
+    CALL(mgpuEventRecord(event, NULL));
+    mgpuEventDestroy(event);
+}
+
+SITUATION(record_null) {
+    hipStream_t stream = stream_new();
+    CALL(mgpuEventRecord(NULL, stream));
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(record_destroyed) {
+    hipStream_t stream = stream_new();
+    hipEvent_t event = event_destroyed();
+    CALL(mgpuEventRecord(event, stream));
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(record_a_stream) {
+    hipStream_t stream = stream_new();
+    CALL(mgpuEventRecord((hipEvent_t)stream, stream));
+    mgpuStreamDestroy(stream);
+}
+
+SITUATION(record_on_a_destroyed_stream) {
+    hipEvent_t event = mgpuEventCreate();
+    hipStream_t stream = stream_destroyed();
+    CALL(mgpuEventRecord(event, stream));
+    mgpuEventDestroy(event);
+}

@@ -125,6 +125,15 @@ def _versions(mgpu: Mgpu) -> None:
     assert "an AMDGPU code object of version 4 for gfx90a" in said
 
 
+@in_child(HIPSTUB_VERSION=HIP_6_4)
+def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
+    """As gfx9-generic has one, and gfx90a:xnack-."""
+    image = _refused(code_object("forum", None, "gfx90a"))
+    mgpu.load(mgpu.image(image.replace(b"--gfx90a", b"--gf9-x-")))
+    (said,) = _advice(mgpu)
+    assert "for gf9-x-" in said, said
+
+
 @in_child(backends=BACKENDS)
 def test_block_that_no_kernel_can_have(mgpu: Mgpu) -> None:
     """forum's kernel was compiled for 256 threads, MLIR's default."""

@@ -235,10 +235,11 @@ bool metadata_chip(const struct image *image, const char **chip, size_t *length)
     if (!find_metadata(image, &metadata) || !find_key(metadata, "amdhsa.target", &value) ||
         !msgpack_text(&value, chip, length))
         return false;
-    const char *last = *length ? memrchr(*chip, '-', *length) : NULL;
-    if (last) {
-        *length -= (size_t)(last + 1 - *chip);
-        *chip = last + 1;
+    /* Behind the triple, whose environment is empty; a chip may have dashes: gfx9-generic. */
+    const char *dashes = memmem(*chip, *length, "--", 2);
+    if (dashes) {
+        *length -= (size_t)(dashes + 2 - *chip);
+        *chip = dashes + 2;
     }
     return *length > 0;
 }

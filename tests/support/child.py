@@ -144,6 +144,10 @@ class Mgpu:
         """A pointer of the library's, as the stub's declarations want it."""
         return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
 
+    def from_stub(self, pointer, kind: str = "void *"):
+        """A pointer of the stub's, as the library's declarations want it."""
+        return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
+
     def pending(self, stream) -> int:
         """Operations submitted to a stream and not done yet."""
         return self.stub.hipstub_pending(self.for_stub(stream))

@@ -89,11 +89,11 @@ static void wake_all(void) {
         while (!sleeps(&sleepers[i]))
             usleep(1000);
     EXPECT(call_hsaKmtSetEvent(event) == 0);
+    EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
     for (int i = 0; i < SLEEPERS; i++) {
         EXPECT(pthread_join(sleepers[i].thread, NULL) == 0);
         EXPECT(sleepers[i].answer == HSAKMT_STATUS_SUCCESS);
     }
-    EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
 int main(int count, char **arguments) {

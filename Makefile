@@ -1,6 +1,6 @@
 # make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
-# make test     all tests
+# make test     all tests but those of the targets below that take longer
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run

@@ -79,7 +79,7 @@ class Target:
     releases: Sequence[int] = RELEASES
 
 
-#: Of issue "Speed on one H100". LLVM's own library stands for stock where it is given.
+#: LLVM's own library stands for stock where it is given.
 TARGETS = (
     Target("forum", ALONE, HOISTED, at_most=1.03),
     Target("many", ALONE, HOISTED, at_most=1.03),

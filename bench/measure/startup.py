@@ -19,8 +19,8 @@ METHOD = (
     "library preloaded; the time of dlopen. First launch: everything from opening the runtime to "
     "the end of the first synchronise; beyond HIP's own: beyond the same steps by hand (stub), or "
     "beyond the time that the runtime spent inside HIP's functions (a driver's own time varies by "
-    "more than the whole of ours). Python starts while HIP does: what is waited for after HIP is "
-    "ours."
+    "more than the whole of ours). Python starts a second later: a first launch pays for the "
+    "thread that will start it."
 )
 TARGET_LOAD = 0.3  # ms
 MS = 1e6  # ns

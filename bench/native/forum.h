@@ -5,7 +5,7 @@
 #ifndef BENCH_FORUM_H
 #define BENCH_FORUM_H
 
-#include "native.h"
+#include "runtime.h"
 
 #include <string.h>
 
@@ -36,19 +36,6 @@ static inline struct source forum_copies(void) {
     return (struct source){memcpy(image, forum_image, size), image + size, name};
 }
 
-/* The mgpu* functions of a runtime that the loop calls. */
-struct runtime {
-    void *(*ModuleLoad)(const void *image, size_t size);
-    void (*ModuleUnload)(void *module);
-    void *(*ModuleGetFunction)(void *module, const char *name);
-    void *(*StreamCreate)(void);
-    void (*StreamDestroy)(void *stream);
-    void (*StreamSynchronize)(void *stream);
-    void (*LaunchKernel)(void *function, intptr_t grid_x, intptr_t grid_y, intptr_t grid_z,
-                         intptr_t block_x, intptr_t block_y, intptr_t block_z, int32_t smem,
-                         void *stream, void **params, void **extra, size_t params_count);
-};
-
 /* The functions of HIP that remain when the rest is hoisted out of the loop by hand. */
 struct hip {
     int (*ModuleLoadData)(void **module, const void *image);
@@ -61,18 +48,6 @@ struct hip {
     /* Kept between iterations. */
     void *module, *function, *stream;
 };
-
-static inline void resolve_runtime(struct runtime *runtime, void *library) {
-#define RESOLVE(name) *(void **)&runtime->name = symbol(library, "mgpu" #name)
-    RESOLVE(ModuleLoad);
-    RESOLVE(ModuleUnload);
-    RESOLVE(ModuleGetFunction);
-    RESOLVE(StreamCreate);
-    RESOLVE(StreamDestroy);
-    RESOLVE(StreamSynchronize);
-    RESOLVE(LaunchKernel);
-#undef RESOLVE
-}
 
 static inline void resolve_hip(struct hip *hip, void *library) {
 #define RESOLVE(name) *(void **)&hip->name = symbol(library, "hip" #name)

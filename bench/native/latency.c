@@ -7,7 +7,7 @@
  * end to the return of the synchronise), a number an iteration; "step", the device clock's smallest
  * step; "error", half the fastest round trip by which the two clocks were compared, before and
  * after, "drift", what they moved against each other meanwhile. NVIDIA only. */
-#include "native.h"
+#include "runtime.h"
 
 #include <string.h>
 
@@ -31,17 +31,7 @@ static struct {
     int (*HostGetDevicePointer)(void **device, void *host, unsigned flags);
 } hip;
 
-static struct {
-    handle (*ModuleLoad)(const void *image, size_t size);
-    void (*ModuleUnload)(handle module);
-    handle (*ModuleGetFunction)(handle module, const char *name);
-    handle (*StreamCreate)(void);
-    void (*StreamDestroy)(handle stream);
-    void (*StreamSynchronize)(handle stream);
-    void (*LaunchKernel)(handle function, intptr_t grid_x, intptr_t grid_y, intptr_t grid_z,
-                         intptr_t block_x, intptr_t block_y, intptr_t block_z, int32_t smem,
-                         handle stream, void **params, void **extra, size_t params_count);
-} runtime;
+static struct runtime runtime;
 
 static void check(int error, const char *what) {
     if (error != 0)
@@ -49,28 +39,21 @@ static void check(int error, const char *what) {
 }
 
 #define CALL(name, ...) check(hip.name(__VA_ARGS__), "hip" #name)
-#define RESOLVE(table, library, prefix, name)                                                      \
-    *(void **)&(table).name = symbol(library, prefix #name)
 
 static void resolve(const char *hip_path, const char *runtime_path) {
     void *library = open_library(hip_path);
-    RESOLVE(hip, library, "hip", ModuleLoadData);
-    RESOLVE(hip, library, "hip", ModuleGetFunction);
-    RESOLVE(hip, library, "hip", ModuleLaunchKernel);
-    RESOLVE(hip, library, "hip", StreamCreate);
-    RESOLVE(hip, library, "hip", StreamSynchronize);
-    RESOLVE(hip, library, "hip", Malloc);
-    RESOLVE(hip, library, "hip", Memcpy);
-    RESOLVE(hip, library, "hip", HostRegister);
-    RESOLVE(hip, library, "hip", HostGetDevicePointer);
-    library = open_library(runtime_path);
-    RESOLVE(runtime, library, "mgpu", ModuleLoad);
-    RESOLVE(runtime, library, "mgpu", ModuleUnload);
-    RESOLVE(runtime, library, "mgpu", ModuleGetFunction);
-    RESOLVE(runtime, library, "mgpu", StreamCreate);
-    RESOLVE(runtime, library, "mgpu", StreamDestroy);
-    RESOLVE(runtime, library, "mgpu", StreamSynchronize);
-    RESOLVE(runtime, library, "mgpu", LaunchKernel);
+#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
+    RESOLVE(ModuleLoadData);
+    RESOLVE(ModuleGetFunction);
+    RESOLVE(ModuleLaunchKernel);
+    RESOLVE(StreamCreate);
+    RESOLVE(StreamSynchronize);
+    RESOLVE(Malloc);
+    RESOLVE(Memcpy);
+    RESOLVE(HostRegister);
+    RESOLVE(HostGetDevicePointer);
+#undef RESOLVE
+    resolve_runtime(&runtime, open_library(runtime_path));
 }
 
 static char *read_file(const char *path) {

@@ -132,7 +132,7 @@ def bare_runtime() -> Path:
 
 def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -> list[Path]:
     """Everything that a run on a chip needs, without debugging information."""
-    made = [native.program(name, chip) for name in native.PROGRAMS]
+    made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
         # Of the forum's program one more, which launches once.
         for count in {iterations.get(program), *([1] if program == "forum" else [])}:

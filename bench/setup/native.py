@@ -27,8 +27,8 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-PROGRAMS = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
-HEADERS = ("forum.h", "native.h", "rounds.h")
+MEASURING = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
+HEADERS = ("forum.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 

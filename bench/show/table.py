@@ -32,7 +32,7 @@ FAST_PATH = (
     (
         "startup-stub",
         "first launch, with Python, beyond HIP's own",
-        "first launch, Python's start included",
+        "first launch, with Python, which starts a second later",
     ),
     (
         "startup-stub",

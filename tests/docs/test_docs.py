@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import os
 import re
 import shutil
@@ -62,6 +64,35 @@ def test_links_lead_somewhere(document: Path) -> None:
         target = (document.parent / place).resolve() if place else document
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+# ---- names ----
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_files_that_are_named_are_there(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for name in re.findall(r"(?<![\w./-])(?:bench|csrc|docs|examples|tests)/[\w./*-]*[\w*]", text):
+        assert any(ROOT.glob(name)), name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_tests_that_are_named_are_there(document: Path) -> None:
+    defined = _tests()
+    for name in re.findall(r"`(test_\w+\*?)`", document.read_text(encoding="utf-8")):
+        assert fnmatch.filter(defined, name), name
+
+
+@functools.cache
+def _tests() -> list[str]:
+    """The names of all tests and of the files that have them."""
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
+    return names + [path.stem for path in files]
+
+
+# ---- links between pages ----
 
 
 def test_every_page_is_linked() -> None:

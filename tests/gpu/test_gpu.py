@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -20,6 +19,7 @@ from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower, objects
 from tests.gpu import CHIP, KERNELS, tensormap
 from tests.programs.test_programs import GPU_PROGRAMS, printed, rounds
+from tests.snippets.outcomes import outcomes
 from tests.support.child import (
     BUILD,
     ROOT,
@@ -252,20 +252,6 @@ def test_out_of_bounds(tmp_path: Path) -> None:
 # ---- beside AMD's HIP ----------------------------------------------------------------------------
 
 
-@functools.cache
-def _outcomes(backend: str) -> dict[str, dict]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.snippets"],
-        cwd=ROOT,
-        env=environment(backend),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
-
-
 #: What they say of the device is AMD's own: its waves, its versions, its bundles of images; and the
 #: driver takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
@@ -274,7 +260,7 @@ OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset"}
 
 def test_codes_are_those_of_amds() -> None:
     """The snippets that the stub of HIP and AMD's own answer alike, on NVIDIA's driver."""
-    stub, cuda = _outcomes("stub"), _outcomes("cuda")
+    stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
         f"{name}: {theirs}, AMD's {ours}; {cuda[name]['problem'][-200:]}"
         for name in sorted(set(stub) - OF_THE_DEVICE)

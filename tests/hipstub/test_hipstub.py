@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import re
 import subprocess
 import sys
@@ -14,7 +12,8 @@ import pytest
 
 from mgpu_rt.cli import softgpu
 from tests.snippets.library import DEFAULT, functions
-from tests.support.child import BACKENDS, ROOT, STUB, TIMEOUT, environment
+from tests.snippets.outcomes import outcomes
+from tests.support.child import BACKENDS, STUB
 from tests.support.images import code_object
 from tests.support.stub import Stub, log_of, on_stub, run_child
 
@@ -22,21 +21,6 @@ from tests.support.stub import Stub, log_of, on_stub, run_child
 ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
 
 # ---- beside AMD's --------------------------------------------------------------------------------
-
-
-@functools.cache
-def outcomes(backend: str) -> dict[str, dict]:
-    """What came of each snippet."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.snippets"],
-        cwd=ROOT,
-        env=environment(backend),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
 @pytest.mark.parametrize("function", functions())

@@ -35,6 +35,6 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-time.sleep(1)  # the manager comes up
-stats = mgpu_rt.load().stats()
+while (stats := mgpu_rt.load().stats())["manager"] == "starting":
+    time.sleep(0.01)
 print(sys.version.split()[0], "launched", stats["hip"]["hipModuleLaunchKernel"]["calls"])

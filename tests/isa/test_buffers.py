@@ -27,9 +27,17 @@ LOADS = {
     "dwordx4": (16, 16),
 }
 STORES = {"byte": 1, "short": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
-#: The bound, the scalar register's offset, and the instruction's own; each lane adds four times
-#: its number.
-PLACES = ((131, 0, 0), (128, 0, 0), (129, 0, 7), (160, 20, 3), (16, 20, 0), (REGION, 0, 0))
+#: The bound, the scalar register's offset, and the instruction's own; each lane adds its number,
+#: times the size of an atomic, or times four.
+PLACES = (
+    (131, 0, 0),
+    (132, 0, 0),
+    (128, 0, 0),
+    (129, 0, 7),
+    (160, 20, 3),
+    (16, 20, 0),
+    (REGION, 0, 0),
+)
 
 
 @dataclass(frozen=True)
@@ -38,17 +46,23 @@ class Case:
     name: str
     size: int
     place: tuple[int, int, int]
+    returns: bool = True  # an atomic, what was there
 
     @property
     def label(self) -> str:
-        return "_".join(map(str, (self.verb, self.name, *self.place)))
+        return "_".join(map(str, (self.verb, self.name, *self.place, self.returns)))
+
+    @property
+    def step(self) -> int:
+        return self.size if self.verb == "atomic" else 4
 
     @property
     def text(self) -> str:
         records, scalar, own = self.place
         first, count = (14 if self.verb == "load" else 2), self.size // 4
         data = f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
-        glc = " glc\n  v_mov_b32 v14, v2" if self.verb == "atomic" else ""
+        returned = [f"\n  v_mov_b32 v{14 + n}, v{2 + n}" for n in range(count)]
+        glc = f" glc{''.join(returned)}" if self.verb == "atomic" and self.returns else ""
         return f"""s_movk_i32 s38, {records}
   s_movk_i32 s40, {scalar}
   buffer_{self.verb}_{self.name} {data}, v12, s[36:39], s40 offen offset:{own}{glc}
@@ -56,18 +70,19 @@ class Case:
 
     def inside(self, lane: int, at: int, size: int) -> bool:
         records, scalar, own = self.place
-        return scalar + own + 4 * lane + at + size <= records
+        return scalar + own + self.step * lane + at + size <= records
 
     def address(self, lane: int) -> int:
-        return self.place[1] + self.place[2] + 4 * lane
+        return self.place[1] + self.place[2] + self.step * lane
 
 
 def cases() -> Iterator[Case]:
     for place in PLACES:
         yield from (Case("load", name, size, place) for name, (size, _) in LOADS.items())
         yield from (Case("store", name, size, place) for name, size in STORES.items())
-        if place[2] % 4 == 0:
-            yield Case("atomic", "add", 4, place)
+        for name, size in (("add", 4), ("add_x2", 8)):
+            if (place[1] + place[2]) % size == 0:
+                yield from (Case("atomic", name, size, place, returns) for returns in (True, False))
 
 
 def loaded(case: Case, lane: int, region: bytes, old: int) -> int:
@@ -97,17 +112,15 @@ def stored(case: Case, wave: Wave, region: bytes) -> bytes:
 
 def added(case: Case, wave: Wave, region: bytes) -> tuple[bytes, list[int]]:
     """Memory afterwards, and what each lane got of it."""
-    after, got = bytearray(region), []
+    after, got, size = bytearray(region), [], case.size
+    mask = (1 << 8 * size) - 1
     for lane, (data, _, _, old) in enumerate(wave.lanes):
-        to, before = case.address(lane), data & 0xFFFFFFFF
-        if wave.exec >> lane & 1:
-            inside = case.inside(lane, 0, 4)
-            before = int.from_bytes(after[to : to + 4], "little") if inside else 0
-            if inside:
-                after[to : to + 4] = ((before + data) & 0xFFFFFFFF).to_bytes(4, "little")
-            got.append(old & ~0xFFFFFFFF | before)
-        else:
-            got.append(old)
+        to, before = case.address(lane), 0
+        runs = wave.exec >> lane & 1
+        if runs and case.inside(lane, 0, size):
+            before = int.from_bytes(after[to : to + size], "little")
+            after[to : to + size] = ((before + data) & mask).to_bytes(size, "little")
+        got.append(old & ~mask | before if runs and case.returns else old)
     return bytes(after), got
 
 
@@ -116,7 +129,7 @@ def test_the_bound_of_a_buffer(target: str) -> None:
     batch, rng, wrong = Batch(target), random.Random(target), []
     for case in cases():
         text = case.text.replace(" glc", " sc0") if target == "gfx942" else case.text
-        batch.add(case.label, text, ADDRESSES.format(shift=4))
+        batch.add(case.label, text, ADDRESSES.format(shift=3 if case.step == 8 else 4))
     code, buffer = batch.load(), Memory(REGION)
     for case in cases():
         lanes = [tuple(rng.getrandbits(128) for _ in range(4)) for _ in range(LANES)]
@@ -137,3 +150,24 @@ def test_the_bound_of_a_buffer(target: str) -> None:
         if result.lanes != want or buffer.read(REGION) != after:
             wrong.append(case.label)
     assert not wrong, f"{len(wrong)} wrong: {', '.join(wrong[:12])}"
+
+
+@pytest.mark.parametrize("target", ("gfx942", "gfx906"))
+def test_the_bound_of_an_array(target: str) -> None:
+    """Of elements: which are there counts, and where each ends."""
+    stride, records, own = 16, 20, 8
+    batch, rng = Batch(target), random.Random(target)
+    text = f"""s_or_b32 s37, s37, {stride << 16}
+  s_movk_i32 s38, {records}
+  v_lshrrev_b32 v12, 6, v1
+  buffer_load_dwordx4 v[14:17], v12, s[36:39], 0 idxen offset:{own}
+  s_waitcnt vmcnt(0)"""
+    batch.add("array", text, ADDRESSES.format(shift=4))
+    buffer, region = Memory(REGION), rng.randbytes(REGION)
+    buffer.write(region)
+    lanes = [tuple(rng.getrandbits(128) for _ in range(4)) for _ in range(LANES)]
+    wave = Wave(2**64 - 1, 0, 0, (0, 0, 0), lanes)  # type: ignore
+    (result,) = batch.load().run("array", [wave], struct.pack("<Q", buffer.va))
+    rest = [region[stride * lane + own : stride * (lane + 1)] for lane in range(records)]
+    inside = [int.from_bytes(end, "little") for end in rest]
+    assert result.lanes == inside + [0] * (LANES - records)

@@ -158,12 +158,12 @@ def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -
     return np.frombuffer(taken.read(), d.dtype).reshape(-1, *d.shape)
 
 
-def any_indices(rng: np.random.Generator, shape: Sparse) -> np.ndarray:
+def any_indices(rng: np.random.Generator) -> np.ndarray:
     """Also the same index twice, and the greater one first."""
     return rng.integers(0, 2**32, LANES, np.uint32)
 
 
-def ascending(rng: np.random.Generator, shape: Sparse) -> np.ndarray:
+def ascending(rng: np.random.Generator) -> np.ndarray:
     """As a compressed matrix has them."""
     pairs = np.array([low | high << 2 for low in range(4) for high in range(low + 1, 4)])
     some = pairs[rng.integers(0, len(pairs), (LANES, 8))].astype(np.uint32)
@@ -172,16 +172,14 @@ def ascending(rng: np.random.Generator, shape: Sparse) -> np.ndarray:
 
 @pytest.mark.parametrize("make", (ascending, any_indices))
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.instruction)
-def test_sparse_products(
-    shape: Sparse, make: Callable[[np.random.Generator, Sparse], np.ndarray]
-) -> None:
+def test_sparse_products(shape: Sparse, make: Callable[[np.random.Generator], np.ndarray]) -> None:
     """Of whole numbers: whatever the order of the sums, they are exact."""
     rng = np.random.default_rng(SHAPES.index(shape))
     a, b = (rng.integers(-8, 9, (LANES, n * shape.stored)).astype(np.float64) for n in (1, 2))
     integers = shape.kinds[0] == "i8"
     d = rng.integers(-100, 100, (LANES, shape.dense.results))
     d = d.astype(np.int32 if integers else np.float32)
-    indices = make(rng, shape)
+    indices = make(rng)
     results = run(shape, encoded(shape.kinds[0], a), encoded(shape.kinds[1], b), indices, d)
     for (cbsz, abid), got in zip(patterns(shape), results, strict=True):
         want = shape.product(a, b, d, indices, 0 if cbsz else abid)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.last_error import images
 from tests.support.child import BUILD, STUB, environment
+from tests.support.folders import folder
 
 SOURCES = Path(__file__).resolve().parent
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
@@ -36,19 +36,15 @@ Result = Left | str
 
 
 @functools.cache
-def _folder() -> Path:
-    scratch = tempfile.TemporaryDirectory(prefix="mgpu_rt-last_error-")
-    _KEPT.append(scratch)
-    folder = Path(scratch.name)
-    images.write(folder)
+def _made() -> Path:
+    """The folder with the program and its images."""
+    made = folder("last_error")
+    images.write(made)
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
     sources = [*sorted(SOURCES.glob("*.c")), *sorted(SOURCES.glob("situations/*.c"))]
-    command = ["cc", *flags, *sources, "-ldl", "-o", folder / "program"]
+    command = ["cc", *flags, *sources, "-ldl", "-o", made / "program"]
     subprocess.run(command, check=True, timeout=60)
-    return folder
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+    return made
 
 
 def _environment(backend: str, **changes: str) -> dict[str, str]:
@@ -74,7 +70,7 @@ def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
     played = Played(0, {})
     first = 0
     while True:
-        words = [_folder() / "program", runtime, _folder(), pending, first]
+        words = [_made() / "program", runtime, _made(), pending, first]
         done = subprocess.run(
             [str(word) for word in words],
             env=_environment(backend, **changes),

@@ -71,7 +71,7 @@ void *situation_file(const char *name, bool at_end) {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return NULL;
+        give_up(path);
     fseek(file, 0, SEEK_END);
     const size_t size = (size_t)ftell(file), page = 4096;
     const size_t room = (size + page - 1) / page * page + page;

@@ -57,7 +57,7 @@ void situation_after(void);
 void (*situation_hip(const char *name))(void);
 
 /* The bytes of a file of the folder, in memory of their own, whose end is the end of what can be
- * read if `at_end`. NULL if there is no such file. */
+ * read if `at_end`. */
 void *situation_file(const char *name, bool at_end);
 
 #endif

@@ -360,7 +360,7 @@ def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
 def test_stream_chosen_from_outside(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipStreamCreate(own)
-    chosen = mgpu.ffi.cast("hipStream_t", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    chosen = mgpu.from_stub(own[0], "hipStream_t")
     assert mgpu.lib.mgpu_rt_use_stream(chosen) == 0
     for _ in range(2):
         assert mgpu.StreamCreate() == chosen

@@ -15,8 +15,8 @@ def render(results: Path) -> str:
     read = json.loads(results.read_text())
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
-        f"{read['date']}, {read['programs']:,} programs in {read['seconds'] // 60} minutes on "
-        f"{read['cores']} cores, seeds {read['seeds'][0]} to {read['seeds'][1]}:",
+        f"{read['date']}, {read['programs']:,} programs in {round(read['seconds'] / 60)} minutes "
+        f"on {read['cores']} cores, seeds {read['seeds'][0]} to {read['seeds'][1]}:",
         *(f"(Without the action {action}.)" for action in read["without"]),
         "",
         "| device | processes | programs | failures |",

@@ -49,9 +49,6 @@ SUITES = (
         "the thread's last error after each call, against stock's runtime",
         (*_ON_DEVICE, "tests/runtime/test_last_error.py"),
     ),
-    Suite(
-        "random", "random sequences of calls", (*_ON_DEVICE, "tests/runtime/test_memory_random.py")
-    ),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu",)),
     Suite("kernels", "whole kernels against NumPy", ("tests/kernels",)),
     Suite("kernels", "", ("-k", "gfx942", "tests/kernels"), chip="gfx942"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,12 +35,10 @@ def test_amds_own_tests_went_as_expected() -> None:
     assert set(rocrtst.EXPECTED) <= set(outcomes)
 
 
-def test_rocrand_went_as_expected() -> None:
+def test_no_test_of_rocrand_failed() -> None:
     results = rocrand.load()
-    assert rocrand.unexpected(results) == []
+    assert rocrand.failures(results) == []
     assert set(results) == set(rocrand.HIPS)
-    known = [name for name, _ in rocrand.failures(results)]
-    assert all(any(re.search(p, name) for name in known) for p in rocrand.EXPECTED)
 
 
 def test_rocrands_words_are_read() -> None:

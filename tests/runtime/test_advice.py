@@ -167,7 +167,6 @@ def test_launch_that_is_wrong_otherwise(mgpu: Mgpu) -> None:
 
 def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
     """What HIP was given of an image."""
-    mgpu.stub_ffi.cdef("char *hipstub_json(void);")
     mgpu.load(mgpu.image(image))
     calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
     (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]

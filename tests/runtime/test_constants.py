@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import subprocess
-import tempfile
 from pathlib import Path
 
 from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.compiled import compile_c
+from tests.support.folders import folder
 from tests.support.images import code_object
 
 HOST = ROOT / "tests" / "hosts" / "constants.c"
@@ -23,24 +23,14 @@ BUILTIN = ("builtin",)  # where an image lies is not the policy's business
 @functools.cache
 def _image() -> str:
     """The flag that names the code object's file."""
-    path = _directory() / "forum.hsaco"
+    path = folder("constants") / "forum.hsaco"
     path.write_bytes(code_object("forum"))
     return f'-DIMAGE_FILE="{path}"'
 
 
-@functools.cache
-def _directory() -> Path:
-    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-constants-")
-    _KEPT.append(directory)
-    return Path(directory.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
-
-
 def _program(*flags: str) -> Path:
     common = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-ldl", _image()]
-    return compile_c(_directory() / "program", HOST.read_text(), *common, *flags)
+    return compile_c(folder("constants") / "program", HOST.read_text(), *common, *flags)
 
 
 def _library(*flags: str) -> Path:
@@ -48,7 +38,7 @@ def _library(*flags: str) -> Path:
         '__asm__(".section .rodata\\n.balign 64\\n.global image\\nimage:\\n'
         '.incbin \\"" IMAGE_FILE "\\"\\n.previous\\n");'
     )
-    return compile_c(_directory() / "image.so", source, "-shared", "-fPIC", _image(), *flags)
+    return compile_c(folder("constants") / "image.so", source, "-shared", "-fPIC", _image(), *flags)
 
 
 def _second_load(program: Path, mode: str, *arguments: Path) -> str:

@@ -154,7 +154,7 @@ def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
     """Memory that the program has from HIP itself is copied by HIP, and no error stays behind."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
-    foreign = mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    foreign = mgpu.from_stub(own[0])
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memcpy(foreign, pattern(mgpu, KIB), KIB, stream)

@@ -134,7 +134,7 @@ def test_a_lent_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The same with one of the program's own, which memory was freed on while it was lent."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
-    lent = mgpu.ffi.cast("hipStream_t", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    lent = mgpu.from_stub(own[0], "hipStream_t")
     mgpu.lib.mgpu_rt_use_stream(lent)
     block = alloc(mgpu, KIB, lent)
     mgpu.Memset32(block, 1, KIB // 4, lent)
@@ -231,7 +231,7 @@ def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
 def test_memory_of_the_programs_own_goes_to_hip(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipMalloc(own, 1000) == 0
-    free(mgpu, mgpu.ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", own[0]))))
+    free(mgpu, mgpu.from_stub(own[0]))
     assert mgpu.count("hipFree") == 1
     assert mgpu.stderr() == ""
 

@@ -79,7 +79,7 @@ def test_where_others_call_hip_every_synchronise_asks(mgpu: Mgpu) -> None:
 def test_a_stream_of_the_programs_own_is_always_asked(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipStreamCreate(own)
-    handle = mgpu.ffi.cast("hipStream_t", int(mgpu.stub_ffi.cast("uintptr_t", own[0])))
+    handle = mgpu.from_stub(own[0], "hipStream_t")
     mgpu.lib.mgpu_rt_use_stream(handle)
     stream = mgpu.StreamCreate()
     for _ in range(3):

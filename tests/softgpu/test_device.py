@@ -67,6 +67,10 @@ def test_an_interrupt_wakes_all_who_sleep(run: Run) -> None:
     succeed(run, "interrupt", "wake_all")
 
 
+def test_an_interrupt_counts_for_who_sleeps_on_two(run: Run) -> None:
+    succeed(run, "interrupt", "wake_later")
+
+
 @pytest.mark.parametrize("case", MEMORY)
 def test_memory(run: Run, case: str) -> None:
     succeed(run, "memory", case)

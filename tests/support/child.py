@@ -16,6 +16,7 @@ import functools
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,7 +80,7 @@ class Mgpu:
         self.ffi.cdef(abi.cdef())
         self.lib = self.ffi.dlopen(str(library()))
         self.stub_ffi = FFI()
-        self.stub_ffi.cdef(_STUB_DECLARATIONS)
+        self.stub_ffi.cdef(stub_header() + _HIP_DECLARATIONS)
         self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
         self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
         # The stub, or HIP itself: its hip* functions are declared too.
@@ -144,6 +145,10 @@ class Mgpu:
         """A pointer of the library's, as the stub's declarations want it."""
         return self.stub_ffi.cast(kind, int(self.ffi.cast("uintptr_t", pointer)))
 
+    def from_stub(self, pointer, kind: str = "void *"):
+        """A pointer of the stub's, as the library's declarations want it."""
+        return self.ffi.cast(kind, int(self.stub_ffi.cast("uintptr_t", pointer)))
+
     def pending(self, stream) -> int:
         """Operations submitted to a stream and not done yet."""
         return self.stub.hipstub_pending(self.for_stub(stream))
@@ -158,17 +163,15 @@ class Mgpu:
         return json.loads(self.ffi.string(self.lib.mgpu_rt_stats_json()))
 
 
-_STUB_DECLARATIONS = """
-uint64_t hipstub_count(const char *function);
-uint64_t hipstub_calls(void);
-uint64_t hipstub_misuse(void);
-int64_t hipstub_live(const char *what);
-uint64_t hipstub_pending(void *stream);
-void hipstub_reset(void);
-int hipstub_set_fault(const char *text);
-int hipstub_set_delay(const char *text);
-void hipstub_set_kernel(const char *name, void (*body)(void **params), const size_t *sizes,
-                        unsigned count);
+def stub_header() -> str:
+    """tests/hipstub/hipstub.h for cffi: what a test can say to the stub."""
+    text = (ROOT / "tests" / "hipstub" / "hipstub.h").read_text()
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
+
+
+#: HIP's functions, as far as tests of the runtime call them: they know of no handle's type.
+_HIP_DECLARATIONS = """
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
 int hipGetLastError(void);

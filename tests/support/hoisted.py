@@ -10,6 +10,7 @@ from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.hoist import rewrite, tools
 from mgpu_rt.lowering import lower, objects
+from tests.support.folders import folder
 from tests.support.programs import STOCK
 
 #: The releases whose MLIR can be asked.
@@ -31,16 +32,12 @@ def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
 @functools.cache
 def build(given: bytes, llvm: int) -> Path:
     """The executable of a program in the LLVM dialect, linked with stock's runtime."""
-    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-hoisted-")
-    _KEPT.append(directory)
-    compiled, helper = Path(directory.name, "program.o"), print_library()
+    directory = Path(tempfile.mkdtemp(dir=folder("hoisted")))
+    compiled, helper = directory / "program.o", print_library()
     compiled.write_bytes(objects.compile_dialect(given, llvm))
     return objects.link(
         [compiled],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],
-        out=Path(directory.name, "program"),
+        out=directory / "program",
     )
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends

@@ -14,6 +14,7 @@ from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower, objects, pipelines, toolchain
 from tests.support.child import BUILD, STUB, environment, library
+from tests.support.folders import folder
 
 RELEASES = toolchain.RELEASES
 TIMEOUT = 60  # seconds; a run takes less than one
@@ -93,18 +94,8 @@ def build(
         [compiled],
         libraries=[linked, helper],
         rpath=[linked.parent, helper.parent],
-        out=_directory() / f"{program}-{llvm}-{iterations}-{linked.parent.name}-{image}",
+        out=folder("programs") / f"{program}-{llvm}-{iterations}-{linked.parent.name}-{image}",
     )
-
-
-@functools.cache
-def _directory() -> Path:
-    directory = tempfile.TemporaryDirectory(prefix="mgpu_rt-programs-")
-    _KEPT.append(directory)
-    return Path(directory.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
 def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: str) -> dict:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.snippets.library import SOURCES, Hip
-from tests.support.child import ROOT, TIMEOUT, environment
+from tests.snippets.library import Hip
+from tests.support.child import ROOT, TIMEOUT, environment, stub_header
 
 
 class Stub(Hip):
@@ -21,9 +21,7 @@ class Stub(Hip):
 
     def __init__(self) -> None:
         super().__init__(os.environ["MGPU_RT_HIP"])
-        header = (SOURCES / "hipstub.h").read_text()
-        plain = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
-        self.ffi.cdef(re.sub(r"^#.*", "", plain, flags=re.MULTILINE))
+        self.ffi.cdef(stub_header())
         self.lib = self.ffi.dlopen(os.environ["MGPU_RT_HIP"])
 
     def count(self, function: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -18,16 +19,17 @@ ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
 
 @dataclass(frozen=True)
 class Change:
-    """In a file below the repository, this text becomes that one."""
+    """In a file of a checkout, this text, which it holds once, becomes that one."""
 
     file: str
     old: str
     new: str
 
-    def applied(self) -> str:
-        text = (ROOT / self.file).read_text()
+    def make_in(self, home: Path) -> None:
+        path = home / self.file
+        text = path.read_text()
         assert text.count(self.old) == 1, f"{self.file} holds it once: {self.old}"
-        return text.replace(self.old, self.new)
+        path.write_text(text.replace(self.old, self.new))
 
 
 def make(home: Path, flags: tuple[str, ...]) -> Path:
@@ -39,6 +41,7 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
     return library
 
 
+@functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
     """The sources in a checkout of their own, compiled: what changes later is compiled anew."""
     home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
@@ -56,7 +59,7 @@ def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Pat
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout(flags), home)
     for change in changes:
-        (home / change.file).write_text(change.applied())
+        change.make_in(home)
     return make(home, flags)
 
 

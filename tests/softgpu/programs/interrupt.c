@@ -12,7 +12,8 @@ enum { EVENTS = 600, CARRIED = 256, PATIENCE = 20000, SLEEPERS = 3 };
 #define THUNK_FUNCTIONS(X)                                                                         \
     X(hsaKmtCreateEvent)                                                                           \
     X(hsaKmtSetEvent)                                                                              \
-    X(hsaKmtWaitOnEvent)
+    X(hsaKmtWaitOnEvent)                                                                           \
+    X(hsaKmtWaitOnMultipleEvents)
 
 #define THUNK_DECLARE(name) static __typeof__(&name) call_##name;
 THUNK_FUNCTIONS(THUNK_DECLARE)
@@ -50,7 +51,8 @@ static void wake(void) {
 
 struct sleeper {
     pthread_t thread;
-    HsaEvent *event;
+    HsaEvent *events[2];
+    HSAuint32 count;
     long number; /* of the thread, once it runs */
     HSAKMT_STATUS answer;
 };
@@ -58,7 +60,8 @@ struct sleeper {
 static void *fall_asleep(void *argument) {
     struct sleeper *sleeper = argument;
     __atomic_store_n(&sleeper->number, syscall(SYS_gettid), __ATOMIC_RELEASE);
-    sleeper->answer = call_hsaKmtWaitOnEvent(sleeper->event, PATIENCE);
+    sleeper->answer =
+        call_hsaKmtWaitOnMultipleEvents(sleeper->events, sleeper->count, true, PATIENCE);
     return NULL;
 }
 
@@ -74,20 +77,23 @@ static bool sleeps(const struct sleeper *sleeper) {
     return state == 'S';
 }
 
+static void start(struct sleeper *sleeper) {
+    EXPECT(pthread_create(&sleeper->thread, NULL, fall_asleep, sleeper) == 0);
+    while (!sleeps(sleeper))
+        usleep(1000);
+}
+
 /* An event that resets itself wakes all who sleep on it, as the driver's do, and nobody after. */
 static void wake_all(void) {
     HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
-    struct sleeper sleepers[SLEEPERS] = {0};
+    struct sleeper sleepers[SLEEPERS];
     HsaEvent *event;
     thunk_open();
     EXPECT(call_hsaKmtCreateEvent(&descriptor, false, false, &event) == 0);
     for (int i = 0; i < SLEEPERS; i++) {
-        sleepers[i].event = event;
-        EXPECT(pthread_create(&sleepers[i].thread, NULL, fall_asleep, &sleepers[i]) == 0);
+        sleepers[i] = (struct sleeper){.events = {event}, .count = 1};
+        start(&sleepers[i]);
     }
-    for (int i = 0; i < SLEEPERS; i++)
-        while (!sleeps(&sleepers[i]))
-            usleep(1000);
     EXPECT(call_hsaKmtSetEvent(event) == 0);
     for (int i = 0; i < SLEEPERS; i++) {
         EXPECT(pthread_join(sleepers[i].thread, NULL) == 0);
@@ -96,7 +102,23 @@ static void wake_all(void) {
     EXPECT(call_hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
 }
 
+/* It counts for who sleeps until another one is raised too, and is nobody else's by then. */
+static void wake_later(void) {
+    HsaEventDescriptor descriptor = {.EventType = HSA_EVENTTYPE_SIGNAL};
+    struct sleeper sleeper = {.count = 2};
+    thunk_open();
+    for (int i = 0; i < 2; i++)
+        EXPECT(call_hsaKmtCreateEvent(&descriptor, false, false, &sleeper.events[i]) == 0);
+    start(&sleeper);
+    EXPECT(call_hsaKmtSetEvent(sleeper.events[0]) == 0);
+    EXPECT(call_hsaKmtWaitOnEvent(sleeper.events[0], 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
+    EXPECT(call_hsaKmtSetEvent(sleeper.events[1]) == 0);
+    EXPECT(pthread_join(sleeper.thread, NULL) == 0);
+    EXPECT(sleeper.answer == HSAKMT_STATUS_SUCCESS);
+}
+
 int main(int count, char **arguments) {
-    static const struct test_case cases[] = {{"wake", wake}, {"wake_all", wake_all}, {NULL, NULL}};
+    static const struct test_case cases[] = {
+        {"wake", wake}, {"wake_all", wake_all}, {"wake_later", wake_later}, {NULL, NULL}};
     return run_cases(count, arguments, cases);
 }

@@ -1,0 +1,186 @@
+"""Programs that call late, on threads, from another namespace, or with another runtime beside."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import environment, library
+from tests.support.compiled import compile_c
+from tests.support.images import code_object
+from tests.support.known import STOCK, program, run_program
+
+# ---- 3: calls after the exit handler -------------------------------------------------------------
+
+LATE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuModuleLoad(void *, unsigned long);
+void *mgpuModuleGetFunction(void *, const char *);
+void mgpuLaunchKernel(void *, long, long, long, long, long, long, int, void *, void **, void **,
+                      unsigned long);
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *);
+void mgpuStreamDestroy(void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemFree(void *, void *);
+void mgpuMemcpy(void *, void *, unsigned long, void *);
+void mgpuMemset32(void *, int, unsigned long, void *);
+static void *stream, *block;
+static char image[1 << 16];
+static void read_back(void) { /* as the destructor of a global object does */
+    int out[1024] = {0};
+    if (!block)
+        return;
+    mgpuMemcpy(out, block, 4096, stream);
+    mgpuStreamSynchronize(stream);
+    mgpuMemFree(block, stream);
+    printf("%d\\n", out[1023]);
+}
+static void load_and_launch(void) {
+    void *module = mgpuModuleLoad(image, sizeof image);
+    void *own = mgpuStreamCreate();
+    mgpuLaunchKernel(mgpuModuleGetFunction(module, "test_func"), 1, 1, 1, 1, 1, 1, 0, own, 0, 0, 0);
+    mgpuStreamSynchronize(own);
+    mgpuStreamDestroy(own);
+    puts(module ? "launched" : "refused");
+}
+__attribute__((constructor)) static void construct(void) { atexit(read_back); }
+int main(int count, char **words) {
+    FILE *file = fopen(getenv("IMAGE"), "rb");
+    if (fread(image, 1, sizeof image, file) == 0)
+        return 1;
+    setvbuf(stdout, 0, _IONBF, 0);
+    atexit(load_and_launch);
+    stream = mgpuStreamCreate();
+    block = mgpuMemAlloc(4096, stream, 0);
+    mgpuMemset32(block, 7, 1024, stream);
+    int warm[1024];
+    mgpuMemcpy(warm, block, 4096, stream);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+@pytest.mark.parametrize("runtime", ["ours", "stock"])
+def test_03_exit_handlers_and_destructors_use_the_device(
+    tmp_path: Path, backend: str, runtime: str
+) -> None:
+    """HIP is opened when a program that imports mgpu* is loaded, so it ends after all of these."""
+    image = tmp_path / "image"
+    image.write_bytes(code_object("forum"))
+    at = STOCK if runtime == "stock" else library()
+    path = program(tmp_path, LATE, runtime=at)
+    env = environment(backend, IMAGE=str(image), MGPU_RT_PYTHON="off")
+    env["LD_LIBRARY_PATH"] = ":".join(
+        [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
+    )
+    done = subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "launched\n7\n", "")
+
+
+# ---- 14: frees without a stream ------------------------------------------------------------------
+
+TWO_FREES = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+extern int hipStreamQuery(void *);
+void *mgpuStreamCreate(void);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemFree(void *, void *);
+void mgpuMemset32(void *, int, unsigned long, void *);
+static void *first, *second;
+static int busy;
+static void *free_first(void *unused) {
+    mgpuMemFree(first, 0);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    first = mgpuMemAlloc(4096, 0, 0);
+    second = mgpuMemAlloc(4096, 0, 0);
+    mgpuMemset32(first, 1, 1024, 0);
+    pthread_create(&thread, 0, free_first, 0);
+    usleep(50000);
+    mgpuMemFree(second, 0);
+    busy = hipStreamQuery(0);
+    pthread_join(thread, 0);
+    printf("%d\\n", busy);
+}
+"""
+
+
+@pytest.mark.parametrize("exclusive", ["on", "off"])
+def test_14_each_free_waits_by_itself(tmp_path: Path, exclusive: str) -> None:
+    stub = environment()["MGPU_RT_HIP"]
+    path = program(tmp_path, TWO_FREES, stub, f"-Wl,-rpath,{Path(stub).parent}")
+    done = run_program(
+        path, HIPSTUB_ASYNC="300000", MGPU_RT_PYTHON="off", MGPU_RT_EXCLUSIVE=exclusive
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+# ---- 15: another namespace -----------------------------------------------------------------------
+
+NAMESPACE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    void *library = dlmopen(LM_ID_NEWLM, getenv("RUNTIME"), RTLD_NOW);
+    void *(*create)(void) = 0;
+    if (library)
+        *(void **)&create = dlsym(library, "mgpuStreamCreate");
+    else
+        puts(dlerror());
+    puts(create && create() ? "created" : "failed");
+}
+"""
+
+
+@pytest.mark.parametrize("python", ["off", ""])
+def test_15_dlmopen(tmp_path: Path, python: str) -> None:
+    path = compile_c(tmp_path / "program", NAMESPACE, "-ldl")
+    done = run_program(path, RUNTIME=str(library()), MGPU_RT_PYTHON=python)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "created\n", "")
+
+
+# ---- 16: two runtimes in a process ---------------------------------------------------------------
+
+TWO_RUNTIMES = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+void *mgpuModuleLoad(void *, unsigned long);
+void *mgpuModuleGetFunction(void *, const char *);
+static char image[1 << 16];
+int main(void) {
+    void *other = dlopen(getenv("OTHER"), RTLD_NOW | RTLD_LOCAL);
+    void (*unload)(void *);
+    *(void **)&unload = dlsym(other, "mgpuModuleUnload");
+    FILE *file = fopen(getenv("IMAGE"), "rb");
+    if (fread(image, 1, sizeof image, file) == 0)
+        return 1;
+    for (int i = 0; i < 10; i++) {
+        void *module = mgpuModuleLoad(image, sizeof image);
+        if (!mgpuModuleGetFunction(module, "test_func"))
+            puts("no function");
+        unload(module);
+    }
+    puts("done");
+}
+"""
+
+
+def test_16_another_runtime_unloads(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(code_object("forum"))
+    path = program(tmp_path, TWO_RUNTIMES)
+    done = run_program(path, IMAGE=str(image), OTHER=str(STOCK), MGPU_RT_PYTHON="off")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,0 +1,233 @@
+"""What is kept is bounded, goes back to whoever needs the memory, and costs no search."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench.measure import instructions
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.images import code_object
+from tests.support.known import SLOW, forum, program
+
+KIB = 1 << 10
+
+
+def distinct(number: int) -> bytes:
+    """An image that no other number has: the same code with other padding behind it."""
+    image = bytearray(code_object("forum"))
+    at = image.index(b"AMDGPU\0") - 12  # the note that names the metadata; HIP's stub ignores it
+    image[8:16] = number.to_bytes(8, "little")  # e_ident's padding, which says nothing
+    assert at > 0
+    return bytes(image)
+
+
+# ---- 4: what the cache holds is given back to whoever wants memory -------------------------------
+
+
+def _fails_once(mgpu: Mgpu, function: str) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(mgpu.MemAlloc(KIB, stream, False), stream)
+    mgpu.lib.mgpuMemAlloc(KIB, stream, False)
+    mgpu.MemFree(mgpu.MemAlloc(2 * KIB, stream, False), stream)
+    nth = mgpu.count(function) + 1
+    assert mgpu.stub.hipstub_set_fault(f"{function}:{nth}:2".encode()) == 0
+
+
+@in_child()
+def test_04_a_module_that_needs_the_memory(mgpu: Mgpu) -> None:
+    _fails_once(mgpu, "hipModuleLoadData")
+    assert mgpu.load(mgpu.image(code_object("forum")))
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_shared_memory(mgpu: Mgpu) -> None:
+    _fails_once(mgpu, "hipMallocManaged")
+    assert mgpu.MemAlloc(KIB, mgpu.null, True)
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_an_event(mgpu: Mgpu) -> None:
+    _fails_once(mgpu, "hipEventCreateWithFlags")
+    assert mgpu.EventCreate()
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_a_stream(mgpu: Mgpu) -> None:
+    _fails_once(mgpu, "hipStreamCreate")
+    assert mgpu.StreamCreate()
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_a_launch(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    _fails_once(mgpu, "hipModuleLaunchKernel")
+    mgpu.launch(function)
+    assert mgpu.stderr() == ""
+
+
+# ---- 5: streams ----------------------------------------------------------------------------------
+
+
+@in_child(MGPU_RT_STREAM_LIMIT="8")
+def test_05_streams_that_nobody_holds_are_bounded(mgpu: Mgpu) -> None:
+    for _ in range(5):
+        streams = [mgpu.StreamCreate() for _ in range(100)]
+        for stream in streams:
+            mgpu.StreamDestroy(stream)
+        assert mgpu.stub.hipstub_live(b"streams") <= 8
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(MGPU_RT_STREAM_LIMIT="8", HIPSTUB_ASYNC="1000")
+def test_05_so_are_those_destroyed_with_work_pending(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    for _ in range(200):
+        stream = mgpu.StreamCreate()
+        mgpu.launch(function, stream)
+        mgpu.StreamDestroy(stream)
+        assert mgpu.stub.hipstub_live(b"streams") <= 9
+
+
+@in_child(HIPSTUB_VERSION="70253211", HIPSTUB_ASYNC="0")
+def test_05_an_error_that_is_pending_changes_nothing(mgpu: Mgpu) -> None:
+    """HIP 7 keeps an error until the program reads it: no reason to take no stream again."""
+    function = forum(mgpu)
+    mgpu.stub.hipSetDevice(99)
+    for _ in range(50):
+        stream = mgpu.StreamCreate()
+        mgpu.launch(function, stream)
+        mgpu.StreamDestroy(stream)
+        mgpu.stub.hipDeviceSynchronize()
+    assert mgpu.count("hipStreamCreate") <= 3
+
+
+@in_child()
+def test_05_finding_an_idle_stream_asks_about_two_at_most(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(2000)]
+    mgpu.StreamDestroy(streams.pop())
+    before = mgpu.count("hipStreamQuery")
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert mgpu.count("hipStreamQuery") - before <= 2
+
+
+# ---- 8: modules ----------------------------------------------------------------------------------
+
+
+@in_child(MGPU_RT_MODULE_LIMIT="64K", HIPSTUB_ASYNC="10000000")
+def test_08_one_leaked_stream_does_not_stop_eviction(mgpu: Mgpu) -> None:
+    mgpu.launch(forum(mgpu), mgpu.StreamCreate())
+    for number in range(300):
+        mgpu.ModuleUnload(mgpu.load(mgpu.image(distinct(number))))
+    assert mgpu.stub.hipstub_live(b"modules") * len(distinct(0)) < 192 * KIB
+    os._exit(0)  # the kernel would be waited for
+
+
+# ---- 9: pinned memory ----------------------------------------------------------------------------
+
+
+@in_child()
+def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
+    out = mgpu.ffi.new("char[]", 64 * KIB)
+    for _ in range(100):
+        stream = mgpu.StreamCreate()  # leaked
+        block = mgpu.MemAlloc(64 * KIB, stream, False)
+        mgpu.Memcpy(block, out, 64 * KIB, stream)
+        mgpu.Memcpy(out, block, 64 * KIB, stream)
+    assert mgpu.count("hipHostMalloc") <= 33  # and the one that watches the device
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_ASYNC=SLOW)
+def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
+    """More streams copy at once than there is pinned memory for: the others go HIP's way."""
+    size, count = 64 * KIB, 24
+    streams = [mgpu.StreamCreate() for _ in range(count)]
+    blocks = [mgpu.MemAlloc(size, stream, False) for stream in streams]
+    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
+        mgpu.Memcpy(block, mgpu.image(bytes([number + 1]) * size), size, stream)
+    out = mgpu.ffi.new("char[]", size)
+    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
+        mgpu.Memcpy(out, block, size, stream)
+        mgpu.StreamSynchronize(stream)
+        assert bytes(mgpu.ffi.buffer(out)) == bytes([number + 1]) * size
+
+
+# ---- 10: memory above the limit ------------------------------------------------------------------
+
+ABOVE = """
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemFree(void *, void *);
+int main(int count, char **words) {
+    void *stream = mgpuStreamCreate();
+    for (int i = 0; i < 3000; i++)
+        mgpuMemAlloc(4096, stream, 0);
+    for (int i = atoi(words[1]); i > 0; i--)
+        mgpuMemFree(mgpuMemAlloc(4096, stream, 0), stream);
+}
+"""
+
+
+@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
+def test_10_no_allocation_looks_at_all_blocks(tmp_path: Path) -> None:
+    path = program(tmp_path, ABOVE)
+    env = environment(MGPU_RT_PYTHON="off", MGPU_RT_MEMORY_LIMIT="4M", HIPSTUB_MODE="fast")
+    counts = []
+    for steps in ("100", "400"):
+        command = ["valgrind", "--tool=none", "--log-file=/dev/null", str(path), steps]
+        command[1:3] = ["--tool=callgrind", f"--callgrind-out-file={tmp_path / steps}"]
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=110)
+        text = (tmp_path / steps).read_text()
+        counts.append(int(text.rpartition("totals: ")[2].split()[0]))
+    assert (counts[1] - counts[0]) / 300 < 3000
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    held = [mgpu.MemAlloc(64 * KIB, stream, False) for _ in range(20)]
+    before = mgpu.counts("hipMalloc", "hipFree")
+    for _ in range(10):
+        mgpu.MemFree(mgpu.MemAlloc(64 * KIB, stream, False), stream)
+    after = mgpu.counts("hipMalloc", "hipFree")
+    assert {name: after[name] - before[name] for name in after} == {"hipMalloc": 10, "hipFree": 10}
+    for block in held:
+        mgpu.MemFree(block, stream)
+    before = mgpu.count("hipMalloc")
+    for _ in range(10):
+        mgpu.MemFree(mgpu.MemAlloc(KIB, stream, False), stream)
+    assert mgpu.count("hipMalloc") == before + 1
+
+
+# ---- 18: limits ----------------------------------------------------------------------------------
+
+
+@in_child(MGPU_RT_MODULE_LIMIT="64K")
+def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
+    """300 images in turn, as a network of 100 layers has: at last each load is a hit."""
+    images = [mgpu.image(distinct(number)) for number in range(300)]
+    for _ in range(40):
+        before = mgpu.count("hipModuleLoadData")
+        for image in images:
+            mgpu.ModuleUnload(mgpu.load(image))
+    assert mgpu.count("hipModuleLoadData") == before
+    assert mgpu.stderr().count("It gives way") == 1
+
+
+@in_child()
+def test_18_the_default_limit_holds_a_network(mgpu: Mgpu) -> None:
+    images = [mgpu.image(distinct(number)) for number in range(600)]
+    for _ in range(3):
+        for image in images:
+            mgpu.ModuleUnload(mgpu.load(image))
+    assert mgpu.count("hipModuleLoadData") == len(images)
+    assert mgpu.stats()["cache"]["modules"]["evictions"] == 0

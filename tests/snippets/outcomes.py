@@ -1,0 +1,25 @@
+"""What came of the snippets on a backend."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+
+from tests.support.child import ROOT, TIMEOUT, environment
+
+
+@functools.cache
+def outcomes(backend: str) -> dict[str, dict]:
+    """What came of each snippet, by its function."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.snippets"],
+        cwd=ROOT,
+        env=environment(backend),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}

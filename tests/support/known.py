@@ -1,0 +1,30 @@
+"""What the tests of what is known only share: a kernel, and C programs that meet the runtime."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.child import ROOT, Mgpu, environment, library
+from tests.support.compiled import compile_c
+from tests.support.images import code_object
+
+SLOW = "20000"  # microseconds that each operation of a stream is late
+KERNEL = "test_func"
+STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
+
+
+def forum(mgpu: Mgpu):
+    return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
+
+
+def program(directory: Path, source: str, *flags: str, runtime: Path | None = None) -> Path:
+    at = runtime or library()
+    linked = (str(at), f"-Wl,-rpath,{at.parent}", "-Wl,--allow-shlib-undefined", "-pthread", "-ldl")
+    return compile_c(directory / "program", source, *linked, *flags)
+
+
+def run_program(path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = environment(**variables)
+    env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
+    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=60)

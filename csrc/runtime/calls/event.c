@@ -1,7 +1,8 @@
 /* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent.
  *
  * Each thread keeps a few spare events; a thread that only creates or only destroys exchanges them
- * with the others through a common pool. A hit takes no lock and asks nothing of HIP. */
+ * with the others through a common pool. A hit takes no lock; unless the process is the runtime's
+ * alone (exclusive.h), HIP is asked whether the event's last record is complete. */
 #include "calls/event.h"
 #include "base/atomics.h"
 #include "base/counters.h"

@@ -175,14 +175,24 @@ def test_tools_without_a_number_come_first(tmp_path: Path, monkeypatch: pytest.M
     assert tools.find(None) == tools.find(22)
 
 
-def test_a_tool_that_fails_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("#!/bin/sh\nexit 1\n", "it says nothing"),
+        ("\x7fELF", "{}/mlir-translate cannot be run: Exec format error"),
+    ],
+)
+def test_a_tool_that_fails_without_a_word(
+    tool: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("mlir-opt", "mlir-translate"):
-        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).write_text(tool)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     result = CliRunner().invoke(main, ["hoist", "-"], input="module {}")
     assert result.exit_code == 2
-    assert result.stderr == "mgpu-rt: stdin: mlir-translate fails: it says nothing\n"
+    sentence = words.format(tmp_path)
+    assert result.stderr == f"mgpu-rt: stdin: mlir-translate fails: {sentence}\n"
 
 
 def test_a_tool_that_cannot_read_what_another_has_made(

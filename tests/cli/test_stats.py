@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from tests.support.command import command, invoke
+from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
 
@@ -167,14 +167,6 @@ def test_bad_files(content: bytes, words: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
         assert_sentence(result.exit_code, result.stderr, words)
-
-
-def assert_sentence(status: int, stderr: str, words: str) -> None:
-    """One line, with the cause."""
-    assert status == 2
-    assert stderr.startswith("mgpu-rt: ")
-    assert stderr.count("\n") == 1
-    assert words in stderr
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

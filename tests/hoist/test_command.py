@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from mgpu_rt.cli.main import main
-from mgpu_rt.hoist import images, tools
+from mgpu_rt.hoist import tools
+from mgpu_rt.images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.hoisted import RELEASES, dialect, hoist
@@ -212,11 +213,11 @@ def test_a_tool_that_cannot_read_what_another_has_made(
 
 
 def test_without_the_compiled_half(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images.why_not_shared.cache_clear()
-    monkeypatch.setattr(images.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    sharing.why_not_shared.cache_clear()
+    monkeypatch.setattr(sharing.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
     program.write_bytes(dialect("forum", 19, 1000))
     result = CliRunner().invoke(main, ["hoist", "--llvm", "19", str(program)])
-    images.why_not_shared.cache_clear()
+    sharing.why_not_shared.cache_clear()
     assert result.exit_code == 2
     assert "/nowhere/mgpu-rt-probe cannot be run" in result.stderr
     assert "run `make` to build it" in result.stderr

@@ -73,7 +73,6 @@ def test_code_object(tmp_path: Path) -> None:
     assert image.features == {"xnack": "any", "sramecc": "any"}
     assert [kernel.name for kernel in image.kernels] == ["count"]
     assert image.globals == [Global("launches", 4)]
-    assert not image.shared
 
 
 def test_required_workgroup_size(tmp_path: Path) -> None:
@@ -94,9 +93,8 @@ def test_bundle(tmp_path: Path) -> None:
     globals_ = code_object("globals", None, corpus.AMD)
     image = only(read(tmp_path, bundle(code_object("forum", None, "gfx1100"), globals_)))
     assert [entry.target for entry in image.entries] == ["gfx1100", "gfx90a"]
-    assert [entry.shared for entry in image.entries] == [True, False]
+    assert [len(entry.globals) for entry in image.entries] == [0, 1]
     assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # whatever it holds
-    assert not image.shared
 
 
 def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
@@ -106,7 +104,6 @@ def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
     image = only(read(tmp_path, bytes(content)))
     assert [kernel.name for kernel in image.entries[0].kernels] == ["test_func"]
-    assert not image.shared
     assert not image.damage
 
 
@@ -116,14 +113,12 @@ def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
     assert [entry.kind for entry in image.entries] == [OTHER]
-    assert not image.shared
 
 
 def test_compressed_bundle(tmp_path: Path) -> None:
     for image in (only(read(tmp_path, seeds._compressed(version))) for version in (2, 3)):
         assert image.kind == COMPRESSED
         assert "it is compressed by zstd: unpack it" in (image.unread or "")
-        assert not image.shared
 
 
 def test_ptx(tmp_path: Path) -> None:
@@ -132,7 +127,7 @@ def test_ptx(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.kernels] == ["test_func"]
     assert image.globals == [Global("launches", 4)]
     harmless = seeds.PTX.replace(b".visible .global .align 4 .u32 launches;\n", b"")
-    assert only(read(tmp_path, harmless)).shared
+    assert only(read(tmp_path, harmless)).globals == []
 
 
 def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
@@ -155,7 +150,6 @@ def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
     assert entries == [(PTX, "sm_90", packed), (CUBIN, "sm_90", packed)]
-    assert not image.shared
 
 
 # ---- where images lie ----

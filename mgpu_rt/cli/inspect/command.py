@@ -32,16 +32,18 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
 
     try:
         from mgpu_rt.cli.inspect import hip, text
-        from mgpu_rt.images import find
+        from mgpu_rt.images import find, sharing
     except ModuleNotFoundError as error:
         fail(_missing(error))
     try:
         contents = find.read(Path(file))
+        for image in contents.images:
+            image.private = sharing.why_not_shared(image.loaded)
         if no_device:
             verdict = hip.Verdict(unasked="--no-device")
         else:
             verdict = hip.ask(Path(file), contents.images, device)
-    except (find.NothingFound, Problem) as problem:
+    except (find.NothingFound, sharing.NotBuilt, Problem) as problem:
         fail(problem)
     if as_json:
         common.show_json(text.as_dict(file, contents, verdict))

@@ -111,10 +111,6 @@ has_clang_22() {
 words_clang_22="clang-22 with libFuzzer"
 packages_clang_22="clang-22 libclang-rt-22-dev"
 
-has_gcc_12() { command_there gcc-12; }
-words_gcc_12="gcc-12"
-packages_gcc_12="gcc-12"
-
 has_cmake() { command_there cmake; }
 words_cmake="cmake"
 packages_cmake="cmake"

@@ -139,6 +139,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 def _without(absent: list[ToolchainMissing]) -> Problem:
     """LLVM's tools that are missing, how to get them, and which releases are here instead."""
     from mgpu_rt.lowering import objects, pipelines, toolchain
+    from mgpu_rt.packages import how_to_install
 
     tools = ", ".join(problem.tool for problem in absent)
     packages = " ".join(dict.fromkeys(problem.package for problem in absent))
@@ -149,8 +150,7 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     ]
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return Problem(
-        f"missing: LLVM's {tools}; apt-get install {packages} (Debian, Ubuntu), or put them in "
-        f"PATH; {here}"
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
     )
 
 

@@ -193,56 +193,38 @@ WRITABLE = PTX.replace(".visible", ".global .b32 counter;\\0A.visible")
 WITHOUT_END = before_21().replace(f'{PTX}\\00"', f'{PTX}"')
 
 
+THE_LOAD = "the load of @image: "
+NO_CONSTANT = "a load: its image is no constant of this program"
+OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
+
+
 @pytest.mark.parametrize(
-    ("program", "thing", "reason"),
+    ("program", "words"),
     [
         (
             before_21(module=CALL_ELSEWHERE.format("%module")),
-            "the load of @image",
-            "its module goes to elsewhere",
+            f"{THE_LOAD}its module goes to elsewhere",
         ),
-        (
-            before_21().replace("%module, %name)", "%module, %pointer)"),
-            "the load of @image",
-            "its module goes to mgpuModuleGetFunction",
-        ),
-        (
-            before_21().replace("%module, %name)", "%module, %module)"),
-            "the load of @image",
-            "its module goes to mgpuModuleGetFunction",
-        ),
-        (
-            before_21().replace("%image, %one", "%pointer, %one"),
-            "a load",
-            "its image is no constant of this program",
-        ),
-        (
-            before_21().replace("internal constant @image", "internal @image"),
-            "a load",
-            "its image is no constant of this program",
-        ),
+        (before_21().replace("%module, %name)", "%module, %pointer)"), OTHER_LOOK_UP),
+        (before_21().replace("%module, %name)", "%module, %module)"), OTHER_LOOK_UP),
+        (before_21().replace("%image, %one", "%pointer, %one"), NO_CONSTANT),
+        (before_21().replace("internal constant @image", "internal @image"), NO_CONSTANT),
         # The linker may put another one in its place.
-        (
-            before_21().replace("internal constant @image", "weak constant @image"),
-            "a load",
-            "its image is no constant of this program",
-        ),
+        (before_21().replace("internal constant @image", "weak constant @image"), NO_CONSTANT),
         (
             before_21().replace("%image, %one", "%image, %number"),
-            "the load of @image",
-            "its size is no constant",
+            f"{THE_LOAD}its size is no constant",
         ),
         (
             before_21().replace(PTX, WRITABLE),
-            "the load of @image",
-            "kernels can write to globals of it, which each load sets anew",
+            f"{THE_LOAD}kernels can write to globals of it, which each load sets anew",
         ),
-        (WITHOUT_END, "the load of @image", "it does not say how long it is"),
+        (WITHOUT_END, f"{THE_LOAD}it does not say how long it is"),
     ],
 )
-def test_a_load_is_left(program: str, thing: str, reason: str) -> None:
+def test_a_load_is_left(program: str, words: str) -> None:
     said = hoist(program, 22).said
-    assert said[:2] == [MOVED[0], f"launch: left {thing}: {reason}"]
+    assert said[:2] == [MOVED[0], f"launch: left {words}"]
     assert said[2].startswith(("launch: left a look-up", "launch: left the look-up"))
 
 
@@ -278,26 +260,24 @@ NO_VARIABLE = "its module is not one for all launches"
 
 
 @pytest.mark.parametrize(
-    ("inserted", "reason"),
+    "inserted",
     [
-        ({"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"body": CALL_ELSEWHERE.format("%place")}, NO_VARIABLE),
+        {"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"},
+        {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
+        {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
+        {"body": CALL_ELSEWHERE.format("%place")},
         # The constructor is no function for constructing alone.
-        ({"body": "llvm.call @load() : () -> ()"}, NO_VARIABLE),
+        {"body": "llvm.call @load() : () -> ()"},
         # Its address is known to another variable.
-        (
-            {
-                "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
-                "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
-            },
-            NO_VARIABLE,
-        ),
+        {
+            "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
+            "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
+        },
     ],
 )
-def test_a_look_up_is_left(inserted: dict[str, str], reason: str) -> None:
-    assert f"launch: left the look-up of f: {reason}" in hoist(since_21(22, **inserted), 22).said
+def test_a_look_up_is_left(inserted: dict[str, str]) -> None:
+    said = hoist(since_21(22, **inserted), 22).said
+    assert f"launch: left the look-up of f: {NO_VARIABLE}" in said
 
 
 @pytest.mark.parametrize("name", ["place", "load"])

@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.images import find
+from mgpu_rt.images import elf, find
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
+from mgpu_rt.images.writable import globals_of
 from mgpu_rt.lowering import lower, toolchain
 from tests.fuzz import seeds
 from tests.images import corpus
@@ -73,6 +75,48 @@ def test_code_object(tmp_path: Path) -> None:
     assert image.features == {"xnack": "any", "sramecc": "any"}
     assert [kernel.name for kernel in image.kernels] == ["count"]
     assert image.globals == [Global("launches", 4)]
+
+
+def test_what_a_code_object_lacks(tmp_path: Path) -> None:
+    whole = code_object("forum", None, corpus.AMD)
+    type_of_note = whole.index(b"AMDGPU\0") - 4
+    for at, value, words in (
+        (16, 1, "it is not linked yet"),  # e_type
+        (type_of_note, 7, "it has no metadata of version 3 or later"),
+    ):
+        content = bytearray(whole)
+        content[at] = value
+        assert words in (only(read(tmp_path, bytes(content))).unread or "")
+
+
+def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> None:
+    content = bytearray(code_object("forum", None, corpus.AMD))
+    content[7] = 65  # EI_OSABI: PAL
+    assert only(read(tmp_path, bytes(content))).version is None
+
+
+@pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
+def test_targets_of_cubins(abi_version: int, flags: int, tmp_path: Path) -> None:
+    """CUDA 13 has them elsewhere."""
+    content = bytearray(code_object("forum", None, corpus.AMD))
+    content[8] = abi_version
+    struct.pack_into("<H", content, 18, elf.CUDA)
+    struct.pack_into("<I", content, 48, flags)
+    image = only(read(tmp_path, bytes(content)))
+    assert (image.kind, image.target) == (CUBIN, "sm_90")
+
+
+def test_variables_that_kernels_can_write() -> None:
+    """A section without symbols stands for itself; workgroup memory is none of them."""
+    both = elf.WRITE | elf.ALLOC
+    names = (".bss", ".data", ".nv.shared.kernel", ".dynamic", ".rodata")
+    sections = [
+        elf.Section(name, 0, both if name != ".rodata" else elf.ALLOC, 0, 0, 8, index)
+        for index, name in enumerate(names)
+    ]
+    symbols = [elf.Symbol("counter", 0, 4, 1)]
+    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols)
+    assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 
 def test_required_workgroup_size(tmp_path: Path) -> None:
@@ -144,6 +188,14 @@ def test_fatbin(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.entries[1].kernels] == ["test_func"]
 
 
+def test_a_fatbin_whose_entries_are_overwritten(tmp_path: Path) -> None:
+    image = corpus.fatbin((1, seeds.PTX), (1, seeds.PTX))
+    second = image.rindex(image[16:32])
+    assert len(only(read(tmp_path, image)).entries) == 2
+    image = image[:second] + bytes(16) + image[second + 16 :]
+    assert len(only(read(tmp_path, image)).entries) == 1
+
+
 def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
     """As NVIDIA's compiler leaves them; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
@@ -213,7 +265,33 @@ def test_a_program_without_section_headers(tmp_path: Path) -> None:
     assert image.where.startswith("file+0x")
 
 
-def test_words_of_formats_are_no_images() -> None:
+NONE = "holds no image of device code"
+
+
+def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
     """A program that reads images holds what they begin with."""
-    with pytest.raises(find.NothingFound, match="holds no image of device code"):
-        find.read(library())
+    for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
+        with pytest.raises(find.NothingFound, match=NONE):
+            find.read(path)
+
+
+def test_what_is_not_loaded_with_a_program_is_no_image(tmp_path: Path) -> None:
+    """As what a debugger reads."""
+    path = corpus.holder(tmp_path, code_object("forum"), ".kept")
+    find.read(path)
+    words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]
+    subprocess.run(words, check=True)
+    with pytest.raises(find.NothingFound, match=NONE):
+        find.read(path)
+
+
+def test_a_section_that_reaches_beyond_the_file(tmp_path: Path) -> None:
+    path = corpus.holder(tmp_path, code_object("forum"), ".kept")
+    content = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        sections = ELFFile(file)
+        at = sections["e_shoff"] + 64 * sections.get_section_index(".kept")
+    struct.pack_into("<Q", content, at + 32, len(content))  # sh_size
+    path.write_bytes(content)
+    with pytest.raises(find.NothingFound, match="is truncated or overwritten: its headers name"):
+        find.read(path)

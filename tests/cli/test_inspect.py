@@ -208,6 +208,15 @@ def test_a_hip_that_fails(load: str, words: str, tmp_path: Path) -> None:
     assert words in said["reason"]
 
 
+def test_hip_is_not_given_what_is_damaged(tmp_path: Path) -> None:
+    """It may crash with it."""
+    path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"] == report["images"][0]["damage"]
+    assert "its headers name" in said["reason"]
+
+
 @pytest.mark.parametrize(
     ("version", "known"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mgpu_rt.hoist.rewrite import Hoisted
 from mgpu_rt.hoist.tools import Refused
 from tests.support.hoisted import RELEASES, hoist
 
@@ -124,12 +125,22 @@ MOVED = [
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_a_launch_as_it_was_up_to_20(llvm: int) -> None:
-    assert hoist(before_21(), llvm).said == MOVED
+    hoisted = hoist(before_21(), llvm)
+    assert hoisted.said == MOVED
+    for left_over in ("@image", "@name"):
+        assert left_over not in launch(hoisted)
+
+
+def launch(hoisted: Hoisted) -> str:
+    """The body of the function that launches."""
+    return hoisted.program.decode().partition("@launch(")[2].partition("\n  }")[0]
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_a_launch_as_it_is_since_21(llvm: int) -> None:
-    assert hoist(since_21(llvm), llvm).said == [
+    hoisted = hoist(since_21(llvm), llvm)
+    assert "llvm.load" not in launch(hoisted)
+    assert hoisted.said == [
         "launch: moved the look-up of f",
         "load: left the load of @image: it is done once already, before main",
     ]

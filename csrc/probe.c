@@ -55,7 +55,10 @@ static const char *why_not_shared(const struct image *image, size_t size) {
         return image->damage;
     if (image->size == 0 || image->size > size)
         return "it does not say how long it is";
-    return image->writable ? "kernels can write to globals of it, which each load sets anew" : NULL;
+    if (!image->writable)
+        return NULL;
+    return image->opaque ? "kernels can write to globals of it, or of parts that cannot be read"
+                         : "kernels can write to globals of it, which each load sets anew";
 }
 
 static int judge_image(void) {

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from mgpu_rt import rocm
 from mgpu_rt.cli import preload
-
-RUNTIME = "libmlir_rocm_runtime.so"
+from mgpu_rt.layout import LIBRARY
 
 
 def _libraries(directory: str, name: str) -> set[str]:
@@ -23,15 +22,15 @@ def _preloaded(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for path in environment.get("LD_PRELOAD", "").split(":"):
         # Without a folder it is ours: preload.with_library says where it lies.
         name = os.path.basename(path)
-        if name != path and name.startswith(RUNTIME) and os.path.realpath(path) != ours:
+        if name != path and name.startswith(LIBRARY) and os.path.realpath(path) != ours:
             yield f"LD_PRELOAD also names {path}", "take it out of LD_PRELOAD"
 
 
 def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Another runtime in LD_LIBRARY_PATH: it serves programs that are run without mgpu-rt."""
-    ours = _libraries(os.path.dirname(preload.runtime()), RUNTIME)  # with LLVM's other names
+    ours = _libraries(os.path.dirname(preload.runtime()), LIBRARY)  # with LLVM's other names
     for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
-        for path in sorted(_libraries(directory, RUNTIME) - ours if directory else ()):
+        for path in sorted(_libraries(directory, LIBRARY) - ours if directory else ()):
             yield (
                 f"LD_LIBRARY_PATH also leads to {path}, which serves a program that is run "
                 "without mgpu-rt",

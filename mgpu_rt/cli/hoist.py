@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.hoist import rewrite, tools
+from mgpu_rt.images.sharing import NotBuilt
 from mgpu_rt.lowering.toolchain import ToolchainMissing
 
 
@@ -25,6 +26,6 @@ def write(program: str, out: str, llvm: int | None) -> list[str]:
         raise Problem(f"{'stdin' if program == '-' else program}: {reason}") from None
     except OSError as error:
         raise Problem(f"{error.filename or 'stdout'}: {error.strerror}") from None
-    except ToolchainMissing as missing:
+    except (ToolchainMissing, NotBuilt) as missing:
         raise Problem(str(missing)) from None
     return hoisted.said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -91,7 +90,11 @@ def lower(
 
 def _read(program: str) -> str:
     try:
-        content = sys.stdin.buffer.read() if program == "-" else Path(program).read_bytes()
+        if program == "-":
+            content = sys.stdin.buffer.read()
+        else:
+            with open(program, "rb") as file:
+                content = file.read()
     except OSError as error:
         raise Problem(f"'{program}' cannot be read: {error.strerror}") from None
     try:
@@ -102,6 +105,7 @@ def _read(program: str) -> str:
 
 def _lowered(text: str, pipeline: Pipeline, emit: str) -> bytes:
     import tempfile
+    from pathlib import Path
 
     from mgpu_rt.cli import preload
     from mgpu_rt.lowering import objects
@@ -123,7 +127,8 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
         sys.stdout.buffer.write(content)
         return
     try:
-        Path(out).write_bytes(content)
+        with open(out, "wb") as file:
+            file.write(content)
         if executable and os.path.isfile(out):  # and not /dev/null
             mode = os.stat(out).st_mode
             os.chmod(out, mode | (mode & 0o444) >> 2)
@@ -134,6 +139,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 def _without(absent: list[ToolchainMissing]) -> Problem:
     """LLVM's tools that are missing, how to get them, and which releases are here instead."""
     from mgpu_rt.lowering import objects, pipelines, toolchain
+    from mgpu_rt.packages import how_to_install
 
     tools = ", ".join(problem.tool for problem in absent)
     packages = " ".join(dict.fromkeys(problem.package for problem in absent))
@@ -144,8 +150,7 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     ]
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return Problem(
-        f"missing: LLVM's {tools}; apt-get install {packages} (Debian, Ubuntu), or put them in "
-        f"PATH; {here}"
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
     )
 
 

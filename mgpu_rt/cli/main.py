@@ -12,6 +12,7 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
+from mgpu_rt.cli import common
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
@@ -30,13 +31,9 @@ for command in (lower, inspect, stats, compare):
 
 # What follows PROGRAM is the program's, whatever it looks like.
 @main.command(context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
-    "auto: the first of hip, cuda, softgpu that is there, and a line that says which.",
+@common.device(
+    "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
+    "auto: the first of hip, cuda, softgpu that is there, and a line that says which."
 )
 @click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
 @click.option(
@@ -70,10 +67,7 @@ def run(
     from mgpu_rt.cli import executable, preload
 
     try:
-        if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
-            device, why = preload.automatic(os.environ)
-            click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
-        environment = preload.environment(device)
+        environment = preload.environment(preload.announced(device))
         wanted = ["1"] if stats else []
         if stats_json:
             wanted.append(os.path.abspath(stats_json))
@@ -120,13 +114,11 @@ def _building() -> tuple[str, str, str]:
 
 
 def _show_json() -> None:
-    import json
-
     from mgpu_rt import layout
     from mgpu_rt.cli import options
 
     libs, cflags, cmakedir = _building()
-    everything = {
+    values = {
         "version": mgpu_rt.__version__,
         "library": str(layout.PREFIX / "lib" / layout.LIBRARY),
         "libs": shlex.split(libs),
@@ -134,7 +126,7 @@ def _show_json() -> None:
         "cmakedir": cmakedir,
         "options": {option.variable: option.value() for option in options.options()},
     }
-    click.echo(json.dumps(everything, indent=2))
+    common.show_json(values)
 
 
 def _show_options() -> None:
@@ -150,14 +142,8 @@ def _show_options() -> None:
 
 
 @main.command()
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="As for `mgpu-rt run`.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@common.device("As for `mgpu-rt run`.")
+@common.as_json
 def doctor(device: str, as_json: bool) -> None:
     """Find out what would happen in a run, by making one.
 
@@ -167,9 +153,7 @@ def doctor(device: str, as_json: bool) -> None:
 
     report = examine(device)
     if as_json:
-        import json
-
-        click.echo(json.dumps(report.as_dict(), indent=2))
+        common.show_json(report.as_dict())
     else:
         report.show()
     sys.exit(0 if report.possible else 1)

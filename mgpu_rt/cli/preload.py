@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
 from mgpu_rt import library_path, rocm
 from mgpu_rt.cli import cuda, softgpu
 from mgpu_rt.cli.problem import Problem
 
-DEVICES = ("auto", "hip", "softgpu", "cuda")
 KFD = Path("/dev/kfd")
 
 #: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
@@ -51,6 +52,15 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 def choose(device: str, base: Mapping[str, str]) -> str:
     """The device itself, or the one that `auto` stands for. Raises Problem if that is none."""
     return device if device != "auto" else automatic(base)[0]
+
+
+def announced(device: str, base: Mapping[str, str] = os.environ) -> str:
+    """The same; a line on stderr says what was chosen for the user, and why."""
+    if device != "auto" or base.get("MGPU_RT_HIP"):
+        return choose(device, base)
+    device, why = automatic(base)
+    click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
+    return device
 
 
 def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgpu_rt import layout, rocm
+from mgpu_rt.packages import how_to_install
 
 BUILD = layout.DEVICES
 DRIVER = "libhsakmt.so.1"
@@ -53,13 +54,17 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Pat
     if found:
         unfit = ", ".join(candidate.path for candidate in found)
         raise SoftGpuUnavailable(
-            f"it runs AMD's HIP, and none here can be run so ({unfit}): on Debian 12 and 13 "
-            "apt-get install libamdhip64-5 brings one, or set MGPU_RT_HIP to the path of another"
+            f"it runs AMD's HIP, and none here can be run so ({unfit}): {_how_to_get_hip()}, or "
+            "set MGPU_RT_HIP to the path of another"
         )
     raise SoftGpuUnavailable(
-        "it runs AMD's HIP library, libamdhip64.so, and there is none: on Debian and Ubuntu "
-        "apt-get install libamdhip64-5, or set MGPU_RT_HIP to its path"
+        f"it runs AMD's HIP library, libamdhip64.so, and there is none: {_how_to_get_hip()}, or "
+        "set MGPU_RT_HIP to its path"
     )
+
+
+def _how_to_get_hip() -> str:
+    return how_to_install("libamdhip64-5", "install AMD's ROCm, up to 6.1 or from 7.2 on")
 
 
 def environment(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mgpu_rt.hoist.tools import Refused
+from mgpu_rt.lowering.strings import unescape
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
@@ -21,7 +22,6 @@ _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
 #: What begins and ends a module; an empty one has a block.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
 def symbols(line: str) -> list[str]:
@@ -178,23 +178,13 @@ def _global(line: str) -> Global:
         _name(line),
         constant=re.search(r"[{ ]constant[,}]", plain) is not None,
         private=_is_private(line),
-        value=_unescape(value[1][1:-1]) if value else b"",
+        value=unescape(value[1][1:-1]) if value else b"",
     )
 
 
 def _is_private(line: str) -> bool:
     linkage = r"#llvm\.linkage<(?:internal|private)>"
     return re.search(linkage, _without_strings(line)) is not None
-
-
-def _unescape(text: str) -> bytes:
-    """The bytes of an MLIR string: two hexadecimal digits or one character escaped."""
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        code = match.group(1)
-        return bytes([int(code, 16)]) if len(code) == 2 else code
-
-    return _ESCAPE.sub(replace, text.encode())
 
 
 def _misread(line: str) -> Refused:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mgpu_rt import abi
-from mgpu_rt.hoist import images, streams, text
+from mgpu_rt.hoist import streams, text
 from mgpu_rt.hoist.ir import Program
 from mgpu_rt.hoist.modules import LOADS, LOOK_UP, Modules
 from mgpu_rt.hoist.plan import Plan
 from mgpu_rt.hoist.tools import Refused, Tools
+from mgpu_rt.images.sharing import why_not_shared
 
 _CHOOSES_DEVICE = "mgpuSetDefaultDevice"
 _MOVABLE = (*LOADS, LOOK_UP, streams.CREATE)
@@ -26,7 +27,7 @@ class Hoisted:
 def hoist(given: bytes, tools: Tools) -> Hoisted:
     """Hoists a program in the LLVM dialect; where nothing is moved it stays as it is, to the byte.
 
-    Raises Refused.
+    Raises Refused, NotBuilt.
     """
     program = Program(tools.explicit(given))
     obstacle = _obstacle(program)
@@ -35,7 +36,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
     plan = Plan(program)
     _find_other_forms(plan)
     kept_streams = streams.move(plan)
-    modules = Modules(plan, images.why_not_shared)
+    modules = Modules(plan, why_not_shared)
     modules.move()
     if not plan.moved:
         return Hoisted(given, ["nothing was moved", *_sentences(plan)])

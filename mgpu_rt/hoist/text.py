@@ -61,54 +61,52 @@ $module
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Whoever takes a stream has it alone, as one that it created: threads and recursion change nothing.
-_STREAMS = Template("""
-  llvm.func internal @${prefix}_stream_take() -> !llvm.ptr {
-    %streams = llvm.mlir.addressof @${prefix}_streams : !llvm.ptr
+# Goes through the slots of %all. What stands between the two decides about %slot and goes on at
+# ^next, or leaves; what follows is done where no slot is left.
+_EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
-    %end = llvm.mlir.constant($count : i64) : i64
     llvm.br ^look(%start : i64)
   ^look(%i: i64):
-    %slot = llvm.getelementptr %streams[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+    %slot = llvm.getelementptr %all[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr"""
+_NEXT_SLOT = """\
+  ^next:
+    %after = llvm.add %i, %one : i64
+    %more = llvm.icmp "ult" %after, %count : i64
+    llvm.cond_br %more, ^look(%after : i64), ^end
+  ^end:"""
+
+# Whoever takes a stream has it alone, as one that it created: threads and recursion change nothing.
+_STREAMS = Template(f"""
+  llvm.func internal @${{prefix}}_stream_take() -> !llvm.ptr {{
+    %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr
+    %count = llvm.mlir.constant($count : i64) : i64
+{_EACH_SLOT}
     %idle = llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr
     %empty = llvm.icmp "eq" %idle, %none : !llvm.ptr
     llvm.cond_br %empty, ^next, ^done(%idle : !llvm.ptr)
-  ^next:
-    %after = llvm.add %i, %one : i64
-    %more = llvm.icmp "ult" %after, %end : i64
-    llvm.cond_br %more, ^look(%after : i64), ^create
-  ^create:
+{_NEXT_SLOT}
     %new = llvm.call @mgpuStreamCreate() : () -> !llvm.ptr
-    llvm.call @${prefix}_register() : () -> ()
+    llvm.call @${{prefix}}_register() : () -> ()
     llvm.br ^done(%new : !llvm.ptr)
   ^done(%stream: !llvm.ptr):
     llvm.return %stream : !llvm.ptr
-  }
+  }}
 
-  llvm.func internal @${prefix}_stream_give(%stream: !llvm.ptr) {
-    %streams = llvm.mlir.addressof @${prefix}_streams : !llvm.ptr
-    %none = llvm.mlir.zero : !llvm.ptr
-    %start = llvm.mlir.constant(0 : i64) : i64
-    %one = llvm.mlir.constant(1 : i64) : i64
-    %end = llvm.mlir.constant($count : i64) : i64
-    llvm.br ^look(%start : i64)
-  ^look(%i: i64):
-    %slot = llvm.getelementptr %streams[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+  llvm.func internal @${{prefix}}_stream_give(%stream: !llvm.ptr) {{
+    %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr
+    %count = llvm.mlir.constant($count : i64) : i64
+{_EACH_SLOT}
     %swap = llvm.cmpxchg %slot, %none, %stream acq_rel monotonic : !llvm.ptr, !llvm.ptr
     %kept = llvm.extractvalue %swap[1] : !llvm.struct<(ptr, i1)>
     llvm.cond_br %kept, ^done, ^next
-  ^next:
-    %after = llvm.add %i, %one : i64
-    %more = llvm.icmp "ult" %after, %end : i64
-    llvm.cond_br %more, ^look(%after : i64), ^destroy
-  ^destroy:
+{_NEXT_SLOT}
     llvm.call @mgpuStreamDestroy(%stream) : (!llvm.ptr) -> ()
     llvm.br ^done
   ^done:
     llvm.return
-  }""")
+  }}""")
 
 # Called after something of HIP's was made, so that the handler runs before HIP's own. A child of
 # fork has the parent's handles and must not touch them.
@@ -153,27 +151,18 @@ _GIVE_BACK = Template("""\
     %${kind}_count = llvm.mlir.constant($count : i64) : i64
     llvm.call @${prefix}_release_${kind}s(%${kind}s, %${kind}_count) : (!llvm.ptr, i64) -> ()""")
 
-_GIVE_ALL_BACK = Template("""
-  llvm.func internal @${prefix}_release_${kind}s(%all: !llvm.ptr, %end: i64) {
-    %none = llvm.mlir.zero : !llvm.ptr
-    %start = llvm.mlir.constant(0 : i64) : i64
-    %one = llvm.mlir.constant(1 : i64) : i64
-    llvm.br ^look(%start : i64)
-  ^look(%i: i64):
-    %slot = llvm.getelementptr %all[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+_GIVE_ALL_BACK = Template(f"""
+  llvm.func internal @${{prefix}}_release_${{kind}}s(%all: !llvm.ptr, %count: i64) {{
+{_EACH_SLOT}
     %kept = llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr
     %empty = llvm.icmp "eq" %kept, %none : !llvm.ptr
     llvm.cond_br %empty, ^next, ^release
   ^release:
     llvm.call @$undo(%kept) : (!llvm.ptr) -> ()
     llvm.br ^next
-  ^next:
-    %after = llvm.add %i, %one : i64
-    %more = llvm.icmp "ult" %after, %end : i64
-    llvm.cond_br %more, ^look(%after : i64), ^done
-  ^done:
+{_NEXT_SLOT}
     llvm.return
-  }""")
+  }}""")
 
 #: What the added text may call and the program may not declare.
 _DECLARATIONS = {

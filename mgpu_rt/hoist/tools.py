@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.lowering.toolchain import ToolchainMissing, tool
+from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing, run, tool
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
@@ -53,13 +52,14 @@ class Tools:
         What is loaded and looked up for a launch is only written down where the launch becomes LLVM
         IR; read back, it is the LLVM dialect again. Raises Refused.
         """
-        done = _run([self.translate, "--mlir-to-llvmir"], program)
-        if done.returncode != 0:
-            raise Refused(_sentence(_words(done), self.translate.name))
-        dialect = _must([self.translate, "--import-llvm"], done.stdout)
+        try:
+            ir = run([self.translate, "--mlir-to-llvmir"], program)
+        except LoweringFailed as failed:
+            raise Refused(_sentence(_words(failed), self.translate.name)) from None
+        dialect = _must([self.translate, "--import-llvm"], ir)
         printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
         text = _must([self.opt, *printed], dialect).decode()
-        return _with_own_target(text, done.stdout.decode(errors="replace"))
+        return _with_own_target(text, ir.decode(errors="replace"))
 
     def checked(self, program: str) -> bytes:
         """The program in its usual form, found valid. Raises Refused."""
@@ -101,23 +101,20 @@ def _with_own_target(text: str, ir: str) -> str:
     return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
 
 
-def _run(command: list[str | Path], given: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command, input=given, capture_output=True)
-
-
-def _words(done: subprocess.CompletedProcess[bytes]) -> str:
-    return done.stderr.decode(errors="replace").strip() or "it says nothing"
+def _words(failed: LoweringFailed) -> str:
+    return failed.complaint or "it says nothing"
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
     """For what MLIR or this package has made, whose lines mean nothing to the user."""
-    done = _run(command, given)
-    if done.returncode != 0:
-        words = _words(done)
+    try:
+        return run(command, given)
+    except LoweringFailed as failed:
+        words = _words(failed)
         error = _ERROR.search(words)
         first = error["words"] if error else words.splitlines()[0]
-        raise Refused(f"{Path(command[0]).name} cannot read what was made of it: {first}")
-    return done.stdout
+        name = Path(command[0]).name
+        raise Refused(f"{name} cannot read what was made of it: {first}") from None
 
 
 def _sentence(complaint: str, tool_name: str) -> str:

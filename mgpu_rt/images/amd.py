@@ -60,7 +60,7 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
 def _get(values: dict[Any, Any], key: str, kind: type) -> Any:
     """A value of that type, or None."""
     value = values.get(key)
-    return value if isinstance(value, kind) and not isinstance(value, bool) else None
+    return value if isinstance(value, kind) else None
 
 
 def _maps(values: dict[Any, Any], key: str) -> list[dict[Any, Any]]:

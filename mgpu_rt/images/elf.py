@@ -33,12 +33,9 @@ class Damaged(Exception):
 class Header:
     """The part of the header that is looked at."""
 
-    bits: int
-    little: bool
     osabi: int
     abi_version: int
     type: int
-    machine: int
     flags: int
 
 
@@ -125,12 +122,9 @@ def read(data: bytes) -> Elf:
 def _read(file: ELFFile, data: bytes) -> Elf:
     ident = file.header.e_ident
     header = Header(
-        bits=file.elfclass,
-        little=file.little_endian,
         osabi=data[7],
         abi_version=ident.EI_ABIVERSION,
         type=int.from_bytes(data[16:18], "little" if file.little_endian else "big"),
-        machine=int.from_bytes(data[18:20], "little" if file.little_endian else "big"),
         flags=file.header.e_flags,
     )
     machine = file.get_machine_arch().strip("<>")

@@ -134,7 +134,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
     relocatable = file.header.type == 1
     symbols = {
         symbol.value - (0 if relocatable else section.address): symbol.name
-        for symbol in reversed(file.symbols)
+        for symbol in file.symbols
         if symbol.section == section.index and symbol.size
     }
     for found in _scan(data, section.offset, section.offset + section.size):

@@ -1,7 +1,4 @@
-"""What lies at a place: its kind, how long it is, what is in it, and whether the cache shares it.
-
-The rule of csrc/runtime's image.c, for files instead of memory; a test compares the two.
-"""
+"""What lies at a place: its kind, how long it is, and what is in it."""
 
 from __future__ import annotations
 
@@ -30,10 +27,6 @@ _GPUS = (elf.AMDGPU, elf.CUDA)
 _ENTRIES, _NAME_BYTES = 1024, 4096  # more are not looked at
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
-_GLOBALS = "it has variables that kernels can write, and each load is to find them fresh"
-_UNSEEN = "what it holds is packed, so it may have variables that kernels can write"
-_UNSIZED = "its size is not known"
-
 
 def at(data: bytes, offset: int = 0) -> Image | None:
     """The image that begins there; None if none does."""
@@ -49,8 +42,6 @@ def ptx(text: bytes, offset: int = 0) -> Image:
     """The image that a text is."""
     image = Image(PTX, text, offset=offset, size=len(text) + 1)  # with the 0 that ends it
     nvidia.describe_ptx(image)
-    if nvidia.has_globals(text):
-        image.private = _GLOBALS
     return image
 
 
@@ -66,24 +57,13 @@ def _elf(data: bytes, offset: int) -> Image:
         image.damage = str(damage)
         return image
     image.content = data[offset : offset + image.size] if image.size else data[offset:]
-    if not image.size:
-        image.private = _UNSIZED
+    describe = amd.describe if kind == CODE_OBJECT else nvidia.describe_cubin
     try:
-        _describe(image, elf.read(image.content))
+        describe(image, elf.read(image.content))
     except elf.Damaged as damage:
         # Headers that name what is there can be loaded, whatever is wrong with what they name.
         image.unread = str(damage)
-        image.private = image.private or "whether kernels can write to it cannot be told"
     return image
-
-
-def _describe(image: Image, content: elf.Elf) -> None:
-    if image.kind == CODE_OBJECT:
-        amd.describe(image, content)
-    else:
-        nvidia.describe_cubin(image, content)
-    if image.globals and not image.private:
-        image.private = _GLOBALS
 
 
 # ---- clang's offload bundles ----
@@ -102,10 +82,6 @@ def _bundle(data: bytes, offset: int) -> Image:
     image.size = len(image.content)
     if not whole and not image.entries:
         image.damage = "its table points outside it: it is truncated or overwritten"
-    if not whole or any(entry.damage for entry in image.entries):
-        image.size, image.private = 0, _UNSIZED
-    else:
-        image.private = next((entry.private for entry in image.entries if entry.private), None)
     return image
 
 
@@ -133,7 +109,7 @@ def _entry(data: bytes, start: int, size: int, offset: int, name: bytes) -> Imag
     if elf.machine_of(content) in _GPUS:
         image = _elf(content, 0)
     else:
-        image = Image(OTHER, content, size=size, private=_UNSEEN)
+        image = Image(OTHER, content, size=size)
     image.entry, image.offset = name.decode(errors="replace"), offset
     return image
 
@@ -150,11 +126,11 @@ def _compressed(data: bytes, offset: int) -> Image | None:
     version, method = struct.unpack_from("<HH", data, offset + 4)
     width = {2: 4, 3: 8}.get(version, 0)
     size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
-    image = Image(COMPRESSED, data[offset:], offset=offset, version=version, private=_UNSIZED)
+    image = Image(COMPRESSED, data[offset:], offset=offset, version=version)
     if size > len(data) - offset:
         image.damage = f"it is truncated: its header names {size:,} bytes"
     elif size >= 16:
-        image.size, image.content, image.private = size, data[offset : offset + size], _UNSEEN
+        image.size, image.content = size, data[offset : offset + size]
     if method < len(_METHODS):
         image.unread = f"it is compressed by {_METHODS[method]}: unpack it to see what it holds"
     return image
@@ -172,25 +148,24 @@ def _fatbin(data: bytes, offset: int) -> Image | None:
         image.damage = "it is shorter than its header says: it is truncated"
         return image
     image.size = header + size
-    image.private = _fatbin_private(image, _read_entries(image, header))
+    _read_entries(image, header)
     return image
 
 
-def _read_entries(image: Image, position: int) -> bool:
-    """Adds a fatbin's entries; False if one reaches beyond its end."""
+def _read_entries(image: Image, position: int) -> None:
+    """Adds a fatbin's entries, up to one that reaches beyond its end."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
         kind, _, header, size = struct.unpack_from("<HHIQ", content, position)
         start = position + header
         if header < _FATBIN_ENTRY or start + size > len(content):
-            return False
+            return
         entry = _fatbin_entry(kind, content[start : start + size])
         entry.offset = start
         if header >= 32 and not entry.target:
             entry.target = f"sm_{int.from_bytes(content[position + 28 : position + 32], 'little')}"
         image.entries.append(entry)
         position = start + size
-    return True
 
 
 def _fatbin_entry(kind: int, content: bytes) -> Image:
@@ -200,17 +175,6 @@ def _fatbin_entry(kind: int, content: bytes) -> Image:
         return ptx(content.rstrip(b"\0"))
     kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
     return Image(kinds.get(kind, OTHER), content, size=len(content), unread="it is packed")
-
-
-def _fatbin_private(image: Image, whole: bool) -> str | None:
-    """Its entries are made of one source, so the cubins tell for all."""
-    cubins = [entry for entry in image.entries if elf.machine_of(entry.content) == elf.CUDA]
-    if not whole or any(cubin.damage for cubin in cubins):
-        image.size = 0
-        return _UNSIZED
-    if not cubins:
-        return _UNSEEN
-    return next((cubin.private for cubin in cubins if cubin.private), None)
 
 
 _READERS: dict[bytes, Callable[[bytes, int], Image | None]] = {

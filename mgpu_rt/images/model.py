@@ -74,10 +74,10 @@ class Image:
     entries: list[Image] = field(default_factory=list)
     size: int = 0  # 0: not known
     damage: str | None = None  # why no driver can load it
-    private: str | None = None  # why each load gets a module of its own
+    private: str | None = None  # why each load gets a module of its own (sharing.why_not_shared)
     unread: str | None = None  # why the description lacks something
 
     @property
-    def shared(self) -> bool:
-        """True if the cache serves several loads of these bytes by one module."""
-        return not self.damage and not self.private
+    def loaded(self) -> bytes:
+        """What the library is given: PTX with the 0 that ends it."""
+        return self.content + b"\0" if self.kind == PTX else self.content

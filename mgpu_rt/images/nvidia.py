@@ -14,8 +14,6 @@ _NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+(\w+)")
 _ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)")
-_WORD = re.compile(rb"[A-Za-z0-9_$%.]+")
-_GLOBAL = re.compile(rb"\.global(?![A-Za-z0-9_$%])")
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]*?\.[busf](\d+)\s+([A-Za-z_$%][\w$%]*)((?:\[\d*\])*)\s*[;=]"
 )
@@ -37,19 +35,10 @@ def describe_ptx(image: Image) -> None:
     image.version = _words(version[1]) if version else None
     image.target = _words(target[1]) if target else None
     image.kernels = [Kernel(_words(name)) for name in dict.fromkeys(_ENTRY.findall(text))]
-    if has_globals(text):
-        image.globals = [
-            Global(_words(name), _bytes(bits, dimensions))
-            for bits, name, dimensions in _VARIABLE.findall(text)
-        ]
-
-
-def has_globals(text: bytes) -> bool:
-    """True if PTX declares variables in global memory: a word that begins with a point is a
-    directive (.visible.global), one that does not an instruction (ld.global). The runtime's rule
-    (ptx.c)."""
-    words = _WORD.findall(text)
-    return any(word.startswith(b".") and _GLOBAL.search(word) for word in words)
+    image.globals = [
+        Global(_words(name), _bytes(bits, dimensions))
+        for bits, name, dimensions in _VARIABLE.findall(text)
+    ]
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:

@@ -1,5 +1,4 @@
-"""What kernels can write in a code object or a cubin: then each load is to find it fresh, and the
-cache does not share the module. The rule of csrc/runtime's image_elf.c."""
+"""The variables that kernels can write in a code object or a cubin, by name."""
 
 from __future__ import annotations
 

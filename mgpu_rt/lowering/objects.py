@@ -8,23 +8,27 @@ from pathlib import Path
 
 from mgpu_rt.lowering import toolchain
 from mgpu_rt.lowering.pipelines import Pipeline
+from mgpu_rt.lowering.strings import unescape
 from mgpu_rt.lowering.toolchain import Tool
 
 _BINARY = re.compile(
     r'gpu\.binary @([\w.$-]+).*?\b(?:bin|assembly) = "((?:[^"\\]|\\.)*)"', re.DOTALL
 )
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
 
 def needs(pipeline: Pipeline) -> list[Tool]:
     """LLVM's tools that host_object() runs."""
-    return [*pipeline.needs(), *((name, pipeline.llvm) for name in ("mlir-translate", "llc"))]
+    return [*pipeline.needs(), *_own(pipeline)]
 
 
 def tools(pipeline: Pipeline) -> list[Path]:
     """The files of all tools that host_object() runs. Raises ToolchainMissing."""
-    own = [toolchain.tool(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
-    return [*pipeline.tools(), *own]
+    return [*pipeline.tools(), *(toolchain.tool(*need) for need in _own(pipeline))]
+
+
+def _own(pipeline: Pipeline) -> list[Tool]:
+    """Those that make the object file of the LLVM dialect."""
+    return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
 
 
 def host_object(text: str, pipeline: Pipeline) -> bytes:
@@ -42,17 +46,7 @@ def compile_dialect(dialect: bytes, llvm: int) -> bytes:
 
 def device_images(device_part: str) -> dict[str, bytes]:
     """The images in what Pipeline.device_part() returned, by the name of their gpu.module."""
-    return {name: _unescape(code) for name, code in _BINARY.findall(device_part)}
-
-
-def _unescape(text: str) -> bytes:
-    """The bytes of an MLIR string literal: two hexadecimal digits or one character escaped."""
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        code = match.group(1)
-        return bytes([int(code, 16)]) if len(code) == 2 else code
-
-    return _ESCAPE.sub(replace, text.encode())
+    return {name: unescape(code) for name, code in _BINARY.findall(device_part)}
 
 
 def link(

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mgpu_rt.packages import how_to_install
+
 #: The releases that there are pipelines for, newest first.
 RELEASES = (22, 19, 15)
 
@@ -24,12 +26,10 @@ _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
 
 class ToolchainMissing(RuntimeError):
-    """A tool is not installed. ``tool`` is its name, ``package`` the apt package that has it."""
+    """A tool is not installed. ``tool`` is its name, ``package`` what Debian has it in."""
 
     def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
-        super().__init__(
-            f"{tool} is missing: apt-get install {package} (Debian, Ubuntu), or {otherwise}"
-        )
+        super().__init__(f"{tool} is missing: {how_to_install(package)}, or {otherwise}")
         self.tool = tool
         self.package = package
 

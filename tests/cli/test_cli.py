@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import mgpu_rt
@@ -55,6 +56,22 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
 def test_path_and_abi() -> None:
     assert invoke("path").stdout == f"{LIB}\n"
     assert invoke("abi").stdout == abi.markdown()
+
+
+def test_a_start_imports_only_what_every_command_needs() -> None:
+    """What one command needs it imports itself. click needs locale; site may import anything."""
+    code = (
+        "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt.cli.main;"
+        "print(*sorted(set(sys.modules) - known))"
+    )
+    path = os.pathsep.join([str(ROOT), str(Path(click.__file__).parents[1])])
+    words = [sys.executable, "-S", "-c", code]
+    result = subprocess.run(
+        words, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=True
+    )
+    package, *modules = result.stdout.split()
+    assert package == "mgpu_rt"
+    assert [name for name in modules if not name.startswith("mgpu_rt.cli")] == []
 
 
 def test_python_m() -> None:

@@ -12,10 +12,12 @@ import pytest
 
 from bench import PROGRAMS
 from mgpu_rt.cli.inspect import hip
+from mgpu_rt.images import sharing
 from mgpu_rt.lowering import lower
+from tests.fuzz import seeds
 from tests.images import corpus
 from tests.support.child import CUSTUB
-from tests.support.command import command, invoke
+from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.images import bundle, code_object
 from tests.support.programs import STOCK, build
@@ -47,7 +49,7 @@ def test_a_program_that_mlir_lowered() -> None:
     assert lines[0] == f"{program}: a shared library or program for x86-64, 1 image"
     assert "(kernels_binary): an AMDGPU code object of version 4 for gfx90a, 4,984 " in lines[2]
     text = " ".join(result.stdout.split())
-    assert "each load gets a module of its own: it has variables that kernels can write" in text
+    assert "each load gets a module of its own: kernels can write to globals of it" in text
     assert "writable launches (4 bytes)" in text
     assert "HIP 5.2 0: softgpu gfx90a (emulated): takes it" in text
     assert "kernel count threads at most 256 a block; wavefronts of 64 registers" in text
@@ -62,7 +64,7 @@ def test_json() -> None:
     assert image["target"] == "gfx90a"
     assert image["globals"] == [{"name": "launches", "size": 4}]
     assert not image["shared"]
-    assert image["private"].startswith("it has variables")
+    assert image["private"].startswith("kernels can write to globals")
     (kernel,) = image["kernels"]
     assert kernel["wavefront"] == 64
     first = {"offset": 0, "size": 8, "kind": "global_buffer", "name": None}
@@ -81,6 +83,27 @@ def test_bundle_and_ptx_for_people(tmp_path: Path) -> None:
     assert "PTX, NVIDIA's assembly, version 8.0 for sm_90" in said
     assert "  kernel count" in said
     assert "launches (4 bytes)" in said
+
+
+def test_whether_the_cache_shares_is_asked_of_the_library(tmp_path: Path) -> None:
+    """It takes any section for one that kernels write whose name it cannot read."""
+    path = written(tmp_path, corpus.images()["names without an end"])
+    (image,) = inspect("--no-device", path)["images"]
+    assert image["globals"] == []
+    assert not image["shared"]
+
+
+def test_what_is_packed_is_not_shared(tmp_path: Path) -> None:
+    said = invoke("inspect", "--no-device", str(written(tmp_path, seeds._compressed(3)))).stdout
+    assert "kernels can write to globals of it, or of parts that cannot be read" in said
+
+
+def test_without_the_compiled_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sharing.why_not_shared.cache_clear()
+    monkeypatch.setattr(sharing.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
+    assert_sentence(result.exit_code, result.stderr, "/nowhere/mgpu-rt-probe cannot be run")
+    assert "run `make` to build it" in result.stderr
 
 
 def test_names_are_only_text(tmp_path: Path) -> None:
@@ -185,6 +208,15 @@ def test_a_hip_that_fails(load: str, words: str, tmp_path: Path) -> None:
     assert words in said["reason"]
 
 
+def test_hip_is_not_given_what_is_damaged(tmp_path: Path) -> None:
+    """It may crash with it."""
+    path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"] == report["images"][0]["damage"]
+    assert "its headers name" in said["reason"]
+
+
 @pytest.mark.parametrize(
     ("version", "known"),
     [
@@ -247,14 +279,6 @@ def truncated(content: bytes) -> bytes:
 def test_bad_files(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
     result = invoke("inspect", str(written(tmp_path, make())))
     assert_sentence(result.exit_code, result.stderr, words)
-
-
-def assert_sentence(status: int, stderr: str, words: str) -> None:
-    """One line, with the cause."""
-    assert status == 2
-    assert stderr.startswith("mgpu-rt: ")
-    assert stderr.count("\n") == 1
-    assert words in stderr
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def test_without_the_device_libraries(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", nowhere)
     result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"))
     assert result.exit_code == 2
-    said = f"mgpu-rt: {nowhere[0]} is missing: apt-get install rocm-device-libs (Debian, Ubuntu), "
+    said = f"mgpu-rt: {nowhere[0]} is missing: apt-get install rocm-device-libs, "
     assert result.stderr == f"{said}or install ROCm, which has them in {nowhere[1]}\n"
 
 

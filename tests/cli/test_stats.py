@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from tests.support.command import command, invoke
+from mgpu_rt.cli.stats.comparison import as_dict
+from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added
+from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
 
@@ -158,6 +160,10 @@ def test_compare_wants_two_files_or_a_program() -> None:
         (b'{"abi": {}, "hip": {}}', "holds other JSON than statistics"),
         (b'{"abi": {"f": {"calls": -1, "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
         (b'{"abi": {"f": {"calls": "1", "ns": 1}}, "hip": {}, "cache": {}}', "holds other JSON"),
+        (
+            b'{"abi": {"f": {"calls": 1, "ns": 1%s}}, "hip": {}, "cache": {}}' % (b"0" * 20),
+            "other JSON",
+        ),
         (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "holds other JSON"),
         (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
     ],
@@ -167,14 +173,6 @@ def test_bad_files(content: bytes, words: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
         assert_sentence(result.exit_code, result.stderr, words)
-
-
-def assert_sentence(status: int, stderr: str, words: str) -> None:
-    """One line, with the cause."""
-    assert status == 2
-    assert stderr.startswith("mgpu-rt: ")
-    assert stderr.count("\n") == 1
-    assert words in stderr
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +187,18 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "read_text", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
+
+
+def test_caches_of_processes_are_added_up() -> None:
+    run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
+    assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
+
+
+def test_the_longest_function_comes_first() -> None:
+    before = Statistics({"a": Counter(1, 10), "b": Counter(1, 30)}, {}, {})
+    after = Statistics({"c": Counter(1, 20)}, {}, {})
+    functions = as_dict(before, after)["program"]["functions"]
+    assert list(functions) == ["b", "c", "a"]
 
 
 def test_programs_that_cannot_be_compared(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from mgpu_rt.cli.main import main
-from mgpu_rt.hoist import images, tools
+from mgpu_rt.hoist import tools
+from mgpu_rt.images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.hoisted import RELEASES, dialect, hoist
@@ -162,7 +163,7 @@ def test_without_mlirs_tools(program: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for release in ((), ("--llvm", "22")):
         result = CliRunner().invoke(main, ["hoist", *release, str(program)])
         assert result.exit_code == 2
-        assert result.stderr.startswith("mgpu-rt: mlir-opt-22 is missing: apt-get install mlir")
+        assert result.stderr.startswith("mgpu-rt: mlir-opt-22 is missing: install ")
 
 
 def test_tools_without_a_number_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +176,24 @@ def test_tools_without_a_number_come_first(tmp_path: Path, monkeypatch: pytest.M
     assert tools.find(None) == tools.find(22)
 
 
-def test_a_tool_that_fails_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("#!/bin/sh\nexit 1\n", "it says nothing"),
+        ("\x7fELF", "{}/mlir-translate cannot be run: Exec format error"),
+    ],
+)
+def test_a_tool_that_fails_without_a_word(
+    tool: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("mlir-opt", "mlir-translate"):
-        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).write_text(tool)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     result = CliRunner().invoke(main, ["hoist", "-"], input="module {}")
     assert result.exit_code == 2
-    assert result.stderr == "mgpu-rt: stdin: mlir-translate fails: it says nothing\n"
+    sentence = words.format(tmp_path)
+    assert result.stderr == f"mgpu-rt: stdin: mlir-translate fails: {sentence}\n"
 
 
 def test_a_tool_that_cannot_read_what_another_has_made(
@@ -202,11 +213,11 @@ def test_a_tool_that_cannot_read_what_another_has_made(
 
 
 def test_without_the_compiled_half(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images.why_not_shared.cache_clear()
-    monkeypatch.setattr(images.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    sharing.why_not_shared.cache_clear()
+    monkeypatch.setattr(sharing.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
     program.write_bytes(dialect("forum", 19, 1000))
     result = CliRunner().invoke(main, ["hoist", "--llvm", "19", str(program)])
-    images.why_not_shared.cache_clear()
+    sharing.why_not_shared.cache_clear()
     assert result.exit_code == 2
     assert "/nowhere/mgpu-rt-probe cannot be run" in result.stderr
     assert "run `make` to build it" in result.stderr

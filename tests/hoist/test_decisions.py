@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mgpu_rt.hoist.rewrite import Hoisted
 from mgpu_rt.hoist.tools import Refused
 from tests.support.hoisted import RELEASES, hoist
 
@@ -124,12 +125,22 @@ MOVED = [
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_a_launch_as_it_was_up_to_20(llvm: int) -> None:
-    assert hoist(before_21(), llvm).said == MOVED
+    hoisted = hoist(before_21(), llvm)
+    assert hoisted.said == MOVED
+    for left_over in ("@image", "@name"):
+        assert left_over not in launch(hoisted)
+
+
+def launch(hoisted: Hoisted) -> str:
+    """The body of the function that launches."""
+    return hoisted.program.decode().partition("@launch(")[2].partition("\n  }")[0]
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
 def test_a_launch_as_it_is_since_21(llvm: int) -> None:
-    assert hoist(since_21(llvm), llvm).said == [
+    hoisted = hoist(since_21(llvm), llvm)
+    assert "llvm.load" not in launch(hoisted)
+    assert hoisted.said == [
         "launch: moved the look-up of f",
         "load: left the load of @image: it is done once already, before main",
     ]
@@ -193,56 +204,38 @@ WRITABLE = PTX.replace(".visible", ".global .b32 counter;\\0A.visible")
 WITHOUT_END = before_21().replace(f'{PTX}\\00"', f'{PTX}"')
 
 
+THE_LOAD = "the load of @image: "
+NO_CONSTANT = "a load: its image is no constant of this program"
+OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
+
+
 @pytest.mark.parametrize(
-    ("program", "thing", "reason"),
+    ("program", "words"),
     [
         (
             before_21(module=CALL_ELSEWHERE.format("%module")),
-            "the load of @image",
-            "its module goes to elsewhere",
+            f"{THE_LOAD}its module goes to elsewhere",
         ),
-        (
-            before_21().replace("%module, %name)", "%module, %pointer)"),
-            "the load of @image",
-            "its module goes to mgpuModuleGetFunction",
-        ),
-        (
-            before_21().replace("%module, %name)", "%module, %module)"),
-            "the load of @image",
-            "its module goes to mgpuModuleGetFunction",
-        ),
-        (
-            before_21().replace("%image, %one", "%pointer, %one"),
-            "a load",
-            "its image is no constant of this program",
-        ),
-        (
-            before_21().replace("internal constant @image", "internal @image"),
-            "a load",
-            "its image is no constant of this program",
-        ),
+        (before_21().replace("%module, %name)", "%module, %pointer)"), OTHER_LOOK_UP),
+        (before_21().replace("%module, %name)", "%module, %module)"), OTHER_LOOK_UP),
+        (before_21().replace("%image, %one", "%pointer, %one"), NO_CONSTANT),
+        (before_21().replace("internal constant @image", "internal @image"), NO_CONSTANT),
         # The linker may put another one in its place.
-        (
-            before_21().replace("internal constant @image", "weak constant @image"),
-            "a load",
-            "its image is no constant of this program",
-        ),
+        (before_21().replace("internal constant @image", "weak constant @image"), NO_CONSTANT),
         (
             before_21().replace("%image, %one", "%image, %number"),
-            "the load of @image",
-            "its size is no constant",
+            f"{THE_LOAD}its size is no constant",
         ),
         (
             before_21().replace(PTX, WRITABLE),
-            "the load of @image",
-            "kernels can write to globals of it, which each load sets anew",
+            f"{THE_LOAD}kernels can write to globals of it, which each load sets anew",
         ),
-        (WITHOUT_END, "the load of @image", "it does not say how long it is"),
+        (WITHOUT_END, f"{THE_LOAD}it does not say how long it is"),
     ],
 )
-def test_a_load_is_left(program: str, thing: str, reason: str) -> None:
+def test_a_load_is_left(program: str, words: str) -> None:
     said = hoist(program, 22).said
-    assert said[:2] == [MOVED[0], f"launch: left {thing}: {reason}"]
+    assert said[:2] == [MOVED[0], f"launch: left {words}"]
     assert said[2].startswith(("launch: left a look-up", "launch: left the look-up"))
 
 
@@ -278,26 +271,24 @@ NO_VARIABLE = "its module is not one for all launches"
 
 
 @pytest.mark.parametrize(
-    ("inserted", "reason"),
+    "inserted",
     [
-        ({"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"}, NO_VARIABLE),
-        ({"body": CALL_ELSEWHERE.format("%place")}, NO_VARIABLE),
+        {"body": "llvm.store %pointer, %place : !llvm.ptr, !llvm.ptr"},
+        {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
+        {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
+        {"body": CALL_ELSEWHERE.format("%place")},
         # The constructor is no function for constructing alone.
-        ({"body": "llvm.call @load() : () -> ()"}, NO_VARIABLE),
+        {"body": "llvm.call @load() : () -> ()"},
         # Its address is known to another variable.
-        (
-            {
-                "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
-                "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
-            },
-            NO_VARIABLE,
-        ),
+        {
+            "top": "llvm.mlir.global external @other() : !llvm.ptr {\n"
+            "%0 = llvm.mlir.addressof @place : !llvm.ptr\n llvm.return %0 : !llvm.ptr }"
+        },
     ],
 )
-def test_a_look_up_is_left(inserted: dict[str, str], reason: str) -> None:
-    assert f"launch: left the look-up of f: {reason}" in hoist(since_21(22, **inserted), 22).said
+def test_a_look_up_is_left(inserted: dict[str, str]) -> None:
+    said = hoist(since_21(22, **inserted), 22).said
+    assert f"launch: left the look-up of f: {NO_VARIABLE}" in said
 
 
 @pytest.mark.parametrize("name", ["place", "load"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt.lowering import lower
@@ -40,6 +43,7 @@ def images() -> dict[str, bytes]:
         "table points outside": _changed(
             bundle(forum), bundle(forum).index(b"hipv4") - 24, 1 << 40
         ),
+        "names without an end": _unended(forum),
         "compressed, cut short": _changed(seeds._compressed(3), 8, 1 << 40),
     }
     found |= {
@@ -53,6 +57,15 @@ def images() -> dict[str, bytes]:
         source = PROGRAMS / f"{program}.mlir"
         found[f"{program} PTX"] = lower.code_object(source, NVIDIA, image="isa") + b"\0"
     return found
+
+
+def _unended(image: bytes) -> bytes:
+    """A code object whose table of sections' names lacks its last 0."""
+    with io.BytesIO(image) as file:
+        elf = ELFFile(file)
+        names = elf.get_section(elf.header["e_shstrndx"])
+        last = names["sh_offset"] + names["sh_size"] - 1
+    return image[:last] + b"x" + image[last + 1 :]
 
 
 def _changed(image: bytes, at: int, number: int) -> bytes:

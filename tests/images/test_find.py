@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.images import find
+from mgpu_rt.images import elf, find
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
+from mgpu_rt.images.writable import globals_of
 from mgpu_rt.lowering import lower, toolchain
 from tests.fuzz import seeds
 from tests.images import corpus
@@ -73,7 +75,48 @@ def test_code_object(tmp_path: Path) -> None:
     assert image.features == {"xnack": "any", "sramecc": "any"}
     assert [kernel.name for kernel in image.kernels] == ["count"]
     assert image.globals == [Global("launches", 4)]
-    assert not image.shared
+
+
+def test_what_a_code_object_lacks(tmp_path: Path) -> None:
+    whole = code_object("forum", None, corpus.AMD)
+    type_of_note = whole.index(b"AMDGPU\0") - 4
+    for at, value, words in (
+        (16, 1, "it is not linked yet"),  # e_type
+        (type_of_note, 7, "it has no metadata of version 3 or later"),
+    ):
+        content = bytearray(whole)
+        content[at] = value
+        assert words in (only(read(tmp_path, bytes(content))).unread or "")
+
+
+def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> None:
+    content = bytearray(code_object("forum", None, corpus.AMD))
+    content[7] = 65  # EI_OSABI: PAL
+    assert only(read(tmp_path, bytes(content))).version is None
+
+
+@pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
+def test_targets_of_cubins(abi_version: int, flags: int, tmp_path: Path) -> None:
+    """CUDA 13 has them elsewhere."""
+    content = bytearray(code_object("forum", None, corpus.AMD))
+    content[8] = abi_version
+    struct.pack_into("<H", content, 18, elf.CUDA)
+    struct.pack_into("<I", content, 48, flags)
+    image = only(read(tmp_path, bytes(content)))
+    assert (image.kind, image.target) == (CUBIN, "sm_90")
+
+
+def test_variables_that_kernels_can_write() -> None:
+    """A section without symbols stands for itself; workgroup memory is none of them."""
+    both = elf.WRITE | elf.ALLOC
+    names = (".bss", ".data", ".nv.shared.kernel", ".dynamic", ".rodata")
+    sections = [
+        elf.Section(name, 0, both if name != ".rodata" else elf.ALLOC, 0, 0, 8, index)
+        for index, name in enumerate(names)
+    ]
+    symbols = [elf.Symbol("counter", 0, 4, 1)]
+    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols)
+    assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 
 def test_required_workgroup_size(tmp_path: Path) -> None:
@@ -94,9 +137,8 @@ def test_bundle(tmp_path: Path) -> None:
     globals_ = code_object("globals", None, corpus.AMD)
     image = only(read(tmp_path, bundle(code_object("forum", None, "gfx1100"), globals_)))
     assert [entry.target for entry in image.entries] == ["gfx1100", "gfx90a"]
-    assert [entry.shared for entry in image.entries] == [True, False]
+    assert [len(entry.globals) for entry in image.entries] == [0, 1]
     assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # whatever it holds
-    assert not image.shared
 
 
 def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
@@ -106,7 +148,6 @@ def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
     struct.pack_into("<QQ", content, second - 24, 1 << 40, 5000)
     image = only(read(tmp_path, bytes(content)))
     assert [kernel.name for kernel in image.entries[0].kernels] == ["test_func"]
-    assert not image.shared
     assert not image.damage
 
 
@@ -116,14 +157,12 @@ def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
     image = only(read(tmp_path, bytes(content)))
     assert [entry.kind for entry in image.entries] == [OTHER]
-    assert not image.shared
 
 
 def test_compressed_bundle(tmp_path: Path) -> None:
     for image in (only(read(tmp_path, seeds._compressed(version))) for version in (2, 3)):
         assert image.kind == COMPRESSED
         assert "it is compressed by zstd: unpack it" in (image.unread or "")
-        assert not image.shared
 
 
 def test_ptx(tmp_path: Path) -> None:
@@ -132,7 +171,7 @@ def test_ptx(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.kernels] == ["test_func"]
     assert image.globals == [Global("launches", 4)]
     harmless = seeds.PTX.replace(b".visible .global .align 4 .u32 launches;\n", b"")
-    assert only(read(tmp_path, harmless)).shared
+    assert only(read(tmp_path, harmless)).globals == []
 
 
 def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
@@ -149,13 +188,20 @@ def test_fatbin(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.entries[1].kernels] == ["test_func"]
 
 
+def test_a_fatbin_whose_entries_are_overwritten(tmp_path: Path) -> None:
+    image = corpus.fatbin((1, seeds.PTX), (1, seeds.PTX))
+    second = image.rindex(image[16:32])
+    assert len(only(read(tmp_path, image)).entries) == 2
+    image = image[:second] + bytes(16) + image[second + 16 :]
+    assert len(only(read(tmp_path, image)).entries) == 1
+
+
 def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
     """As NVIDIA's compiler leaves them; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
     entries = [(entry.kind, entry.target, entry.unread) for entry in image.entries]
     assert entries == [(PTX, "sm_90", packed), (CUBIN, "sm_90", packed)]
-    assert not image.shared
 
 
 # ---- where images lie ----
@@ -219,7 +265,33 @@ def test_a_program_without_section_headers(tmp_path: Path) -> None:
     assert image.where.startswith("file+0x")
 
 
-def test_words_of_formats_are_no_images() -> None:
+NONE = "holds no image of device code"
+
+
+def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
     """A program that reads images holds what they begin with."""
-    with pytest.raises(find.NothingFound, match="holds no image of device code"):
-        find.read(library())
+    for path in (library(), corpus.holder(tmp_path, b"CCOB\2\0\1\0" + bytes(64))):
+        with pytest.raises(find.NothingFound, match=NONE):
+            find.read(path)
+
+
+def test_what_is_not_loaded_with_a_program_is_no_image(tmp_path: Path) -> None:
+    """As what a debugger reads."""
+    path = corpus.holder(tmp_path, code_object("forum"), ".kept")
+    find.read(path)
+    words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]
+    subprocess.run(words, check=True)
+    with pytest.raises(find.NothingFound, match=NONE):
+        find.read(path)
+
+
+def test_a_section_that_reaches_beyond_the_file(tmp_path: Path) -> None:
+    path = corpus.holder(tmp_path, code_object("forum"), ".kept")
+    content = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        sections = ELFFile(file)
+        at = sections["e_shoff"] + 64 * sections.get_section_index(".kept")
+    struct.pack_into("<Q", content, at + 32, len(content))  # sh_size
+    path.write_bytes(content)
+    with pytest.raises(find.NothingFound, match="is truncated or overwritten: its headers name"):
+        find.read(path)

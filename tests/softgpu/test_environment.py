@@ -50,7 +50,10 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
         softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
     monkeypatch.setattr(softgpu.rocm, "find", lambda _: [])
-    with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5"):
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5, or set"):
+        softgpu.environment({}, build=build)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="install AMD's ROCm, up to"):
         softgpu.environment({}, build=build)
 
 

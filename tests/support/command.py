@@ -32,6 +32,14 @@ def invoke(*arguments: str, **env: str | None) -> Result:
     return CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
 
 
+def assert_sentence(status: int, stderr: str, words: str) -> None:
+    """A command has failed with one line that names the cause."""
+    assert status == 2
+    assert stderr.startswith("mgpu-rt: ")
+    assert stderr.count("\n") == 1
+    assert words in stderr
+
+
 def python(*words: str) -> tuple[str, ...]:
     """A program that prints what the words compute, as JSON."""
     code = f"import json, os, sys; print(json.dumps({' '.join(words)}))"

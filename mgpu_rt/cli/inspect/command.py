@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 
 import click
 
+from mgpu_rt.cli import common
 from mgpu_rt.cli.problem import Problem, fail
 
 #: By the names that they are imported by.
@@ -15,18 +14,13 @@ NEEDED = {"elftools": "pyelftools", "msgpack": "msgpack"}
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="Whose HIP is asked to load the images, as for `mgpu-rt run`; auto starts no software "
-    "GPU.",
+@click.argument("file")
+@common.device(
+    "Whose HIP is asked to load the images, as for `mgpu-rt run`; auto starts no software GPU."
 )
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def inspect(file: Path, device: str, no_device: bool, as_json: bool) -> None:
+@common.as_json
+def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     """Show the images of device code in a file.
 
     Kernels with their arguments and registers, what the cache does with each image, and what this
@@ -34,23 +28,27 @@ def inspect(file: Path, device: str, no_device: bool, as_json: bool) -> None:
     file, shared library or program that holds such. Needs pyelftools and msgpack: pip install
     'mgpu_rt[inspect]'.
     """
+    from pathlib import Path
+
     try:
         from mgpu_rt.cli.inspect import hip, text
-        from mgpu_rt.images import find
+        from mgpu_rt.images import find, sharing
     except ModuleNotFoundError as error:
         fail(_missing(error))
     try:
-        contents = find.read(file)
+        contents = find.read(Path(file))
+        for image in contents.images:
+            image.private = sharing.why_not_shared(image.loaded)
         if no_device:
             verdict = hip.Verdict(unasked="--no-device")
         else:
-            verdict = hip.ask(file, contents.images, device)
-    except (find.NothingFound, Problem) as problem:
+            verdict = hip.ask(Path(file), contents.images, device)
+    except (find.NothingFound, sharing.NotBuilt, Problem) as problem:
         fail(problem)
     if as_json:
-        click.echo(json.dumps(text.as_dict(str(file), contents, verdict), indent=2))
+        common.show_json(text.as_dict(file, contents, verdict))
     else:
-        click.echo("\n".join(text.lines(str(file), contents, verdict)))
+        click.echo("\n".join(text.lines(file, contents, verdict)))
 
 
 def _missing(error: ModuleNotFoundError) -> Problem:

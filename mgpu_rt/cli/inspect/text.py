@@ -23,17 +23,23 @@ def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
         "kind": contents.kind,
         "hip": {"path": verdict.hip, "release": verdict.release, "unasked": verdict.unasked},
         "images": [
-            {**_values(image), "answers": [asdict(answer) for answer in said]}
+            {
+                **_values(image),
+                "shared": not image.private,
+                "private": image.private,
+                "answers": [asdict(answer) for answer in said],
+            }
             for image, said in zip(contents.images, answers, strict=True)
         ],
     }
 
 
 def _values(image: Image) -> dict[str, Any]:
-    plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name != "content"}
+    """What an image says of itself."""
+    others = ("content", "private")
+    plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
     return {
         **plain,
-        "shared": image.shared,
         "kernels": [asdict(kernel) for kernel in image.kernels],
         "globals": [asdict(variable) for variable in image.globals],
         "entries": [_values(entry) for entry in image.entries],
@@ -88,9 +94,9 @@ def _bytes(count: int | None) -> str:
 
 
 def _cache(image: Image) -> str:
-    if image.shared:
-        return "loads of these bytes share one module"
-    return f"each load gets a module of its own: {image.damage or image.private}"
+    if image.private:
+        return f"each load gets a module of its own: {image.private}"
+    return "loads of these bytes share one module"
 
 
 def _facts(image: Image) -> list[tuple[str, str]]:

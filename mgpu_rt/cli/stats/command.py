@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import click
 
+from mgpu_rt.cli import common
 from mgpu_rt.cli.problem import Problem, fail
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def stats(file: Path, as_json: bool) -> None:
+@click.argument("file")
+@common.as_json
+def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
 
     FILE is what `mgpu-rt run --stats-json FILE` has written; "–" is what was not counted.
@@ -25,7 +23,7 @@ def stats(file: Path, as_json: bool) -> None:
     except Problem as problem:
         fail(problem)
     if as_json:
-        click.echo(json.dumps(statistics.raw, indent=2))
+        common.show_json(statistics.raw)
     else:
         click.echo("\n".join(table.lines(statistics)))
 
@@ -40,22 +38,11 @@ class _FilesOrProgram(click.Command):
 
 
 @click.command(cls=_FilesOrProgram)
-@click.argument(
-    "files",
-    nargs=-1,
-    type=click.Path(path_type=Path),
-    metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="Where PROGRAM runs, as for `mgpu-rt run`.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("files", nargs=-1, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...")
+@common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@common.as_json
 @click.pass_context
-def compare(ctx: click.Context, files: tuple[Path, ...], device: str, as_json: bool) -> None:
+def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bool) -> None:
     """Compare two runs, function by function.
 
     BEFORE and AFTER are files that `mgpu-rt run --stats-json` has written. PROGRAM is run twice,
@@ -72,10 +59,10 @@ def compare(ctx: click.Context, files: tuple[Path, ...], device: str, as_json: b
         if program:
             names, (before, after) = runs.NAMES, runs.compare(program, device)
         else:
-            names, (before, after) = (str(files[0]), str(files[1])), (*map(read, files),)
+            names, (before, after) = files, map(read, files)
     except Problem as problem:
         fail(problem)
     if as_json:
-        click.echo(json.dumps(comparison.as_dict(before, after), indent=2))
+        common.show_json(comparison.as_dict(before, after))
     else:
         click.echo("\n".join(comparison.lines(names, before, after)))

@@ -56,10 +56,10 @@ class Statistics:
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
 
-def read(path: Path) -> Statistics:
+def read(path: str | Path) -> Statistics:
     """A statistics file. Raises Problem."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise Problem(f"'{path}' was not found: {HOW_TO_GET}") from None
     except IsADirectoryError:
@@ -77,7 +77,7 @@ def read(path: Path) -> Statistics:
     return _parse(raw, path)
 
 
-def _parse(raw: Any, path: Path) -> Statistics:
+def _parse(raw: Any, path: str | Path) -> Statistics:
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise Problem(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:

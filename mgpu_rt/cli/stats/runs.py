@@ -9,8 +9,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from mgpu_rt.cli import executable, preload
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.cli.stats.files import Statistics, added, read
@@ -26,12 +24,9 @@ def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics
         raise Problem(str(problem)) from None  # the status of a shell is for `run`
     if reason:
         raise Problem(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
-    if device == "auto" and not os.environ.get("MGPU_RT_HIP"):
-        device, why = preload.automatic(os.environ)
-        click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
     environment = {
         name: value
-        for name, value in preload.environment(device).items()
+        for name, value in preload.environment(preload.announced(device)).items()
         if name not in ("MGPU_RT_CACHE", "MGPU_RT_TRACE")
     }
     stock = _run(command, {**environment, "MGPU_RT_CACHE": "off"}, NAMES[0])

@@ -1,0 +1,23 @@
+"""Whether loads of an image may be one, as the library decides it."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+
+from mgpu_rt import layout, rocm
+
+
+class NotBuilt(RuntimeError):
+    """The library cannot be asked; the message says how to get it."""
+
+
+@functools.cache
+def why_not_shared(image: bytes) -> str | None:
+    """Why each load has to be one of its own. Raises NotBuilt."""
+    probe = rocm.probe()
+    try:
+        done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotBuilt(f"{probe} cannot be run ({error}): {layout.how_to_get('it')}") from None
+    return done.stdout.decode().strip() or None

@@ -1,0 +1,13 @@
+"""How to get what a system's package manager has."""
+
+from __future__ import annotations
+
+import shutil
+
+
+def how_to_install(debian: str, elsewhere: str = "") -> str:
+    """The way to packages by their names in Debian and Ubuntu; `elsewhere` is the one where there
+    is no apt-get, by default to look for the like of these."""
+    if shutil.which("apt-get"):
+        return f"apt-get install {debian}"
+    return elsewhere or f"install what Debian calls {debian}"

@@ -24,12 +24,12 @@ METHOD = (
 
 #: Calls a launch, the LLVM releases that make so many, and the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 150), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: What else is measured: a process where others may call HIP (a stub answers at once), what
-#: instrumentation costs, and runtimes that keep nothing.
+#: What else is measured: with the questions to HIP, which a stub answers at once; what
+#: instrumentation costs then; and runtimes that keep nothing.
 OTHERS = (
-    ("asks", "mgpu_rt, asking HIP what it cannot know"),
-    ("bare", "instrumentation compiled out"),
-    ("stats", "MGPU_RT_STATS on"),
+    ("mgpu_rt", "mgpu_rt"),
+    ("bare", "mgpu_rt, instrumentation compiled out"),
+    ("stats", "mgpu_rt, MGPU_RT_STATS on"),
     ("off", "MGPU_RT_CACHE=off"),
     ("stock", "plain runtime"),
 )
@@ -44,8 +44,9 @@ def run(repetitions: int, step: Step) -> Result:
     base = times["hoisted/2"]
     figures = [median("hand-hoisted: launch and synchronise", base, "ns")]
     for calls, words, target in LOOPS:
-        beyond = differences(times[f"mgpu_rt/{calls}"], base)
-        figures.append(median(f"mgpu_rt, {words}, beyond hoisted", beyond, "ns", at_most=target))
+        beyond = differences(times[f"alone/{calls}"], base)
+        name = f"mgpu_rt alone, {words}, beyond hoisted"
+        figures.append(median(name, beyond, "ns", at_most=target))
     for side, words in OTHERS:
         for calls, release, _ in LOOPS:
             if f"{side}/{calls}" in times:
@@ -57,8 +58,8 @@ def run(repetitions: int, step: Step) -> Result:
 def _times(rounds: int) -> dict[str, list[float]]:
     program = native.program("calls")
     sides = [
-        f"mgpu_rt,{_copy('alone')},MGPU_RT_EXCLUSIVE=on",
-        f"asks,{native.RUNTIME}",
+        f"alone,{_copy('alone')},MGPU_RT_EXCLUSIVE=on",
+        f"mgpu_rt,{native.RUNTIME}",
         f"bare,{build.bare_runtime()}",
         f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",
         f"off,{_copy('off')},MGPU_RT_CACHE=off",

@@ -16,17 +16,22 @@ ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, REWRITTEN, HOISTED)
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
 FAST_PATH = (
-    ("calls-stub", "mgpu_rt, LLVM 13 to 20 (7 calls), beyond hoisted", "7 calls, LLVM 13 to 20"),
-    ("calls-stub", "mgpu_rt, LLVM 21 to 24 (5 calls), beyond hoisted", "5 calls, LLVM 21 to 24"),
-    (
-        "calls-stub",
-        "instrumentation compiled out, LLVM 13 to 20 (7 calls), beyond hoisted",
-        "7 calls, instrumentation compiled out",
+    *(
+        (
+            "calls-stub",
+            f"{side}, {release} ({calls} calls), beyond hoisted",
+            f"{calls} calls, {side}",
+        )
+        for side in ("mgpu_rt alone", "mgpu_rt")
+        for calls, release in ((7, "LLVM 13 to 20"), (5, "LLVM 21 to 24"))
     ),
-    (
-        "calls-stub",
-        "MGPU_RT_STATS on, LLVM 13 to 20 (7 calls), beyond hoisted",
-        "7 calls, MGPU_RT_STATS on",
+    *(
+        (
+            "calls-stub",
+            f"mgpu_rt, {how}, LLVM 13 to 20 (7 calls), beyond hoisted",
+            f"7 calls, {how}",
+        )
+        for how in ("instrumentation compiled out", "MGPU_RT_STATS on")
     ),
     ("startup-stub", "dlopen", "loading the library"),
     (

@@ -217,6 +217,31 @@ def test_04_launch_while_a_stream_is_waited_for(mgpu: Mgpu) -> None:
     assert second != stream
 
 
+@in_child(HIPSTUB_ASYNC="0")
+def test_04_first_launch_of_another_thread(mgpu: Mgpu) -> None:
+    """Each thread's first launch: the wait for the one says nothing of the other."""
+    ending = threading.Event()
+    waits = [lambda: None, lambda: ending.wait(20)]
+
+    @mgpu.ffi.callback("void(void **)")
+    def body(_params) -> None:
+        waits.pop(0)()
+
+    mgpu.set_kernel(FORUM_KERNEL, body)
+    stream = mgpu.StreamCreate()
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
+    other = threading.Thread(target=mgpu.launch, args=(function, stream))
+    other.start()
+    other.join(20)
+    mgpu.StreamDestroy(stream)
+    second = mgpu.StreamCreate()
+    ending.set()
+    mgpu.stub.hipDeviceSynchronize()
+    assert second != stream
+
+
 def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     for _ in range(100):

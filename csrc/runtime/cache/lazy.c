@@ -27,15 +27,15 @@ static bool is_observable(const struct stream *stream) {
 }
 
 bool lazy_put_off(struct stream *stream) {
-    uintptr_t busy = load_acquire(&stream->busy);
+    const uint64_t submitted = load_acquire(&stream->submitted);
     if (is_observable(stream))
         return false;
-    if (busy != STREAM_SUBMITTED && busy != STREAM_LAUNCHED)
-        return busy == STREAM_PUT_OFF; /* nothing has come since; or another thread waits for it */
+    if (lazy_has_put_off(stream))
+        return true;
     pthread_mutex_lock(&tables_lock);
-    const bool done =
-        (!put_off || put_off == stream) && cas_acq_rel(&stream->busy, &busy, STREAM_PUT_OFF);
+    const bool done = !put_off || put_off == stream;
     if (done) {
+        store_relaxed(&stream->put_off, submitted);
         put_off = stream;
         round++;
         store_release(&lazy_pending, true);
@@ -66,8 +66,7 @@ void lazy_settle(const struct stream *same) {
     struct stream *stream = current(&at);
     if (!stream || stream == same)
         return;
-    const bool waits = load_acquire(&stream->busy) != STREAM_IDLE;
-    const hipError_t error = waits ? stream_wait(thread_get(), stream) : hipSuccess;
+    const hipError_t error = stream_is_idle(stream) ? hipSuccess : stream_wait(stream);
     clear(stream, at);
     if (error != hipSuccess)
         report_failure("hipStreamSynchronize(stream)", error, &stream_fault);

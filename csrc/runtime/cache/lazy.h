@@ -10,11 +10,17 @@
 #ifndef MGPU_RT_LAZY_H
 #define MGPU_RT_LAZY_H
 
+#include "base/atomics.h"
 #include "cache/stream.h"
 #include "image/image.h"
 
 /* True if the stream need not be waited for now. */
 bool lazy_put_off(struct stream *stream);
+
+/* It was synchronised since its last submission, but that was put off. */
+static inline bool lazy_has_put_off(const struct stream *stream) {
+    return load_relaxed(&stream->put_off) == load_acquire(&stream->submitted);
+}
 
 /* True while one was put off: before anything on another stream, it is made up for. */
 extern bool lazy_pending;

@@ -128,7 +128,7 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
         char *pinned = staging->up + staging->used;
         memcpy(pinned, copy->from, bytes);
         *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
-        stream_submitted(stream);
+        stream_submitted(thread_get(), stream);
         staging->mark = stream_next_mark(stream);
         staging->used += (bytes + 63) / 64 * 64;
         if (staging->used > STAGING_UP)
@@ -195,12 +195,12 @@ static hipError_t copy_pieces(const struct pieces *pieces) {
     return error;
 }
 
-static hipError_t copy_at_once(struct thread *thread, const struct pieces *pieces) {
+static hipError_t copy_at_once(const struct pieces *pieces) {
     hipError_t error = hip.MemcpyAsync(pieces->staging->down, pieces->device, pieces->bytes,
                                        hipMemcpyDefault, stream_handle(pieces->stream));
-    stream_submitted(pieces->stream);
+    stream_submitted(thread_get(), pieces->stream);
     if (error == hipSuccess)
-        error = stream_wait(thread, pieces->stream);
+        error = stream_wait(pieces->stream);
     if (error == hipSuccess)
         memcpy(pieces->host, pieces->staging->down, pieces->bytes);
     return error;
@@ -217,11 +217,11 @@ bool staging_down(const struct copy *copy, hipError_t *error) {
         have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
         (bytes <= STAGING_PIECE || have_events(staging));
     if (LIKELY(possible && bytes <= STAGING_PIECE)) {
-        *error = copy_at_once(copy->thread, &pieces);
+        *error = copy_at_once(&pieces);
     } else if (possible) {
         *error = copy_pieces(&pieces);
         /* After an error pieces may be on their way into memory that is used again. */
-        const hipError_t waited = stream_wait(copy->thread, stream);
+        const hipError_t waited = stream_wait(stream);
         *error = *error == hipSuccess ? waited : *error;
     }
     release_staging(staging);

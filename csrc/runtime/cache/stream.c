@@ -21,7 +21,7 @@ struct stream *stream_enter(hipStream_t handle, int device, int state) {
     }
     if (stream) {
         store_relaxed(&stream->device, device);
-        store_relaxed(&stream->busy, STREAM_IDLE);
+        store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
         store_release(&stream->state, state);
     }
     pthread_mutex_unlock(&tables_lock);
@@ -43,35 +43,38 @@ bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
     return error == hipSuccess;
 }
 
+/* What was submitted before HIP was asked is done. The stream is idle now unless somebody has
+ * submitted since. */
+static inline void settle(struct stream *stream, uint64_t submitted, uint64_t mark) {
+    stream_pass(stream, mark);
+    store_release(&stream->settled, submitted);
+}
+
 hipError_t stream_ask(struct stream *stream) {
+    const uint64_t submitted = load_acquire(&stream->submitted);
     const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
     if (error == hipSuccess)
-        stream_pass(stream, mark);
+        settle(stream, submitted, mark);
     else
         device_forget_error(error);
     return error;
 }
 
-/* The stream is idle afterwards unless another thread has submitted to it or has begun to
- * synchronise it meanwhile: then its busy is not this thread's any more. */
-hipError_t stream_wait(struct thread *thread, struct stream *stream) {
-    uintptr_t token = (uintptr_t)thread;
+hipError_t stream_wait(struct stream *stream) {
+    const uint64_t submitted = load_acquire(&stream->submitted);
     const uint64_t mark = stream_set_mark(stream);
-    store_release(&stream->busy, token);
     const hipError_t error = hip.StreamSynchronize(stream_handle(stream));
-    if (UNLIKELY(error != hipSuccess)) {
-        stream_launched(stream);
-        return error;
-    }
-    stream_pass(stream, mark);
-    cas_acq_rel(&stream->busy, &token, STREAM_IDLE);
-    return hipSuccess;
+    if (LIKELY(error == hipSuccess))
+        settle(stream, submitted, mark);
+    else
+        stream_launched(thread_get(), stream);
+    return error;
 }
 
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream_state(stream) != STREAM_GONE && load_acquire(&stream->busy))
+        if (stream_state(stream) != STREAM_GONE && !stream_is_idle(stream))
             return true;
     return false;
 }

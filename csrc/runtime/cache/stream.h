@@ -23,14 +23,6 @@ enum stream_state {
     STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
 };
 
-/* struct stream's busy, when it is not the address of the thread that synchronises just now. */
-enum {
-    STREAM_IDLE,      /* all that was submitted is known to be done */
-    STREAM_SUBMITTED, /* copies to the device, events: nothing that writes host memory */
-    STREAM_LAUNCHED,  /* anything */
-    STREAM_PUT_OFF,   /* the same; the program has synchronised since, but that was put off */
-};
-
 struct block_pool;
 struct staging;
 
@@ -41,7 +33,8 @@ struct stream {
     struct handle handle;
     int device;
     int state;          /* enum stream_state; changed by compare-and-swap */
-    uintptr_t busy;     /* STREAM_IDLE ... STREAM_PUT_OFF */
+    uint64_t submitted; /* names the last submission; below */
+    uint64_t settled;   /* what `submitted` was when a wait began that is over */
     unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
     bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
@@ -49,6 +42,7 @@ struct stream {
     struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
     struct stream_queue *queue;   /* of those that nobody holds (stream_pool.c); NULL: in none */
     struct stream *newer, *older; /* there */
+    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy.h) */
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
@@ -83,21 +77,43 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
 enum { OTHERS_IDLE, OTHERS_BUSY };
 extern uintptr_t stream_others;
 
+/* ---- whether a stream is idle ----
+ *
+ * Each submission has a name of its own, made of a thread's ticket. Who waits reads the name of the
+ * last submission, waits, and then stores it as settled: the stream is idle while both are the
+ * same. Threads may submit and wait at once without a locked operation: a name that is overwritten,
+ * or settled late, never makes the two the same while work is pending. */
+
+/* All that was submitted is known to be done. In this order: the other one would take a wait for
+ * earlier work for one that covers later work too. */
+static inline bool stream_is_idle(const struct stream *stream) {
+    const uint64_t settled = load_acquire(&stream->settled);
+    return load_acquire(&stream->submitted) == settled;
+}
+
+/* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
+static inline bool stream_has_kernels(const struct stream *stream) {
+    const uint64_t settled = load_acquire(&stream->settled);
+    const uint64_t submitted = load_acquire(&stream->submitted);
+    return submitted != settled && submitted % 2;
+}
+
 /* To be called after each launch. After, not before: a synchronise of another thread that comes in
  * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
-static inline void stream_launched(struct stream *stream) {
+static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
-        store_release(&stream->busy, STREAM_LAUNCHED);
+        store_release(&stream->submitted, thread_next_ticket(thread));
     else if (load_relaxed(&stream_others) != OTHERS_BUSY)
         store_release(&stream_others, OTHERS_BUSY);
 }
 
-/* To be called after each other submission; does not hide that there are kernels too. */
-static inline void stream_submitted(struct stream *stream) {
-    uintptr_t idle = STREAM_IDLE;
-    if (!stream ||
-        (!cas_acq_rel_acquire(&stream->busy, &idle, STREAM_SUBMITTED) && idle != STREAM_SUBMITTED))
-        stream_launched(stream);
+/* To be called after each submission that writes no host memory: copies to the device, events. Does
+ * not hide that there are kernels too. */
+static inline void stream_submitted(struct thread *thread, struct stream *stream) {
+    uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
+    if (!stream || stream_has_kernels(stream) ||
+        !cas_acq_rel(&stream->submitted, &last, thread_next_ticket(thread) + 1))
+        stream_launched(thread, stream);
 }
 
 /* ---- marks: what of a stream's past is done ----
@@ -130,7 +146,7 @@ static inline bool stream_has_passed(const struct stream *stream, uint64_t mark)
 }
 
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
-hipError_t stream_wait(struct thread *thread, struct stream *stream);
+hipError_t stream_wait(struct stream *stream);
 
 /* A stream's flags, as HIP has them; false if it has no such stream. */
 bool stream_ask_flags(hipStream_t handle, unsigned *flags);

@@ -206,10 +206,8 @@ static struct stream *take_retired(int device) {
         if (!stream || !device_kept(device))
             return NULL;
         const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
-        if (error == hipSuccess) {
-            store_release(&stream->busy, STREAM_IDLE);
+        if (error == hipSuccess)
             return stream;
-        }
         if (error != hipErrorNotReady) {
             note_reset(stream);
             return NULL;
@@ -239,7 +237,7 @@ __attribute__((noinline)) void stream_pool_put(struct stream *stream, bool is_id
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_LIVE && load_acquire(&stream->busy))
+        if (state == STREAM_LIVE && !stream_is_idle(stream))
             return false; /* HIP may not even know it any more: the program may have destroyed it */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;

@@ -1,4 +1,5 @@
 #include "cache/thread.h"
+#include "base/atomics.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "hip/hip.h"
@@ -9,6 +10,12 @@
 
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 struct thread *thread_list;
+
+uint64_t thread_take_tickets(struct thread *thread) {
+    static uint64_t given;
+    thread->ticket = fetch_add_relaxed(&given, TICKET_BLOCK) + 1;
+    return thread->ticket;
+}
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

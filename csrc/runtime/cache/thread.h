@@ -3,6 +3,7 @@
 #define MGPU_RT_THREAD_H
 
 #include "base/abi.h"
+#include "base/atomics.h"
 #include "base/likely.h"
 
 enum { EVENT_SLOTS = 8, HOST_SLOTS = 4, FIRST_SLOT_BITS = 6 };
@@ -48,6 +49,7 @@ struct thread {
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
+    uint64_t ticket;     /* odd: the last that thread_next_ticket has returned */
     struct thread *next; /* all threads, under tables_lock */
 };
 
@@ -63,6 +65,19 @@ struct thread *thread_new(void);
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();
+}
+
+/* Takes a block of tickets for the thread; returns the first. */
+uint64_t thread_take_tickets(struct thread *thread);
+
+/* An odd number that no other call returns, in any thread. One locked operation in a million. */
+enum { TICKET_BLOCK = 1 << 20 };
+static inline uint64_t thread_next_ticket(struct thread *thread) {
+    const uint64_t next = thread->ticket + 2;
+    if (UNLIKELY(next % TICKET_BLOCK <= 2)) /* nothing of a block is left, or there was none */
+        return thread_take_tickets(thread);
+    thread->ticket = next;
+    return next;
 }
 
 /* All threads' blocks; the caller holds tables_lock. */

@@ -84,8 +84,7 @@ static bool is_block(const void *address, size_t bytes) {
 
 /* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
 static bool is_quiet(struct stream *stream) {
-    const uintptr_t busy = load_acquire(&stream->busy);
-    if ((busy != STREAM_IDLE && busy != STREAM_SUBMITTED) || stream_state(stream) != STREAM_LIVE ||
+    if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE ||
         load_acquire(&stream_others) != OTHERS_IDLE)
         return false;
     if (exclusive_hip())
@@ -118,7 +117,7 @@ static void submit_copy(const struct copy *copy) {
 
 static void copy_by_hip(const struct copy *copy) {
     submit_copy(copy);
-    stream_launched(copy->stream); /* it may write host memory */
+    stream_launched(copy->thread, copy->stream); /* it may write host memory */
 }
 
 /* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
@@ -132,7 +131,7 @@ static void copy_up(const struct copy *copy) {
         return;
     }
     submit_copy(copy);
-    stream_submitted(copy->stream);
+    stream_submitted(copy->thread, copy->stream);
 }
 
 /* True if that was all: from a block to pageable memory, through pinned memory. */
@@ -165,7 +164,7 @@ void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {
         return;
     REPORT(expression, hip.MemsetD32Async(dst, value, count, handle), &bad_fill,
            (unsigned long long)count, 4, dst);
-    stream_launched(stream);
+    stream_launched(thread_get(), stream);
 }
 
 void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t handle) {
@@ -176,5 +175,5 @@ void impl_mgpuMemset16(void *dst, uint16_t value, size_t count, hipStream_t hand
         return;
     REPORT(expression, hip.MemsetD16Async(dst, value, count, handle), &bad_fill,
            (unsigned long long)count, 2, dst);
-    stream_launched(stream);
+    stream_launched(thread_get(), stream);
 }

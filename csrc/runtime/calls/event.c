@@ -223,7 +223,7 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
         event->stream = stream;
         event->mark = mark;
     }
-    stream_submitted(stream);
+    stream_submitted(thread_get(), stream);
 }
 
 void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
@@ -233,7 +233,7 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event) {
         !event_usable(event, expression) || !event_recorded(event))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event, 0), NULL);
-    stream_launched(stream); /* it now depends on kernels, perhaps */
+    stream_launched(thread_get(), stream); /* it now depends on kernels, perhaps */
 }
 
 void event_give_back(struct thread *thread) {

@@ -63,13 +63,14 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
                            hipStream_t stream, void **params, void **extra,
                            size_t late_params_count) {
     (void)late_params_count; /* garbage before LLVM 18 */
+    struct thread *thread = thread_get();
     struct stream *known;
-    if (!stream_usable(thread_get(), stream, &known, launch_expression))
+    if (!stream_usable(thread, stream, &known, launch_expression))
         return;
     const hipError_t error = hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
-    stream_launched(known);
+    stream_launched(thread, known);
     if (UNLIKELY(error != hipSuccess))
         launch_failed(error, LAUNCH);
 }
@@ -94,7 +95,7 @@ static void launch_cluster(const struct launch *launch, const intptr_t cluster[3
     const hipError_t error = cuda.launch_cluster(
         launch->function, dim3_of(cluster), dim3_of(grid), dim3_of(launch->block),
         (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra);
-    stream_launched(known);
+    stream_launched(thread_get(), known);
     if (error != hipSuccess)
         report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster[0],
                        (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)grid[0],
@@ -117,7 +118,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
-    stream_launched(known);
+    stream_launched(thread_get(), known);
     if (error != hipSuccess && !function)
         report_failure(cooperative_expression, error, &null_function);
     else if (error != hipSuccess)
@@ -152,7 +153,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     lazy_end();
     const hipError_t error =
         RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
-    stream_launched(known);
+    stream_launched(thread_get(), known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);
     else if (error != hipSuccess)

@@ -1,8 +1,8 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
- * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy the
- * same. Unless the process is the runtime's alone (exclusive.h), HIP is asked whether the stream is
- * idle still, and still there, before it is handed out: others may have used it, or reset the
+ * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy a
+ * store. Unless the process is the runtime's alone (exclusive.h), HIP is asked whether the stream
+ * is idle still, and still there, before it is handed out: others may have used it, or reset the
  * device. */
 #include "calls/stream.h"
 #include "base/counters.h"
@@ -137,9 +137,9 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
         destroy_as_stock(stream);
         return;
     }
-    const uintptr_t busy = load_acquire(&stream->busy);
+    const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
     if (stream_change(stream, STREAM_LIVE, STREAM_LEAVING))
-        stream_pool_put(stream, busy == STREAM_IDLE || busy == STREAM_PUT_OFF);
+        stream_pool_put(stream, is_idle);
     else if (!device_kept(stream->device)) /* another one's by now */
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
     else
@@ -148,17 +148,28 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
 
 /* The thread's last stream, idle, and no more of them than may lie idle: it stays the thread's. */
 static inline bool is_simple(const struct stream *stream, hipStream_t handle) {
-    return stream && stream_handle(stream) == handle &&
-           load_acquire(&stream->busy) == STREAM_IDLE && !load_relaxed(&stream->borrowers) &&
-           stream_pool_has_room() &&
-           (exclusive_hip() || (stream_state(stream) == STREAM_LIVE && is_ours(handle)));
+    return stream && stream_handle(stream) == handle && stream_is_idle(stream) &&
+           !load_relaxed(&stream->borrowers) && stream_pool_has_room() &&
+           stream_state(stream) == STREAM_LIVE;
 }
 
+static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
+                                                           hipStream_t handle) {
+    struct stream *stream = thread->stream;
+    if (!is_simple(stream, handle) || !is_ours(handle) ||
+        !stream_change(stream, STREAM_LIVE, STREAM_FREE))
+        destroy_stream_slow(thread, handle);
+}
+
+/* A stream that the program holds is nobody else's to take: a store does, where nobody resets the
+ * device. */
 void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream = thread->stream;
-    if (UNLIKELY(!is_simple(stream, handle) || !stream_change(stream, STREAM_LIVE, STREAM_FREE)))
-        destroy_stream_slow(thread, handle);
+    if (LIKELY(exclusive_hip() && is_simple(stream, handle)))
+        store_release(&stream->state, STREAM_FREE);
+    else
+        destroy_after_asking(thread, handle);
 }
 
 bool stream_is_here(hipStream_t handle) {
@@ -180,8 +191,7 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
 static bool is_known_idle(const struct stream *stream) {
-    return exclusive_hip() && load_acquire(&stream->busy) == STREAM_IDLE &&
-           stream_state(stream) == STREAM_LIVE;
+    return exclusive_hip() && stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;
 }
 
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
@@ -193,8 +203,7 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
         return;
-    const hipError_t error =
-        LIKELY(stream) ? stream_wait(thread, stream) : hip.StreamSynchronize(handle);
+    const hipError_t error = LIKELY(stream) ? stream_wait(stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, &stream_fault);
     else if (UNLIKELY(!usable))

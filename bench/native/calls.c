@@ -1,6 +1,7 @@
 /* Nanoseconds, or instructions, of an iteration of the forum's loop, side by side.
  *
- *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round
+ *     calls time HIP ROUNDS ITERATIONS CPU SIDE...    JSON: ns an iteration, by loop and round; the
+ *                                                     first side with cold caches too
  *     calls count HIP ITERATIONS LOOP SIDE [copy]     runs `measured` once, for callgrind
  *     calls record HIP ITERATIONS LOOP SIDE           JSON: calls of HIP in the loop, by function
  *
@@ -14,7 +15,7 @@
 #include <sched.h>
 #include <stdbool.h>
 
-enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 1 };
+enum { MAX_SIDES = 8, MAX_LOOPS = 2 * MAX_SIDES + 4 };
 
 struct side {
     const char *name;
@@ -25,6 +26,7 @@ struct side {
 struct loop {
     const struct side *side; /* NULL for 2 calls */
     int calls;
+    bool cold; /* with other work between the launches */
 };
 
 static struct hip hip;
@@ -32,6 +34,7 @@ static struct source source;
 static struct side sides[MAX_SIDES];
 
 static void run(const struct loop *loop, long iterations) {
+    between_launches = loop->cold;
     if (loop->calls == 7)
         forum_7_calls(&loop->side->runtime, source, iterations);
     else if (loop->calls == 5)
@@ -77,10 +80,8 @@ static double time_loop(const struct loop *loop, long iterations) {
 }
 
 static void print_times(const struct loop *loop, const double *times, long rounds) {
-    if (loop->side)
-        printf(", \"%s/%d\": [", loop->side->name, loop->calls);
-    else
-        printf("\"hoisted/2\": [");
+    printf("\"%s/%d%s\": [", loop->side ? loop->side->name : "hoisted", loop->calls,
+           loop->cold ? "/cold" : "");
     for (long round = 0; round < rounds; round++)
         printf("%s%.3f", round ? ", " : "", times[round]);
     printf("]");
@@ -95,12 +96,14 @@ static void pin(int cpu) {
 }
 
 static void time_sides(long rounds, long iterations, int cpu, int count, char **names) {
-    struct loop loops[MAX_LOOPS] = {{NULL, 2}};
-    int used = 1;
+    struct loop loops[MAX_LOOPS] = {{NULL, 2, false}, {NULL, 2, true}};
+    int used = 2;
     for (int i = 0; i < count; i++) {
         const struct side *side = open_side(&sides[i], names[i]);
-        loops[used++] = (struct loop){side, 7};
-        loops[used++] = (struct loop){side, 5};
+        for (int cold = 0; cold <= (i == 0); cold++) {
+            loops[used++] = (struct loop){side, 7, cold};
+            loops[used++] = (struct loop){side, 5, cold};
+        }
     }
     double *times = calloc((size_t)(used * rounds), sizeof *times);
     if (!times)
@@ -111,9 +114,10 @@ static void time_sides(long rounds, long iterations, int cpu, int count, char **
             const int loop = (int)((i + round) % used);
             times[loop * rounds + round] = time_loop(&loops[loop], iterations);
         }
-    printf("{");
-    for (int i = 0; i < used; i++)
+    for (int i = 0; i < used; i++) {
+        printf("%s", i ? ", " : "{");
         print_times(&loops[i], times + i * rounds, rounds);
+    }
     printf("}\n");
     free(times);
 }
@@ -122,7 +126,7 @@ static void time_sides(long rounds, long iterations, int cpu, int count, char **
 
 static struct loop one_loop(const char *calls, char *side) {
     const int number = atoi(calls);
-    return (struct loop){number == 2 ? NULL : open_side(&sides[0], side), number};
+    return (struct loop){number == 2 ? NULL : open_side(&sides[0], side), number, false};
 }
 
 /* The stub in record mode says how often it was called. */

@@ -40,6 +40,7 @@ KNOWN = "tests.runtime.test_known"
 LIMITS = "tests.runtime.test_known_limits"
 IMAGES = "tests.runtime.test_images"
 ADVICE = "tests.runtime.test_advice"
+LAZY_LOAD = "tests.runtime.test_lazy_load"
 OPTIONS = "tests.runtime.test_options"
 LAST_ERROR = "tests.runtime.test_last_error"
 GUARDS = [
@@ -575,5 +576,41 @@ GUARDS = [
         "store_release(&stream->awaited, false)",
         "(void)0",
         f"{MEMORY}:test_a_stream_comes_back_on_another_device",
+    ),
+    Guard(
+        "calls/module.c",
+        "        !mapped_for_good(load->data, load->image.size))",
+        "        false)",
+        f"{LAZY_LOAD}:test_what_may_change_is_loaded_at_once",
+    ),
+    Guard(
+        "calls/module.c",
+        "    if (kind == IMAGE_PTX ||",
+        "    if (",
+        "tests.cuhip.test_cuda:test_ptx_is_compiled_at_once_at_its_level",
+    ),
+    Guard(
+        "cache/deferred.c",
+        "handle_find(&images, image) ? NULL : enter(image, device)",
+        "enter(image, device)",
+        f"{LAZY_LOAD}:test_a_loop_of_loads_has_hip_load_once",
+    ),
+    Guard(
+        "calls/module.c",
+        "hip.SetDevice(deferred->device)",
+        "hipSuccess",
+        f"{LAZY_LOAD}:test_it_is_loaded_on_the_device_of_its_load",
+    ),
+    Guard(
+        "calls/module.c",
+        "!deferred_set_module(deferred, module)",
+        "!deferred_set_module(deferred, module) && false",
+        f"{LAZY_LOAD}:test_threads_that_ask_at_once_get_one_module",
+    ),
+    Guard(
+        "calls/function.c",
+        "deferred_state(deferred) == DEFERRED_OVER",
+        "false",
+        f"{LAZY_LOAD}:test_use_after_unload_is_said",
     ),
 ]

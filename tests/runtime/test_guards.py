@@ -24,8 +24,7 @@ def test_trap_is_noticed_without_its_guard(number: int) -> None:
     module, _, name = guard.test.partition(":")
     test = getattr(importlib.import_module(module), name)
     alone = {"MGPU_RT_EXCLUSIVE": "on"} if guard.alone else {}
-    env = environment(
-        **{**test.env, **alone}, MGPU_RT_TEST_LIBRARY=str(library), MGPU_RT_PYTHON="off"
-    )
+    variables = {**test.env, **alone, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_PYTHON": "off"}
+    env = environment(test.backend, **variables)
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, env)

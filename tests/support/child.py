@@ -118,8 +118,12 @@ class Mgpu:
         """An image in memory of its own (at least `room` bytes); kept for the life of the test."""
         buffer = self.ffi.new("char[]", max(room, len(content)))
         self.ffi.memmove(buffer, content, len(content))
-        self._kept.append(buffer)
+        self.keep(buffer)
         return buffer
+
+    def keep(self, thing: object) -> None:
+        """Keeps it for the life of the test."""
+        self._kept.append(thing)
 
     def load(self, image):
         """mgpuModuleLoad as LLVM 17 and older call it: with garbage for the size."""
@@ -208,7 +212,7 @@ def in_child(
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__
         run.__module__ = test.__module__
-        run.child, run.env = test, env  # type: ignore[attr-defined]
+        run.child, run.env, run.backend = test, env, backends[0]  # type: ignore[attr-defined]
         return run
 
     return decorate

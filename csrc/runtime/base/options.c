@@ -177,6 +177,9 @@ void options_read(struct options *out) {
     out->cache_on = is_on("MGPU_RT_CACHE", out->cache);
     out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
                             "is neither strict nor lazy: strict is used") == 1;
+    static const char *const load_modes[] = {"eager", "lazy"};
+    out->load_lazy = choice("MGPU_RT_LOAD", out->load, load_modes, 2,
+                            "is neither eager nor lazy: eager is used") == 1;
     out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
                                "is neither on nor off: off is used") == 1;
     static const char *const symbol_modes[] = {"auto", "own", "shared"};

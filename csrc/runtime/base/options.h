@@ -15,7 +15,7 @@ struct options {
     int device_number;            /* -1: none asked for */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
-    bool sync_lazy;
+    bool sync_lazy, load_lazy;
 };
 extern struct options options;
 

@@ -10,6 +10,7 @@
 #include "cache/registry.h"
 #include "cache/slots.h"
 #include "cache/thread.h"
+#include "calls/module.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
@@ -89,8 +90,9 @@ static struct function *ask_function(struct module *module, uint64_t generation,
     return function;
 }
 
-static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
-                                                        const char *name) {
+/* `known_as` is what the program calls the module. */
+static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipModule_t handle,
+                               const char *name) {
     struct module *module = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
     if (state == MODULE_GONE || !name ||
@@ -108,9 +110,28 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
         function = ask_function(module, generation, name);
     if (!function)
         return NULL;
-    *choose_function_slot(thread, handle, name) = (struct function_slot){
-        handle, name, module, function, generation, mapped_for_good(name, strlen(name) + 1)};
+    *choose_function_slot(thread, known_as, name) = (struct function_slot){
+        known_as, name, module, function, generation, mapped_for_good(name, strlen(name) + 1)};
     return function_handle(function);
+}
+
+static hipFunction_t get_deferred(struct thread *thread, struct deferred *deferred,
+                                  const char *name) {
+    const hipModule_t known_as = deferred_handle(deferred);
+    if (deferred_state(deferred) == DEFERRED_OVER) {
+        REPORT(expression, refusal_of_module(), &unloaded_module, name ? name : "(null)",
+               (void *)known_as);
+        return NULL;
+    }
+    const hipModule_t handle = module_load_deferred(deferred, name ? name : "(null)");
+    return handle ? get_known(thread, known_as, handle, name) : get_directly(NULL, name);
+}
+
+static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
+                                                        const char *name) {
+    struct deferred *deferred = UNLIKELY(options.load_lazy) ? deferred_find(handle) : NULL;
+    return deferred ? get_deferred(thread, deferred, name)
+                    : get_known(thread, handle, handle, name);
 }
 
 /* The program holds the module, and the module is the one that was asked: so the answer is HIP's

@@ -6,6 +6,7 @@
  * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
  * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
  * lowered program are its constants. */
+#include "calls/module.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
@@ -46,6 +47,9 @@ static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
             "with gpu-module-to-binary{format=bin}",
     .leads_to = NULL_MODULE | NULL_FUNCTION};
+static struct advice put_off = {
+    .text = "that image, at %p, was loaded only now that its kernel '%s' was asked for "
+            "(MGPU_RT_LOAD=lazy)"};
 static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
@@ -164,6 +168,20 @@ static hipModule_t take_known(const struct load *load) {
     return module_handle(module);
 }
 
+/* A load can wait where nothing can change the image or take it away. PTX cannot, as the next call
+ * says at what level it is compiled. */
+static hipModule_t put_off_load(const struct load *load) {
+    const enum image_kind kind = load->image.kind;
+    if (kind == IMAGE_PTX || kind == IMAGE_TEXT || kind == IMAGE_BITCODE ||
+        !mapped_for_good(load->data, load->image.size))
+        return NULL;
+    const struct deferred *deferred = deferred_new(load->data, load->device);
+    if (!deferred)
+        return NULL;
+    stats_bypass(CACHE_MODULES);
+    return deferred_handle(deferred);
+}
+
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     if (!options.cache_on)
         return load_directly(data);
@@ -175,6 +193,9 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     if (!load.image.size)
         return load_directly(data);
     load.device = hip_current_device();
+    const hipModule_t deferred = UNLIKELY(options.load_lazy) ? put_off_load(&load) : NULL;
+    if (deferred)
+        return deferred;
     load.hash = image_hash(&load.image);
     const hipModule_t known = load.image.writable ? NULL : take_known(&load);
     return known ? known : load_new(&load);
@@ -218,6 +239,30 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     return LIKELY(handle) ? handle : load_from_window(thread, home, image);
 }
 
+/* On the device that was the thread's when the program asked for the load. */
+static hipModule_t load_on_its_device(const struct deferred *deferred) {
+    const int current = hip_current_device();
+    if (current != deferred->device)
+        REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL);
+    const hipModule_t module = impl_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
+    if (current != deferred->device)
+        REPORT("hipSetDevice(device)", hip.SetDevice(current), NULL);
+    return module;
+}
+
+hipModule_t module_load_deferred(struct deferred *deferred, const char *kernel) {
+    if (deferred_module(deferred) || deferred_state(deferred) != DEFERRED_HELD)
+        return deferred_module(deferred);
+    const hipModule_t module = load_on_its_device(deferred);
+    if (!module) {
+        if (deferred_end(deferred, DEFERRED_FAILED))
+            report_once(&put_off, deferred->image.key, kernel);
+    } else if (!deferred_set_module(deferred, module)) {
+        impl_mgpuModuleUnload(module);
+    }
+    return deferred_module(deferred);
+}
+
 /* A module with writable globals goes back to HIP at once, as with stock: the next load is to see
  * fresh ones. */
 static void unload_private(struct module *module) {
@@ -234,7 +279,25 @@ static void unload_private(struct module *module) {
     REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
 }
 
+/* HIP need not know of a module that was never asked for a kernel. */
+static void unload_deferred(struct deferred *deferred) {
+    const hipModule_t handle = deferred_handle(deferred), module = deferred_module(deferred);
+    if (runtime_leaves(deferred))
+        return;
+    if (deferred_state(deferred) == DEFERRED_FAILED)
+        REPORT(unload_expression, hip.ModuleUnload(NULL), &null_unload);
+    else if (!deferred_end(deferred, DEFERRED_OVER))
+        REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
+    else if (module)
+        impl_mgpuModuleUnload(module);
+}
+
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
+    struct deferred *deferred = UNLIKELY(options.load_lazy) ? deferred_find(handle) : NULL;
+    if (deferred) {
+        unload_deferred(deferred);
+        return;
+    }
     struct module *module = handle ? handle_find(&registry_modules, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
     if (runtime_leaves(module))

@@ -34,6 +34,7 @@ class Device:
     #: Iterations of a program's loop by the program's name; an emulated device takes few.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
+    count: int = 1  # devices of this kind
 
     @property
     def hip(self) -> Path:
@@ -68,10 +69,11 @@ def _softgpu() -> Device:
 
 
 def _cuda() -> Device:
-    query = _query("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    if not query:
+    command = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    found = _query(*command, lines=True).splitlines()
+    if not found:
         raise Unavailable("nvidia-smi names no NVIDIA GPU here")
-    name, driver = query.split(", ")
+    name, driver = found[0].split(", ")
     try:
         cuda = importlib.import_module("mgpu_rt.cli.cuda")
         environment = cuda.environment(native.plain_environment())
@@ -81,7 +83,7 @@ def _cuda() -> Device:
     if "/" in library:  # where no loader's configuration names it
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
     words = f"{name}, driver {driver}, through cuhip"
-    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS)
+    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS, count=len(found))
 
 
 def _hip() -> Device:
@@ -94,7 +96,8 @@ def _hip() -> Device:
         raise Unavailable(f"{library} is missing: MGPU_RT_HIP says where HIP is")
     environment = {**native.plain_environment(), "MGPU_RT_HIP": library}
     driver = _query("hipconfig", "--version")
-    return Device("hip", f"{chips[0]}, HIP {driver}", chips[0], environment, driver, ITERATIONS)
+    words = f"{chips[0]}, HIP {driver}"
+    return Device("hip", words, chips[0], environment, driver, ITERATIONS, count=len(chips))
 
 
 def _query(*command: str, lines: bool = False) -> str:

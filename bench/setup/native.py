@@ -27,7 +27,17 @@ STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
-MEASURING = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
+MEASURING = (
+    "calls",
+    "threads",
+    "startup",
+    "hoisted",
+    "latency",
+    "replay",
+    "pairs",
+    "devices",
+    "modules",
+)
 HEADERS = ("forum.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 

@@ -1,0 +1,100 @@
+"""Threads on one and on several devices that load, allocate, copy, launch and free at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS
+from bench.show.figures import Figure, Result, Step, median
+
+METHOD = (
+    "Microseconds an iteration until the last thread is done: each thread creates a stream, "
+    "allocates 4 KB, copies it in, loads the forum's module, launches, copies out, frees, waits, "
+    "and gives stream and module back. By hand: module, stream and memory are kept. Processes of "
+    "all sides in random order; medians over rounds of {iterations} iterations."
+)
+WITHIN = 1.05  # of by hand
+ROUNDS, ITERATIONS = 10, 200
+EMULATED_ROUNDS, EMULATED_ITERATIONS = 3, 10
+
+
+@dataclass(frozen=True)
+class Served:
+    """A side: what serves the program's calls, and its environment."""
+
+    name: str
+    runtime: str  # "-": by hand
+    environment: Mapping[str, str]
+
+
+def run(
+    device: Device, repetitions: int, most: int, llvm_runtime: Path | None, step: Step
+) -> Result:
+    """1, 2, 4 ... ``most`` threads on one device, and on all where there are several.
+
+    ``repetitions`` processes a side.
+    """
+    native.need(native.RUNTIME)
+    figures: list[Figure] = []
+    data: list[dict[str, Any]] = []
+    for devices in sorted({1, device.count}):
+        for threads in (count for count in (1, 2, 4, 8) if count <= most):
+            step(f"{threads} threads on {devices} devices")
+            times = _times(device, repetitions, (threads, devices), llvm_runtime)
+            words = f"{_count(threads, 'thread')} on {_count(devices, 'device')}"
+            new = _figures(words, times, WITHIN if device.real else None)
+            figures += new
+            data += [
+                {"side": side, "threads": threads, "devices": devices, "us": figure.value}
+                for side, figure in zip(times, new, strict=False)
+            ]
+    method = METHOD.format(iterations=ITERATIONS if device.real else EMULATED_ITERATIONS)
+    return Result("devices", device.words, method, figures, on=device.name, data=data)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' if number > 1 else ''}"
+
+
+def _sides(device: Device, llvm_runtime: Path | None) -> list[Served]:
+    base, ours = device.environment, str(native.RUNTIME)
+    sides = [Served(STOCK, ours, {**base, "MGPU_RT_CACHE": "off"})]
+    if llvm_runtime is not None and device.real:
+        sides.append(Served(LLVM, str(llvm_runtime), base))
+    sides.append(Served(OURS, ours, base))
+    sides.append(Served(ALONE, ours, {**base, "MGPU_RT_EXCLUSIVE": "on"}))
+    return [*sides, Served(HOISTED, "-", base)]
+
+
+def _times(
+    device: Device, repetitions: int, shape: tuple[int, int], llvm_runtime: Path | None
+) -> dict[str, list[float]]:
+    program = native.program("devices", device.chip)
+    rounds, iterations = (
+        (ROUNDS, ITERATIONS) if device.real else (EMULATED_ROUNDS, EMULATED_ITERATIONS)
+    )
+    sides = _sides(device, llvm_runtime)
+    times: dict[str, list[float]] = {side.name: [] for side in sides}
+    for _ in range(repetitions):
+        for side in random.sample(sides, len(sides)):
+            command = [program, device.hip, side.runtime, *shape, rounds, iterations]
+            times[side.name] += native.run_json(command, side.environment)
+    return times
+
+
+def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
+    """A time of each side, in their order, and how ours compares with by hand."""
+    figures = [
+        median(f"{words}, {WORDS[side]}", [ns / 1e3 for ns in samples], "µs")
+        for side, samples in times.items()
+    ]
+    by_hand = figures[-1].value
+    alone = figures[list(times).index(ALONE)].value
+    name = f"{words}, {WORDS[ALONE]} / {WORDS[HOISTED]}"
+    return [*figures, Figure(name, alone / by_hand, "", at_most=target)]

@@ -1,0 +1,162 @@
+/* Threads on one or several devices, each of which loads, allocates, copies, launches and frees as
+ * a lowered program does.
+ *
+ *     devices HIP RUNTIME THREADS DEVICES ROUNDS ITERATIONS     JSON: ns an iteration, by round
+ *
+ * A RUNTIME of "-" stands for the loop by hand on HIP: all but copies, launch and synchronise is
+ * hoisted out of it. Thread n uses device n modulo DEVICES. A round is over when its last thread is
+ * done. */
+#include "forum.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum { MAX_THREADS = 64, BYTES = 4096, MEMCPY_DEFAULT = 4 };
+
+static struct {
+    int (*SetDevice)(int device);
+    int (*Malloc)(void **at, size_t bytes);
+    int (*MemcpyAsync)(void *to, const void *from, size_t bytes, int kind, void *stream);
+} by_hand;
+
+static struct {
+    void *(*MemAlloc)(uint64_t bytes, void *stream, bool shared);
+    void (*MemFree)(void *block, void *stream);
+    void (*Memcpy)(void *to, void *from, size_t bytes, void *stream);
+    void (*SetDefaultDevice)(int32_t device);
+} memory;
+
+static struct runtime runtime;
+static struct hip hip;
+static bool hoisted;
+static int thread_count, device_count;
+static long rounds, iterations;
+static pthread_barrier_t turn;
+
+struct worker {
+    pthread_t thread;
+    int number;
+    struct hip hip;
+    void *block;
+    char host[BYTES];
+};
+
+static void *must(void *made, const char *what) {
+    if (!made)
+        fail("the runtime cannot make", what);
+    return made;
+}
+
+/* What LLVM 19 makes of a step: nothing is kept between two. */
+static void step_lowered(struct worker *worker) {
+    void *params[1];
+    void *stream = must(runtime.StreamCreate(), "a stream");
+    void *block = must(memory.MemAlloc(BYTES, stream, false), "a block");
+    memory.Memcpy(block, worker->host, BYTES, stream);
+    void *module = must(runtime.ModuleLoad(forum_image, 0), "a module");
+    void *function = must(runtime.ModuleGetFunction(module, KERNEL), "a function");
+    runtime.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
+    memory.Memcpy(worker->host, block, BYTES, stream);
+    memory.MemFree(block, stream);
+    runtime.StreamSynchronize(stream);
+    runtime.StreamDestroy(stream);
+    runtime.ModuleUnload(module);
+}
+
+static void step_by_hand(struct worker *worker) {
+    const struct hip *own = &worker->hip;
+    void *params[1];
+    by_hand.MemcpyAsync(worker->block, worker->host, BYTES, MEMCPY_DEFAULT, own->stream);
+    own->ModuleLaunchKernel(own->function, 1, 1, 1, 1, 1, 1, 0, own->stream, params, NULL);
+    by_hand.MemcpyAsync(worker->host, worker->block, BYTES, MEMCPY_DEFAULT, own->stream);
+    own->StreamSynchronize(own->stream);
+}
+
+static void prepare(struct worker *worker) {
+    const int device = worker->number % device_count;
+    if (!hoisted) {
+        memory.SetDefaultDevice(device);
+        return;
+    }
+    worker->hip = hip;
+    if (by_hand.SetDevice(device) != 0 ||
+        hip.ModuleLoadData(&worker->hip.module, forum_image) != 0 ||
+        hip.ModuleGetFunction(&worker->hip.function, worker->hip.module, KERNEL) != 0 ||
+        hip.StreamCreate(&worker->hip.stream) != 0 || by_hand.Malloc(&worker->block, BYTES) != 0)
+        fail("HIP cannot prepare", "a thread");
+}
+
+static void *work(void *argument) {
+    struct worker *worker = argument;
+    prepare(worker);
+    for (long round = -1; round < rounds; round++) { /* the first one fills the caches */
+        pthread_barrier_wait(&turn);
+        for (long i = 0; i < iterations; i++)
+            if (hoisted)
+                step_by_hand(worker);
+            else
+                step_lowered(worker);
+        pthread_barrier_wait(&turn);
+    }
+    return NULL;
+}
+
+static void time_rounds(void) {
+    printf("[");
+    for (long round = -1; round < rounds; round++) {
+        pthread_barrier_wait(&turn);
+        const uint64_t begin = now_ns();
+        pthread_barrier_wait(&turn);
+        if (round >= 0)
+            printf("%s%.1f", round ? ", " : "", (double)(now_ns() - begin) / (double)iterations);
+    }
+    printf("]\n");
+}
+
+static void open_runtime(const char *path) {
+    void *library = open_library(path);
+    resolve_runtime(&runtime, library);
+#define RESOLVE(name) *(void **)&memory.name = symbol(library, "mgpu" #name)
+    RESOLVE(MemAlloc);
+    RESOLVE(MemFree);
+    RESOLVE(Memcpy);
+    RESOLVE(SetDefaultDevice);
+#undef RESOLVE
+}
+
+static void open_hip(const char *path) {
+    void *library = open_library(path);
+    resolve_hip(&hip, library);
+#define RESOLVE(name) *(void **)&by_hand.name = symbol(library, "hip" #name)
+    RESOLVE(SetDevice);
+    RESOLVE(Malloc);
+    RESOLVE(MemcpyAsync);
+#undef RESOLVE
+}
+
+int main(int argc, char **argv) {
+    static struct worker workers[MAX_THREADS];
+    if (argc != 7)
+        fail("usage", "see the head of devices.c");
+    hoisted = strcmp(argv[2], "-") == 0;
+    thread_count = atoi(argv[3]);
+    device_count = atoi(argv[4]);
+    rounds = atol(argv[5]);
+    iterations = atol(argv[6]);
+    if (thread_count < 1 || thread_count > MAX_THREADS || device_count < 1)
+        fail("too many or too few threads, or no device", argv[3]);
+    if (hoisted)
+        open_hip(argv[1]);
+    else
+        open_runtime(argv[2]);
+    pthread_barrier_init(&turn, NULL, (unsigned)thread_count + 1);
+    for (int i = 0; i < thread_count; i++) {
+        workers[i].number = i;
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            fail("no thread", argv[3]);
+    }
+    time_rounds();
+    for (int i = 0; i < thread_count; i++)
+        pthread_join(workers[i].thread, NULL);
+    return 0;
+}

@@ -257,12 +257,12 @@ def test_shared_memory_goes_back_for_the_limit(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
-    for _ in range(2):
-        free(mgpu, shared(mgpu, KIB))
+    for block in [shared(mgpu, KIB), shared(mgpu, KIB)]:
+        free(mgpu, block)
     assert mgpu.stub.hipDeviceReset() == 0
     for _ in range(2):
         shared(mgpu, KIB)
-    assert mgpu.count("hipMallocManaged") == 3
+    assert mgpu.count("hipMallocManaged") == 4
 
 
 @in_child()

@@ -20,6 +20,7 @@ from bench.measure import (
     emulator,
     growth,
     latency,
+    models,
     modules,
     programs,
     replay,
@@ -27,6 +28,7 @@ from bench.measure import (
     threads,
 )
 from bench.setup import build, device, native
+from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import report, table
 from bench.show.figures import Result, Step
@@ -39,6 +41,7 @@ WHERE = {
     "startup": device.NAMES,
     "breakdown": device.NAMES,
     "programs": device.NAMES,
+    "models": ("softgpu", "cuda", "hip"),
     "growth": ("softgpu", "cuda", "hip"),
     "devices": ("softgpu", "cuda", "hip"),
     "modules": ("softgpu", "cuda", "hip"),
@@ -71,6 +74,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "startup": lambda step: startup.run(on, few if on.name != "stub" else count, step),
         "breakdown": lambda step: breakdown.run(on, step),
         "programs": lambda step: programs.run(on, count, llvm, step),
+        "models": lambda step: models.run(on, count if on.real else 3, llvm, step),
         "growth": lambda step: growth.run(on, few, llvm, step),
         "devices": lambda step: devices.run(on, few, asked.threads, llvm, step),
         "modules": lambda step: modules.run(on, few, llvm, step),
@@ -219,7 +223,8 @@ def tables() -> None:
 @click.option("--chip", default=device.CUDA_CHIP, show_default=True)
 def prepare(chip: str) -> None:
     """Build all that needs MLIR, to carry build/ to a machine that has none."""
-    for path in build.prepare(chip, [p.name for p in programs.PROGRAMS], device.ITERATIONS):
+    names = [program.name for program in programs.PROGRAMS]
+    for path in (*build.prepare(chip, names, device.ITERATIONS), *prepared.prepare(chip)):
         print(path)
 
 

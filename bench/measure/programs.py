@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import random
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.measure.rounds import Runner, turns
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
@@ -39,9 +38,6 @@ METHOD = (
     "round before each one. On a GPU the main thread of each process is pinned to one processor, "
     "the same for all."
 )
-ROUND_NS = 20e6
-#: As a part of a round, before each one: what the side before has left behind is not this one's.
-LEAD = 0.25
 #: After so many, new processes: where things lie in memory makes some processes faster for life.
 ROUNDS_A_PROCESS = 5
 RELEASES = (19, 22)
@@ -106,59 +102,6 @@ SHOWN = (
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)
 
 
-class Runner:
-    """A side's process."""
-
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._command = command
-        # Not a pipe: nobody reads it while the process runs.
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            text=True,
-        )
-
-    def round(self, calls: int) -> int:
-        """Nanoseconds of so many calls of the program."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            self._process.stdin.write(f"{calls}\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            self.kill()
-            raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
-        return int(answer)
-
-    def close(self) -> None:
-        """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
-        words = (
-            self._words()
-        )  # not of its exit: LLVM's own unloads modules after the driver is gone
-        self.kill(wait=60)
-        if "failed with" in words:
-            raise native.Failed(f"{' '.join(self._command)}: {words}")
-
-    def kill(self, wait: float = 0) -> None:
-        """Ends the process, the hard way if it does not by itself."""
-        try:
-            self._process.communicate(timeout=wait)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-
-    def _words(self) -> str:
-        """The beginning of what it said on stderr."""
-        self._said.seek(0)
-        return self._said.read(2000).strip()
-
-
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
     """Measures all programs; ``repetitions`` rounds of each side in turn."""
     native.need(native.RUNTIME)
@@ -204,8 +147,8 @@ def _measure(
         step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
         with _started(program, llvm, device, [*sides[first:], *sides[:first]]) as runners:
-            turns = min(rounds, repetitions - done)
-            for name, taken in _turns(runners, turns, program, order).items():
+            count = min(rounds, repetitions - done)
+            for name, taken in turns(runners, count, program.most, order).items():
                 samples.setdefault(name, []).extend(
                     ns / 1e3 / _iterations(program, device) for ns in taken
                 )
@@ -239,29 +182,6 @@ def _started(
     finally:
         for runner in runners.values():
             runner.kill()
-
-
-def _turns(
-    runners: Mapping[str, Runner], turns: int, program: Program, order: random.Random
-) -> dict[str, list[float]]:
-    """Nanoseconds of a call by side, turn by turn.
-
-    In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
-    next one.
-    """
-    calls = {name: _calls(runner, program.most) for name, runner in runners.items()}
-    taken: dict[str, list[float]] = {name: [] for name in runners}
-    for _ in range(turns):
-        for name in order.sample(list(runners), len(runners)):
-            runners[name].round(max(1, round(LEAD * calls[name])))
-            taken[name].append(runners[name].round(calls[name]) / calls[name])
-    return taken
-
-
-def _calls(runner: Runner, most: int) -> int:
-    """How many make a round."""
-    runner.round(1)
-    return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))
 
 
 def _figures(

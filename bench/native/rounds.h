@@ -67,11 +67,16 @@ static inline void print_growth(FILE *answers, void (*program)(void), int count,
     fflush(answers);
 }
 
-static inline int serve(int argc, char **argv, void (*program)(void)) {
-    /* What the program and the driver print must not mix with the answers. */
+/* Where answers go: what the program and the driver print must not mix with them. */
+static inline FILE *take_answers(void) {
     FILE *answers = fdopen(dup(STDOUT_FILENO), "w");
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !getenv("BENCH_WAIT"))
         fail("cannot serve", "BENCH_WAIT or the standard output is missing");
+    return answers;
+}
+
+static inline int serve(int argc, char **argv, void (*program)(void)) {
+    FILE *answers = take_answers();
     if (argc > 1)
         print_growth(answers, program, argc - 1, argv + 1);
     else

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench import PROGRAMS
@@ -31,8 +31,8 @@ def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Pa
         if result.exists():
             return result
         raise
-    if not _is_newer(result, [compiled, *FRAME]):
-        _link(compiled, result)
+    if not is_newer(result, [compiled, *FRAME]):
+        link(compiled, result)
     return result
 
 
@@ -47,28 +47,31 @@ def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
         if result.exists():
             return result
         raise
-    if not _is_newer(result, [dialect, *FRAME, *Path(rewrite.__file__).parent.glob("*.py")]):
+    if not is_newer(result, [dialect, *FRAME, *Path(rewrite.__file__).parent.glob("*.py")]):
         with tempfile.TemporaryDirectory() as scratch:
             compiled = Path(scratch, "program.o")
             rewritten = rewrite.hoist(dialect.read_bytes(), mlir).program
             compiled.write_bytes(objects.compile_dialect(rewritten, llvm))
-            _link(compiled, result)
+            link(compiled, result)
     return result
 
 
-def _is_newer(result: Path, inputs: Iterable[Path]) -> bool:
+def is_newer(result: Path, inputs: Iterable[Path]) -> bool:
+    """Whether a result is there and none of what it was made from is newer."""
     newest = max(path.stat().st_mtime for path in inputs)
     return result.exists() and result.stat().st_mtime >= newest
 
 
-def _link(compiled: Path, result: Path) -> None:
+def link(compiled: Path, result: Path, frame: Sequence[object] = (FRAME[0],)) -> None:
+    """Links a program, its main renamed, into a frame, which is source files and what the compiler
+    is told of them."""
     result.parent.mkdir(parents=True, exist_ok=True)
     renamed = result.with_name(f"{result.name}.{os.getpid()}.o")
     try:
         native.run([_objcopy(), "--redefine-sym", "main=lowered_main", compiled, renamed])
         # Relative, so that the whole directory can be carried elsewhere.
         search = os.path.relpath(native.RUNTIME.parent, result.parent)
-        arguments = [*native.FLAGS, FRAME[0], renamed, native.RUNTIME, "-ldl"]
+        arguments = [*native.FLAGS, *frame, renamed, native.RUNTIME, "-ldl", "-lm"]
         native.compile_c([*arguments, f"-Wl,-rpath,$ORIGIN/{search}"], result)
     finally:
         renamed.unlink(missing_ok=True)
@@ -141,6 +144,11 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
                 made.append(hoisted(program, llvm, chip, count))
         images(program, chip)
     made.append(bare_runtime())
-    for path in made:
-        native.run([_objcopy(), "--strip-debug", path])
+    strip(made)
     return made
+
+
+def strip(paths: Iterable[Path]) -> None:
+    """Takes the debugging information out."""
+    for path in paths:
+        native.run([_objcopy(), "--strip-debug", path])

@@ -46,6 +46,10 @@ FORUM_PASSES = (
     "-reconcile-unrealized-casts",
 )
 
+#: Where mlir-opt looks for CUDA, and where it lies.
+CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
+CUDA_HOMES = ("/usr/local/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
+
 _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 
 
@@ -109,7 +113,7 @@ class Pipeline:
         )
         command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
         if self.nvidia:
-            return toolchain.run(command, text.encode())
+            return toolchain.run(command, text.encode(), _with_cuda())
         with _rocm() as directory:
             environment = {**os.environ, "ROCM_PATH": str(directory)}
             return toolchain.run(command, text.encode(), environment)
@@ -142,6 +146,15 @@ def _form(chip: str, image: str | None) -> str:
     if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
         raise ValueError(f"no recipe for an image of the form {image} for {chip}")
     return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
+
+
+def _with_cuda() -> dict[str, str]:
+    """The environment in which mlir-opt finds NVIDIA's device library: a kernel that computes an
+    exponential needs it. CUDA is there where one says, or is installed as NVIDIA or Debian do."""
+    if any(name in os.environ for name in CUDA_VARIABLES):
+        return dict(os.environ)
+    found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
+    return {**os.environ, CUDA_VARIABLES[0]: next(found, CUDA_HOMES[0])}
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from bench import __main__ as command
 from bench.measure import growth, programs
+from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show import report
 from bench.show.figures import Figure, Result, median, ratios
@@ -45,7 +46,7 @@ def test_every_side_runs_every_program(stub: device.Device, program: str, llvm: 
         if line is None:
             assert program == "events" and side.name in (sides.REWRITTEN, sides.HOISTED)
             continue
-        runner = programs.Runner(line, side.environment)
+        runner = Runner(line, side.environment)
         assert runner.round(1) > 0
         assert runner.round(2) > 0
         runner.close()
@@ -74,7 +75,7 @@ def test_a_program_that_ends_is_told(stub: device.Device) -> None:
     side = sides.all_sides(stub, None)[0]
     line = side.command("forum", 22, stub)
     assert line is not None
-    runner = programs.Runner(line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
+    runner = Runner(line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
     with pytest.raises(native.Failed, match="/nowhere"):
         runner.round(1)
     runner.close()

@@ -205,9 +205,39 @@ GUARDS = [
     ),
     Guard(
         "cache/block_pool.c",
-        "return !owner || stream_has_passed(",
+        "return !stream || stream_has_passed(",
         "return true || stream_has_passed(",
         f"{TRAPS}:test_05_freed_block_waits_for_its_stream",
+    ),
+    Guard(
+        "cache/block_pool.c",
+        "take_idle(&shared_pools[device], size)",
+        "block_take(&shared_pools[device], size)",
+        f"{MEMORY}:test_shared_memory_waits_for_its_stream",
+    ),
+    Guard(
+        "cache/block_pool.c",
+        "    put(block, stream, &shared_pools[block->device]);",
+        "    (void)block_put(block, stream);",
+        f"{MEMORY}:test_shared_memory_serves_shared_memory_only",
+    ),
+    Guard(
+        "cache/block_pool.c",
+        "    if (block->shared)\n        return &shared_pools[block->device];",
+        "    if (false)\n        return &shared_pools[block->device];",
+        f"{MEMORY}:test_shared_memory_goes_back_for_the_limit",
+    ),
+    Guard(
+        "cache/block_pool.c",
+        "        empty_pool(&shared_pools[device]);",
+        "        (void)0;",
+        f"{MEMORY}:test_shared_memory_is_forgotten_at_a_reset",
+    ),
+    Guard(
+        "cache/block.c",
+        "block && device_kept(device) ? (void *)(uintptr_t)block->handle.key",
+        "block ? (void *)(uintptr_t)block->handle.key",
+        f"{MEMORY}:test_shared_memory_is_forgotten_at_a_reset",
     ),
     Guard(
         "cache/stream.h",
@@ -483,8 +513,8 @@ GUARDS = [
     ),
     Guard(
         "cache/block.c",
-        "!(exclusive_hip() || block_confirm(block))",
-        "false",
+        "(exclusive_hip() || block_confirm(block))",
+        "true",
         f"{KNOWN}:test_11_a_block_whose_address_came_back_smaller",
     ),
     Guard(

@@ -184,14 +184,97 @@ def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+def shared(mgpu: Mgpu, size: int):
+    return mgpu.MemAlloc(size, mgpu.null, True)
+
+
 @in_child()
 def test_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
     """LLVM 17 and older leave garbage there, but pass a stream."""
     stream = mgpu.StreamCreate()
     free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
     assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
-    free(mgpu, mgpu.MemAlloc(100, mgpu.null, True))
-    assert mgpu.counts("hipMallocManaged", "hipFree") == {"hipMallocManaged": 1, "hipFree": 1}
+    free(mgpu, shared(mgpu, 100))
+    assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 1}
+
+
+@in_child(backends=BACKENDS_WITH_GPU)
+def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = shared(mgpu, KIB)
+    mgpu.Memset32(block, 41, KIB // 4, stream)
+    free(mgpu, block, stream)
+    mgpu.StreamSynchronize(stream)
+    again = shared(mgpu, KIB)
+    assert again == block
+    mgpu.Memset32(again, 42, KIB // 4, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.ffi.cast("uint32_t *", again)[0] == 42
+    free(mgpu, again, stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_ASYNC="20000")
+def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
+    """The host may write to it at once, so the stream's own next work has to wait as well."""
+    stream = mgpu.StreamCreate()
+    block = shared(mgpu, 4 * KIB)
+    mgpu.Memset32(block, 7, KIB, stream)
+    free(mgpu, block, stream)
+    assert shared(mgpu, 4 * KIB) != block
+    mgpu.StreamSynchronize(stream)
+    assert shared(mgpu, 4 * KIB) == block
+    mgpu.Memset32(block, 7, KIB, stream)
+    free(mgpu, block)
+    assert mgpu.pending(stream) == 0  # without a stream all are waited for
+    assert shared(mgpu, 4 * KIB) == block
+
+
+@in_child()
+def test_shared_memory_serves_shared_memory_only(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    ours, device = shared(mgpu, KIB), alloc(mgpu, KIB, stream)
+    free(mgpu, ours, stream)
+    free(mgpu, device, stream)
+    mgpu.StreamSynchronize(stream)
+    assert [alloc(mgpu, KIB, stream), shared(mgpu, KIB)] == [device, ours]
+    free(mgpu, ours)
+    free(mgpu, device)
+    assert [shared(mgpu, KIB), alloc(mgpu, KIB)] == [ours, device]
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_shared_memory_goes_back_for_the_limit(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [shared(mgpu, 200 * KIB) for _ in range(3)]
+    assert mgpu.lib.mgpu_rt_empty_cache() == 0  # the program's
+    for block in blocks:
+        free(mgpu, block, stream)
+    mgpu.StreamSynchronize(stream)
+    alloc(mgpu, 900 * KIB, stream)
+    assert mgpu.stub.hipstub_live(b"bytes") <= MIB
+
+
+@in_child()
+def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
+    for block in [shared(mgpu, KIB), shared(mgpu, KIB)]:
+        free(mgpu, block)
+    assert mgpu.stub.hipDeviceReset() == 0
+    for _ in range(2):
+        shared(mgpu, KIB)
+    assert mgpu.count("hipMallocManaged") == 4
+
+
+@in_child()
+def test_shared_memory_freed_twice(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = shared(mgpu, KIB)
+    free(mgpu, block, stream)
+    free(mgpu, block, stream)
+    assert "was freed before" in mgpu.stderr()
+    mgpu.StreamSynchronize(stream)
+    assert shared(mgpu, KIB) == block
+    assert shared(mgpu, KIB) != block
 
 
 # ---- bad input -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/block_table.h"
+#include "cache/lazy.h"
 #include "cache/limits.h"
 #include "cache/manage.h"
 #include "hip/device.h"
@@ -136,7 +137,7 @@ size_t block_held(size_t *bytes) {
     *bytes = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        if (load_acquire(&block->state) != BLOCK_LIVE)
+        if (!block_held_by_program(block))
             continue;
         count++;
         *bytes += block_size(block);
@@ -151,14 +152,19 @@ bool block_serves(uint64_t bytes, int device) {
            device < BLOCK_DEVICES;
 }
 
-static void *allocate_new(size_t size, int device, hipError_t *error) {
+/* Managed memory is what LLVM's CUDA runtime has for host_shared since 19: HIP has it for every
+ * device (pinned host memory where pages cannot move), hipFree takes it back, and it is coherent
+ * without a flag. Stock ROCm hands out device memory there, which the host may not be able to
+ * touch. */
+static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     void *address = NULL;
     stats_miss(CACHE_MEMORY);
-    *error = RETRY(hip.Malloc(&address, size));
+    *error = RETRY(shared ? hip.MallocManaged(&address, size, hipMemAttachGlobal)
+                          : hip.Malloc(&address, size));
     if (*error != hipSuccess)
         return NULL;
     device_watch(device);
-    (void)block_enter(address, size, device); /* without memory for the entry: freed by hipFree */
+    (void)block_enter(address, size, device, shared); /* without memory: freed by hipFree */
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
     const size_t limit = limit_of(device);
     if (block_reserved(device) > limit && !is_direct(device))
@@ -199,7 +205,7 @@ static void *allocate(uint64_t bytes, int device, struct stream *stream, hipErro
     struct block *block = is_direct(device) ? NULL : block_search(device, size, stream);
     if (block && device_kept(device))
         return (void *)block->handle.key;
-    return allocate_new(size, device, error);
+    return allocate_new(size, device, false, error);
 }
 
 void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
@@ -208,6 +214,19 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
     void *address = allocate(bytes, device, order, error);
     if (UNLIKELY(runtime_counting()))
         count_live(block_find(address), 1);
+    return address;
+}
+
+void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
+    const size_t size = block_round(bytes);
+    struct block *block = is_direct(device) ? NULL : block_search_shared(device, size);
+    *error = hipSuccess;
+    void *address = block && device_kept(device) ? (void *)(uintptr_t)block->handle.key
+                                                 : allocate_new(size, device, true, error);
+    if (UNLIKELY(runtime_counting()))
+        count_live(block_find(address), 1);
+    if (address)
+        lazy_visible(1);
     return address;
 }
 
@@ -230,8 +249,33 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
  * one of the program's own that the table does not know. */
 static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
     const hipError_t error = stream_wait_for_device(block->device);
-    (void)block_put(block, NULL); /* a device's pool is always there */
+    if (block->shared)
+        block_put_shared(block, NULL);
+    else
+        (void)block_put(block, NULL); /* a device's pool is always there */
     return error;
+}
+
+static inline bool is_worth_keeping(const struct block *block) {
+    return !is_direct(block->device) && (exclusive_hip() || block_confirm(block));
+}
+
+/* What is no live block of device memory: a shared one, or one that was freed before. */
+static __attribute__((noinline)) struct block_freed free_shared(struct block *block,
+                                                                struct stream *stream) {
+    int shared = BLOCK_SHARED;
+    if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
+        return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
+                                    hipSuccess};
+    lazy_visible(-1);
+    if (runtime_counting())
+        count_live(block, -1);
+    if (!is_worth_keeping(block))
+        return (struct block_freed){FREE_TO_HIP, free_now(block)};
+    if (!stream || stream->device != block->device)
+        return (struct block_freed){FREE_WAITED, free_unordered(block)};
+    block_put_shared(block, stream);
+    return (struct block_freed){FREE_DONE, hipSuccess};
 }
 
 struct block_freed block_free(void *address, struct stream *stream) {
@@ -240,11 +284,10 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (UNLIKELY(!block || block->state == BLOCK_GONE))
         return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
     if (UNLIKELY(!cas_acq_rel(&block->state, &live, BLOCK_CACHED)))
-        return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
-                                    hipSuccess};
+        return free_shared(block, stream);
     if (UNLIKELY(runtime_counting()))
         count_live(block, -1);
-    if (UNLIKELY(is_direct(block->device) || !(exclusive_hip() || block_confirm(block))))
+    if (UNLIKELY(!is_worth_keeping(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (UNLIKELY(!stream || stream->device != block->device))
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
@@ -265,7 +308,7 @@ size_t block_list(struct cached *out, size_t room) {
         if (count < room)
             out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block_size(block),
                                          load_relaxed(&block->uses), block_device(block),
-                                         state == BLOCK_LIVE};
+                                         state != BLOCK_CACHED};
         count++;
     }
     return count;

@@ -28,6 +28,10 @@ void *block_reuse(uint64_t bytes, int device, struct stream *stream);
  * nothing was asked for); *error is HIP's answer. */
 void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error);
 
+/* A block that host and device see at once, of managed memory. It is handed out again only once it
+ * is known to be idle, as the host may write to it at once. Only where block_serves() it. */
+void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error);
+
 /* What became of a block that the program has freed, and what HIP has answered. */
 struct block_freed {
     enum {

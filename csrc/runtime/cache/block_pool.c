@@ -7,6 +7,7 @@
 enum { POOLS_PER_SEARCH = 8 };
 
 static struct block_pool device_pools[BLOCK_DEVICES];
+static struct block_pool shared_pools[BLOCK_DEVICES]; /* of managed memory, on any stream */
 static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
 static struct block_pool *next_pool;    /* where the next search goes on; a hint */
 uint64_t block_clock = 1;
@@ -60,11 +61,7 @@ static void spill(struct block_pool *pool, struct block *block) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-bool block_put(struct block *block, struct stream *stream) {
-    struct block_pool *pool =
-        stream ? pool_of(stream, block->device) : &device_pools[block->device];
-    if (UNLIKELY(!pool))
-        return false;
+static inline void put(struct block *block, struct stream *stream, struct block_pool *pool) {
     store_relaxed(&block->last_use, load_relaxed(&block_clock));
     store_relaxed(&block->stream, stream);
     store_relaxed(&block->mark, stream ? stream_next_mark(stream) : 0);
@@ -72,24 +69,36 @@ bool block_put(struct block *block, struct stream *stream) {
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *empty = NULL;
         if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
-            return true;
+            return;
     }
     spill(pool, block);
+}
+
+bool block_put(struct block *block, struct stream *stream) {
+    struct block_pool *pool =
+        stream ? pool_of(stream, block->device) : &device_pools[block->device];
+    if (UNLIKELY(!pool))
+        return false;
+    put(block, stream, pool);
     return true;
 }
 
-static bool is_idle(const struct block *block, const struct stream *owner) {
-    return !owner || stream_has_passed(owner, load_relaxed(&block->mark));
+void block_put_shared(struct block *block, struct stream *stream) {
+    put(block, stream, &shared_pools[block->device]);
+}
+
+static bool is_idle(const struct block *block) {
+    const struct stream *stream = load_relaxed(&block->stream);
+    return !stream || stream_has_passed(stream, load_relaxed(&block->mark));
 }
 
 /* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
-static struct block *take_spilled(struct block_pool *pool, size_t size, struct stream *owner,
-                                  bool idle) {
+static struct block *take_spilled(struct block_pool *pool, size_t size, bool idle) {
     struct block **link = &pool->spilled[block_set(size)];
     if (!load_relaxed(link))
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    while (*link && ((*link)->size != size || (idle && !is_idle(*link, owner))))
+    while (*link && ((*link)->size != size || (idle && !is_idle(*link))))
         link = &(*link)->next_spilled;
     struct block *block = *link;
     if (block)
@@ -98,25 +107,25 @@ static struct block *take_spilled(struct block_pool *pool, size_t size, struct s
     return block;
 }
 
-/* An idle block of another stream's. Its size and mark are read before it is owned, and again
- * after: in between it may have been taken and given back anew. */
-static struct block *take_idle(struct block_pool *pool, size_t size, struct stream *owner) {
+/* An idle block. Its size, stream and mark are read before it is owned, and again after: in between
+ * it may have been taken and given back anew. */
+static struct block *take_idle(struct block_pool *pool, size_t size) {
     struct block **ways = pool->ways[block_set(size)];
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *block = load_acquire(&ways[way]);
-        if (!block || block_size(block) != size || !is_idle(block, owner) ||
+        if (!block || block_size(block) != size || !is_idle(block) ||
             !cas_acq_rel(&ways[way], &block, NULL))
             continue;
-        if (LIKELY(block->size == size && is_idle(block, owner)))
+        if (LIKELY(block->size == size && is_idle(block)))
             return block;
-        (void)block_put(block, owner); /* a later mark than it needs: still safe */
+        put(block, block->stream, pool); /* a later mark than it needs: still safe */
     }
-    return take_spilled(pool, size, owner, true);
+    return take_spilled(pool, size, true);
 }
 
 static struct block *hand_out_block(struct block *block) {
     block_note_use(block);
-    store_release(&block->state, BLOCK_LIVE);
+    store_release(&block->state, block->shared ? BLOCK_SHARED : BLOCK_LIVE);
     return block;
 }
 
@@ -132,9 +141,9 @@ static bool holds_size(const struct block_pool *pool, size_t size) {
 static struct block *search_pool(struct block_pool *pool, size_t size) {
     if (!holds_size(pool, size))
         return NULL;
-    struct block *block = take_idle(pool, size, pool->owner);
+    struct block *block = take_idle(pool, size);
     if (!block && stream_query_unheld(pool->owner))
-        block = take_idle(pool, size, pool->owner);
+        block = take_idle(pool, size);
     return block;
 }
 
@@ -155,11 +164,16 @@ static struct block *search_streams(int device, size_t size, const struct stream
 
 struct block *block_search(int device, size_t size, struct stream *stream) {
     struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
-    struct block *block = pool ? take_spilled(pool, size, stream, false) : NULL;
+    struct block *block = pool ? take_spilled(pool, size, false) : NULL;
     if (!block)
-        block = take_idle(&device_pools[device], size, NULL);
+        block = take_idle(&device_pools[device], size);
     if (!block)
         block = search_streams(device, size, stream);
+    return block ? hand_out_block(block) : NULL;
+}
+
+struct block *block_search_shared(int device, size_t size) {
+    struct block *block = take_idle(&shared_pools[device], size);
     return block ? hand_out_block(block) : NULL;
 }
 
@@ -186,9 +200,14 @@ static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
     return true;
 }
 
+static struct block_pool *pool_holding(const struct block *block, const struct stream *stream) {
+    if (block->shared)
+        return &shared_pools[block->device];
+    return stream ? pool_on(stream, block->device) : &device_pools[block->device];
+}
+
 bool block_unlink(struct block *block, struct stream *stream) {
-    struct block_pool *pool =
-        stream ? pool_on(stream, block->device) : &device_pools[block->device];
+    struct block_pool *pool = pool_holding(block, stream);
     return pool && (unlink_way(pool, block) || unlink_spilled(pool, block));
 }
 
@@ -202,8 +221,10 @@ static void empty_pool(struct block_pool *pool) {
 }
 
 void block_pools_empty(void) {
-    for (int device = 0; device < BLOCK_DEVICES; device++)
+    for (int device = 0; device < BLOCK_DEVICES; device++) {
         empty_pool(&device_pools[device]);
+        empty_pool(&shared_pools[device]);
+    }
     for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
         empty_pool(pool);
 }

@@ -19,6 +19,8 @@ enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
     BLOCK_LIVE,   /* held by the program */
+    BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
+                     memory, which is the hit, need not look for it */
     BLOCK_CACHED, /* in a pool */
     BLOCK_GONE,   /* HIP has it back */
 };
@@ -29,7 +31,9 @@ struct block {
     size_t size;
     int device;
     int state;             /* enum block_state */
-    struct stream *stream; /* in whose pool it is; NULL: in the device's, idle */
+    bool shared;           /* managed memory, which the host reaches too */
+    struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
+                              NULL: it is idle */
     uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
     uint64_t uses;         /* how often it was handed out */
     uint64_t last_use;     /* block_clock when it was given back last */
@@ -62,6 +66,11 @@ static inline int block_device(const struct block *block) {
     return load_relaxed(&block->device);
 }
 
+static inline bool block_held_by_program(const struct block *block) {
+    const int state = load_acquire(&block->state);
+    return state == BLOCK_LIVE || state == BLOCK_SHARED;
+}
+
 /* By who has taken it; others may read meanwhile. */
 static inline void block_note_use(struct block *block) {
     store_relaxed(&block->uses, block->uses + 1);
@@ -71,6 +80,9 @@ static inline void block_note_use(struct block *block) {
  * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
  * the caller's still. */
 bool block_put(struct block *block, struct stream *stream);
+
+/* The same of a shared block, which goes into its device's pool of those. */
+void block_put_shared(struct block *block, struct stream *stream);
 
 /* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
  * there is none. */
@@ -106,6 +118,10 @@ extern uint64_t block_clock;
  * those that nobody holds; the next search goes on behind them. stream may be NULL. NULL if there
  * is none. */
 struct block *block_search(int device, size_t size, struct stream *stream);
+
+/* A shared block of this size that is idle: the host may write to it at once. NULL if there is
+ * none. */
+struct block *block_search_shared(int device, size_t size);
 
 /* Takes a cached block out of where it is; false if it is in no pool just now. Under tables_lock.
  */

@@ -53,7 +53,7 @@ static void forget_past(const void *address, size_t size) {
     while ((begin = ranges_begin(address, size))) {
         struct block *block = block_find(begin);
         if (!block || block->state == BLOCK_GONE) {
-            ranges_remove((uintptr_t)begin); /* managed, or registered */
+            ranges_remove((uintptr_t)begin); /* registered */
             continue;
         }
         if (block->state == BLOCK_CACHED)
@@ -62,7 +62,7 @@ static void forget_past(const void *address, size_t size) {
     }
 }
 
-bool block_enter(void *address, size_t size, int device) {
+bool block_enter(void *address, size_t size, int device, bool shared) {
     pthread_mutex_lock(&tables_lock);
     struct block *block = block_find(address);
     if (!block && (block = calloc(1, sizeof *block))) {
@@ -78,10 +78,11 @@ bool block_enter(void *address, size_t size, int device) {
         store_relaxed(&block->entered, block_clock);
         store_relaxed(&block->device, device);
         block_note_use(block);
+        block->shared = shared;
         block->stream = NULL;
         add_reserved(device, size);
-        ranges_add((uintptr_t)address, size, RANGE_DEVICE);
-        store_release(&block->state, BLOCK_LIVE);
+        ranges_add((uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+        store_release(&block->state, shared ? BLOCK_SHARED : BLOCK_LIVE);
     }
     pthread_mutex_unlock(&tables_lock);
     return block != NULL;
@@ -159,7 +160,7 @@ struct block_account block_account(int device) {
             continue;
         account.blocks++;
         account.cached_blocks += state == BLOCK_CACHED;
-        account.allocated += state == BLOCK_LIVE ? block_size(block) : 0;
+        account.allocated += state == BLOCK_CACHED ? 0 : block_size(block);
     }
     return account;
 }

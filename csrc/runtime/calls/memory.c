@@ -43,28 +43,11 @@ static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
                    device);
 }
 
-/* What host and device see at once. Managed memory, as LLVM's CUDA runtime has it since 19: HIP
- * has it for every device (pinned host memory where pages cannot move), hipFree takes it back, and
- * it is coherent without a flag. Stock ROCm hands out device memory here, which the host may not be
- * able to touch. */
-static __attribute__((noinline)) void *allocate_shared(uint64_t bytes, hipError_t *error) {
-    void *address = NULL;
-    *error = RETRY(hip.MallocManaged(&address, bytes, hipMemAttachGlobal));
-    stats_bypass(CACHE_MEMORY);
-    if (*error != hipSuccess)
-        return NULL;
-    pthread_mutex_lock(&tables_lock);
-    ranges_add((uintptr_t)address, bytes, RANGE_MANAGED);
-    pthread_mutex_unlock(&tables_lock);
-    lazy_visible(1);
-    return address;
-}
-
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, int device,
                                                      struct stream *stream, bool shared) {
     hipError_t error;
     void *address = shared && block_serves(bytes, device)
-                        ? allocate_shared(bytes, &error)
+                        ? block_alloc_shared(bytes, device, &error)
                         : block_alloc(bytes, device, stream, &error);
     if (error != hipSuccess)
         report_no_memory(error, bytes, device); /* stock returns an uninitialised pointer */
@@ -82,7 +65,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* An address that is no block's start: managed memory, the program's own, or a mistake. */
+/* An address that is no block's start: the program's own, or a mistake. */
 static void free_foreign(void *address) {
     struct block *around = options.cache_on && address ? block_around(address) : NULL;
     if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {

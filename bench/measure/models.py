@@ -1,0 +1,130 @@
+"""Models with real operations, in the ways in which people write their memory and waiting.
+
+Every round's output is compared with NumPy's, outside what is timed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.measure.rounds import Runner, turns
+from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Variant
+from bench.models.zoo import MODELS, Model
+from bench.setup import models, native
+from bench.setup.device import Device
+from bench.setup.sides import ALONE, LLVM, OURS, STOCK, WORDS, Side, all_sides
+from bench.show.figures import Figure, Result, Step, median, ratios
+from mgpu_rt.lowering.toolchain import LoweringFailed
+
+METHOD = (
+    "Microseconds a forward pass, the device's work included: medians over rounds of about 20 ms, "
+    "one in each side's process in random order; ratios are of the rounds of one turn. The output "
+    "of every round is compared with NumPy's. The kernels are what MLIR's ordinary passes make of "
+    "linalg, not tuned. An asynchronous chain with host_shared is missing: MLIR has no lowering "
+    "for an allocation that is both."
+)
+SIDES = (STOCK, LLVM, OURS, ALONE)
+MOST = 10_000  # passes a round
+
+#: By model, variant and release, how many times LLVM's own library takes as long as this one.
+GAINS = {
+    ("block", WAITS, 19): 4.4,
+    ("block", WAITS, 22): 2.3,
+    ("block", CHAIN, 19): 5.4,
+    ("block", CHAIN, 22): 1.2,
+    ("blocks", CHAIN, 19): 5.8,
+    ("blocks", CHAIN, 22): 2.2,
+    ("block", SHARED, 19): 1.5,
+    ("block", SHARED, 22): 1.2,
+    ("block", REGISTERED, 19): 1.2,
+    ("block", REGISTERED, 22): 1.1,
+}
+NOT_SLOWER = 1.0  # any other
+#: host_shared, as many times the same with device memory.
+SHARED_AT_MOST = 2.0
+
+
+def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
+    """``repetitions`` rounds of each side, for each model and variant with each release."""
+    native.need(native.RUNTIME)
+    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
+    result = Result("models", device.words, METHOD, on=device.name)
+    for model in MODELS:
+        for llvm in models.RELEASES:
+            for variant in VARIANTS:
+                step(f"{model.name}, {variant.name}, LLVM {llvm}")
+                label = {"model": model.name, "variant": variant.name, "llvm": llvm}
+                try:
+                    program = models.executable(model, variant, llvm, device.chip)
+                except LoweringFailed as problem:
+                    result.data.append({**label, "left_out": problem.complaint.splitlines()[0]})
+                    continue
+                samples = _measure(program, sides, repetitions)
+                result.data.extend(_data(label, samples))
+                result.figures.extend(_figures(model, variant, llvm, device, samples))
+            result.figures.extend(_shared(model, llvm, device, result.data))
+    return result
+
+
+def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
+    """Microseconds a forward pass by side, turn by turn."""
+    with contextlib.ExitStack() as stack:
+        runners = {side.name: Runner([str(program)], side.environment) for side in sides}
+        for runner in runners.values():
+            stack.callback(runner.kill)
+        taken = turns(runners, repetitions, MOST, random.Random(program.name))
+        for runner in runners.values():
+            runner.close()
+    return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}
+
+
+def _data(label: Mapping[str, Any], samples: Mapping[str, list[float]]) -> list[dict[str, Any]]:
+    figures = {side: median("", taken, "") for side, taken in samples.items()}
+    return [
+        {**label, "side": side, "us": figure.value, "low": figure.low, "high": figure.high}
+        for side, figure in figures.items()
+    ]
+
+
+def _title(model: Model, variant: Variant, llvm: int) -> str:
+    return f"{model.name}, {variant.name}, LLVM {llvm}"
+
+
+def _figures(
+    model: Model, variant: Variant, llvm: int, device: Device, samples: Mapping[str, list[float]]
+) -> list[Figure]:
+    title = _title(model, variant, llvm)
+    figures = [median(f"{title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()]
+    for base in (STOCK, LLVM):
+        if base not in samples:
+            continue
+        gain = GAINS.get((model.name, variant, llvm), NOT_SLOWER) if base == LLVM else None
+        figures.append(
+            median(
+                f"{title}, {WORDS[base]} / {WORDS[OURS]}",
+                ratios(samples[base], samples[OURS]),
+                "",
+                at_least=gain if device.real else None,
+            )
+        )
+    return figures
+
+
+def _shared(
+    model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
+) -> list[Figure]:
+    """What host_shared costs, as the same with device memory waits after each operation too."""
+    taken = {
+        row["variant"]: row["us"]
+        for row in data
+        if (row["model"], row["llvm"], row.get("side")) == (model.name, llvm, OURS)
+    }
+    if SHARED.name not in taken or WAITS.name not in taken:
+        return []
+    ratio = taken[SHARED.name] / taken[WAITS.name]
+    title = f"{model.name}, LLVM {llvm}, {WORDS[OURS]}, host_shared / device memory"
+    return [Figure(title, ratio, "", at_most=SHARED_AT_MOST if device.real else None)]

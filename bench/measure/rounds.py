@@ -1,0 +1,93 @@
+"""Processes that stay alive and run a program in rounds, each side's in turn.
+
+What disturbs the machine meets all sides alike so.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+
+from bench.setup import native
+
+ROUND_NS = 20e6
+#: As a part of a round, before each one: what the side before has left behind is not this one's.
+LEAD = 0.25
+
+
+class Runner:
+    """A side's process."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._command = command
+        # Not a pipe: nobody reads it while the process runs.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+        )
+
+    def round(self, calls: int) -> int:
+        """Nanoseconds of so many calls of the program."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(f"{calls}\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            self.kill()
+            raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
+        return int(answer)
+
+    def close(self) -> None:
+        """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
+        words = (
+            self._words()
+        )  # not of its exit: LLVM's own unloads modules after the driver is gone
+        self.kill(wait=60)
+        if "failed with" in words:
+            raise native.Failed(f"{' '.join(self._command)}: {words}")
+
+    def kill(self, wait: float = 0) -> None:
+        """Ends the process, the hard way if it does not by itself."""
+        try:
+            self._process.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def _words(self) -> str:
+        """The beginning of what it said on stderr."""
+        self._said.seek(0)
+        return self._said.read(2000).strip()
+
+
+def turns(
+    runners: Mapping[str, Runner], count: int, most: int, order: random.Random
+) -> dict[str, list[float]]:
+    """Nanoseconds of a call by side, turn by turn. A round makes at most so many calls.
+
+    In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
+    next one.
+    """
+    calls = {name: _calls(runner, most) for name, runner in runners.items()}
+    taken: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(count):
+        for name in order.sample(list(runners), len(runners)):
+            runners[name].round(max(1, round(LEAD * calls[name])))
+            taken[name].append(runners[name].round(calls[name]) / calls[name])
+    return taken
+
+
+def _calls(runner: Runner, most: int) -> int:
+    """How many make a round."""
+    runner.round(1)
+    return max(1, min(round(ROUND_NS / max(runner.round(1), 1)), most))

@@ -1,0 +1,178 @@
+"""A model's forward pass: linalg operations on named buffers, and the same in NumPy.
+
+An operation of linalg becomes one kernel, as MLIR's ordinary passes lower it. NumPy is needed only
+to compute, not to print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: What NumPy does of an operation, from the values of its operands.
+Compute = Callable[..., "np.ndarray"]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A memref of f32 with a fixed shape."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def type(self) -> str:
+        return f"memref<{''.join(f'{size}x' for size in self.shape)}f32>"
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A buffer that is filled once, with numbers between -scale and scale."""
+
+    buffer: Buffer
+    scale: float
+
+
+class Graph:
+    """The operations of one forward pass from ``input`` to ``output``."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.input = Buffer("in", shape)
+        self.output = self.input
+        self.weights: list[Weight] = []
+        self.lines: list[str] = []
+        self.kernels = 0
+        self._results: list[Buffer] = []
+        self._steps: list[tuple[Buffer, list[Buffer], Compute]] = []
+        self._names = 0
+
+    @property
+    def temporaries(self) -> list[Buffer]:
+        """What is neither input, weight nor output."""
+        return [buffer for buffer in self._results if buffer is not self.output]
+
+    def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
+        """A weight of its own."""
+        buffer = Buffer(f"w{len(self.weights)}", shape)
+        self.weights.append(Weight(buffer, scale))
+        return buffer
+
+    def compute(self, values: dict[Buffer, np.ndarray]) -> np.ndarray:
+        """The output by NumPy, from the values of the input and the weights."""
+        values = dict(values)
+        for result, operands, step in self._steps:
+            values[result] = step(*(values[operand] for operand in operands))
+        return values[self.output]
+
+    # ---- operations: each returns its result, which is the output until the next one's ----
+
+    def map(
+        self,
+        operands: Sequence[tuple[Buffer, str]],
+        result: str,
+        body: str,
+        compute: Compute,
+        *,
+        initial: float | None = None,
+    ) -> Buffer:
+        """An elementwise operation, or a reduction where it has an initial value.
+
+        The letters beside an operand name the loops that index it, those of ``result`` the ones
+        that index the result. In the body the operands' elements are %a, %b, %c ... and the
+        result's old one %old; its last line is the value of the new one, which is %a without it.
+        """
+        sizes = {
+            letter: size
+            for buffer, letters in operands
+            for letter, size in zip(letters, buffer.shape, strict=True)
+        }
+        out = self._result(tuple(sizes[letter] for letter in result), initial)
+        loops = [*result, *(letter for letter in sizes if letter not in result)]
+        maps = ", ".join(
+            f"affine_map<({', '.join(loops)}) -> ({', '.join(letters)})>"
+            for letters in (*(letters for _, letters in operands), result)
+        )
+        kinds = ", ".join('"parallel"' if letter in result else '"reduction"' for letter in loops)
+        elements = [f"%{letter}: f32" for letter in "abcdefgh"[: len(operands)]]
+        *before, last = body.splitlines() or [""]
+        lines = [*before, f"%result = {last}"] if last else []
+        lines.append(f"linalg.yield {'%result' if last else '%a'} : f32")
+        self._operation(
+            f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}",
+            [buffer for buffer, _ in operands],
+            out,
+            "\n".join([f" {{\n^bb0({', '.join(elements)}, %old: f32):", *lines, "}"]),
+        )
+        return self._computed(out, [buffer for buffer, _ in operands], compute)
+
+    def named(
+        self,
+        operation: str,
+        operands: Sequence[Buffer],
+        shape: tuple[int, ...],
+        compute: Compute,
+        *,
+        initial: float,
+        attributes: str = "",
+        shaped: tuple[int, ...] = (),
+    ) -> Buffer:
+        """An operation of linalg's own that accumulates, as linalg.matmul. Where it takes an
+        operand for its shape alone, ``shaped`` is that."""
+        out = self._result(shape, initial)
+        extra = []
+        if shaped:
+            extra = [Buffer(self._name(), shaped)]
+            self.lines.append(f"{extra[0]} = memref.alloca() : {extra[0].type}")
+        self._operation(f"linalg.{operation}{attributes}", [*operands, *extra], out)
+        return self._computed(out, operands, compute)
+
+    def reshape(
+        self, buffer: Buffer, groups: Sequence[Sequence[int]], shape: tuple[int, ...]
+    ) -> Buffer:
+        """The same memory with fewer or more dimensions, no kernel: each group of dimensions on
+        the longer side is one on the other."""
+        view = Buffer(self._name(), shape)
+        indices = [list(group) for group in groups]
+        if len(shape) < len(buffer.shape):
+            operation = f"memref.collapse_shape {buffer} {indices}"
+        else:
+            operation = f"memref.expand_shape {buffer} {indices} output_shape {list(shape)}"
+        self.lines.append(f"{view} = {operation} : {buffer.type} into {view.type}")
+        self._steps.append((view, [buffer], lambda value: value.reshape(shape)))
+        return view
+
+    # ---- how they are printed ----
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"t{self._names}"
+
+    def _result(self, shape: tuple[int, ...], initial: float | None) -> Buffer:
+        out = Buffer(self._name(), shape)
+        self._results.append(out)
+        if initial is not None:
+            constant = f"{out}_initial"
+            self.lines.append(f"{constant} = arith.constant {initial:e} : f32")
+            self.lines.append(f"linalg.fill ins({constant} : f32) outs({out} : {out.type})")
+            self.kernels += 1
+        return out
+
+    def _operation(
+        self, head: str, operands: Sequence[Buffer], out: Buffer, tail: str = ""
+    ) -> None:
+        names = ", ".join(str(buffer) for buffer in operands)
+        types = ", ".join(buffer.type for buffer in operands)
+        self.lines.append(f"{head} ins({names} : {types}) outs({out} : {out.type}){tail}")
+        self.kernels += 1
+
+    def _computed(self, out: Buffer, operands: Sequence[Buffer], compute: Compute) -> Buffer:
+        self._steps.append((out, list(operands), compute))
+        self.output = out
+        return out

@@ -1,0 +1,195 @@
+"""What models are made of, an operation of linalg for each step."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bench.models.graph import Buffer, Graph
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BIAS = 0.1  # the scale of biases
+SMALL = 1e-5  # added to a variance
+
+
+def matmul(graph: Graph, x: Buffer, w: Buffer) -> Buffer:
+    """Two kernels."""
+    shape = (x.shape[0], w.shape[1])
+    return graph.named("matmul", [x, w], shape, lambda x, w: x @ w, initial=0)
+
+
+def dense(graph: Graph, x: Buffer, width: int, scale: float | None = None) -> Buffer:
+    """Three kernels: zero, product, bias."""
+    w = graph.weight((x.shape[1], width), scale or math.sqrt(3 / x.shape[1]))
+    b = graph.weight((width,), BIAS)
+    body = "arith.addf %a, %b : f32"
+    y = matmul(graph, x, w)
+    return graph.map([(y, "ij"), (b, "j")], "ij", body, lambda y, b: y + b)
+
+
+def dense_relu(graph: Graph, x: Buffer, width: int) -> Buffer:
+    """Three kernels, with the rectifier in the last; as strong at the end of many as at the
+    begin."""
+    w = graph.weight((x.shape[1], width), math.sqrt(6 / x.shape[1]))
+    b = graph.weight((width,), BIAS)
+    y = matmul(graph, x, w)
+    return graph.map([(y, "ij"), (b, "j")], "ij", _BIAS_RELU, lambda y, b: (y + b).clip(0))
+
+
+_BIAS_RELU = """%sum = arith.addf %a, %b : f32
+%zero = arith.constant 0.0 : f32
+arith.maximumf %sum, %zero : f32"""
+
+
+def relu(graph: Graph, x: Buffer) -> Buffer:
+    """One kernel."""
+    body = """%zero = arith.constant 0.0 : f32
+arith.maximumf %a, %zero : f32"""
+    letters = "ijkl"[: len(x.shape)]
+    return graph.map([(x, letters)], letters, body, lambda x: x.clip(0))
+
+
+def add(graph: Graph, x: Buffer, y: Buffer) -> Buffer:
+    """One kernel."""
+    body = "arith.addf %a, %b : f32"
+    return graph.map([(x, "ij"), (y, "ij")], "ij", body, lambda x, y: x + y)
+
+
+def normalise(graph: Graph, x: Buffer) -> Buffer:
+    """Layer normalisation, five kernels."""
+    width = x.shape[1]
+    gamma, beta = graph.weight((width,), 1), graph.weight((width,), BIAS)
+    add_up = "arith.addf %a, %old : f32"
+    total = graph.map([(x, "ij")], "i", add_up, lambda x: x.sum(1), initial=0)
+    centre = f"""%width = arith.constant {width:e} : f32
+%mean = arith.divf %b, %width : f32
+%centred = arith.subf %a, %mean : f32
+"""
+    squares = f"""{centre}%square = arith.mulf %centred, %centred : f32
+arith.addf %square, %old : f32"""
+    spread = graph.map(
+        [(x, "ij"), (total, "i")],
+        "i",
+        squares,
+        lambda x, total: ((x - total[:, None] / width) ** 2).sum(1),
+        initial=0,
+    )
+    scaled = f"""{centre}%variance = arith.divf %c, %width : f32
+%small = arith.constant {SMALL:e} : f32
+%safe = arith.addf %variance, %small : f32
+%inverse = math.rsqrt %safe : f32
+%unit = arith.mulf %centred, %inverse : f32
+%stretched = arith.mulf %unit, %d : f32
+arith.addf %stretched, %e : f32"""
+    return graph.map(
+        [(x, "ij"), (total, "i"), (spread, "i"), (gamma, "j"), (beta, "j")],
+        "ij",
+        scaled,
+        lambda x, total, spread, gamma, beta: (
+            (x - total[:, None] / width) / (spread[:, None] / width + SMALL) ** 0.5 * gamma + beta
+        ),
+    )
+
+
+def softmax(graph: Graph, x: Buffer, factor: float) -> Buffer:
+    """Of factor * x, along the last of three dimensions: six kernels."""
+    import numpy as np
+
+    top = "arith.maximumf %a, %old : f32"
+    most = graph.map([(x, "hij")], "hi", top, lambda x: x.max(2), initial=-3e38)
+    power = f"""%below = arith.subf %a, %b : f32
+%factor = arith.constant {factor:e} : f32
+%scaled = arith.mulf %below, %factor : f32
+math.exp %scaled : f32"""
+    powers = graph.map(
+        [(x, "hij"), (most, "hi")],
+        "hij",
+        power,
+        lambda x, most: np.exp((x - most[:, :, None]) * factor),
+    )
+    add_up = "arith.addf %a, %old : f32"
+    total = graph.map([(powers, "hij")], "hi", add_up, lambda x: x.sum(2), initial=0)
+    share = "arith.divf %a, %b : f32"
+    return graph.map(
+        [(powers, "hij"), (total, "hi")], "hij", share, lambda x, total: x / total[:, :, None]
+    )
+
+
+def attention(graph: Graph, x: Buffer, heads: int) -> Buffer:
+    """Of x to itself: 26 kernels."""
+    length, width = x.shape
+    each = width // heads
+    query, key, value = (_by_head(graph, dense(graph, x, width), heads) for _ in range(3))
+    product = """%product = arith.mulf %a, %b : f32
+arith.addf %product, %old : f32"""
+    scores = graph.map(
+        [(query, "hid"), (key, "hjd")],
+        "hij",
+        product,
+        lambda q, k: q @ k.transpose(0, 2, 1),
+        initial=0,
+    )
+    weights = softmax(graph, scores, 1 / math.sqrt(each))
+    mixed = graph.named(
+        "batch_matmul", [weights, value], (heads, length, each), lambda a, v: a @ v, initial=0
+    )
+    flat = _side_by_side(graph, mixed)
+    return dense(graph, flat, width)
+
+
+def _by_head(graph: Graph, x: Buffer, heads: int) -> Buffer:
+    """The rows of each head together: one kernel."""
+    length, width = x.shape
+    each = width // heads
+    split = graph.reshape(x, [[0], [1, 2]], (length, heads, each))
+    return graph.map([(split, "ihd")], "hid", "", lambda x: x.transpose(1, 0, 2))
+
+
+def _side_by_side(graph: Graph, x: Buffer) -> Buffer:
+    """The heads of each row together: one kernel."""
+    heads, length, each = x.shape
+    rows = graph.map([(x, "hid")], "ihd", "", lambda x: x.transpose(1, 0, 2))
+    return graph.reshape(rows, [[0], [1, 2]], (length, heads * each))
+
+
+def convolution(graph: Graph, x: Buffer, channels: int, size: int) -> Buffer:
+    """Without padding, with a bias and the rectifier: three kernels."""
+    import numpy as np
+
+    count, before, height, width = x.shape
+    w = graph.weight((channels, before, size, size), math.sqrt(3 / (before * size * size)))
+    b = graph.weight((channels,), BIAS)
+
+    def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))
+        return np.einsum("nchwij,fcij->nfhw", windows, w)
+
+    shape = (count, channels, height - size + 1, width - size + 1)
+    y = graph.named("conv_2d_nchw_fchw", [x, w], shape, convolve, initial=0)
+    return graph.map(
+        [(y, "nfhw"), (b, "f")],
+        "nfhw",
+        _BIAS_RELU,
+        lambda y, b: (y + b[:, None, None]).clip(0),
+    )
+
+
+def pool(graph: Graph, x: Buffer) -> Buffer:
+    """The largest of each 2 by 2: two kernels."""
+    count, channels, height, width = (*x.shape[:2], x.shape[2] // 2, x.shape[3] // 2)
+
+    def largest(x: np.ndarray) -> np.ndarray:
+        even = x[:, :, : 2 * height, : 2 * width]
+        return even.reshape(count, channels, height, 2, width, 2).max((3, 5))
+
+    return graph.named(
+        "pooling_nchw_max",
+        [x],
+        (count, channels, height, width),
+        largest,
+        initial=-3e38,
+        attributes=" {strides = dense<2> : tensor<2xi64>}",
+        shaped=(2, 2),
+    )

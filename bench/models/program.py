@@ -1,0 +1,269 @@
+"""A model as a whole program, written as people write its memory and its waiting.
+
+The program's main asks `next_round` of bench/native/model.c how many forward passes to make, until
+that is none. What comes before main's loop is what the variant keeps between passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench.models.graph import Buffer, Graph, Weight
+from bench.models.zoo import Model
+
+#: An operation of linalg to a kernel. Up to 256 threads a block, what an AMD GPU takes by default.
+KERNELS = (
+    "func.func(convert-linalg-to-parallel-loops,"
+    "scf-parallel-loop-tiling{parallel-loop-tile-sizes=8,8,4 no-min-max-bounds=true},"
+    "gpu-map-parallel-loops,convert-parallel-loops-to-gpu),"
+    "lower-affine,canonicalize,gpu-kernel-outlining"
+)
+
+INPUT_SEED = 1  # weights have those after it
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to write a model's memory and waiting.
+
+    ``chained``: the operations of a pass are one asynchronous chain, which is waited for at its
+    end; else each one is waited for.
+    """
+
+    name: str
+    words: str
+    chained: bool = True
+
+    @property
+    def passes(self) -> str:
+        """What makes kernels of it, before it is lowered as any other program."""
+        return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
+
+
+CHAIN = Variant("chain", "weights resident, one asynchronous chain")
+WAITS = Variant("waits", "weights resident, a wait after each operation", chained=False)
+COPIED = Variant("copied", "everything allocated, copied in and out, and freed each time")
+REGISTERED = Variant("registered", "host memory registered, then copied, each time")
+# Not chained: MLIR has no lowering for an allocation that is both shared and asynchronous.
+SHARED = Variant("shared", "host_shared, a wait after each operation", chained=False)
+VARIANTS = (CHAIN, WAITS, COPIED, REGISTERED, SHARED)
+
+
+def source(model: Model, variant: Variant) -> str:
+    """The program."""
+    return _Program(model, variant).text()
+
+
+def weights(model: Model, graph: Graph) -> list[list[Weight]]:
+    """The weights of each repetition."""
+    if model.repeated == 1:
+        return [graph.weights]
+    return [
+        [Weight(_renamed(w.buffer, f"r{number}_"), w.scale) for w in graph.weights]
+        for number in range(model.repeated)
+    ]
+
+
+def _renamed(buffer: Buffer, prefix: str) -> Buffer:
+    return Buffer(prefix + buffer.name, buffer.shape)
+
+
+def _on_host(buffer: Buffer) -> Buffer:
+    return _renamed(buffer, "host_")
+
+
+class _Program:
+    def __init__(self, model: Model, variant: Variant) -> None:
+        self._model, self._variant = model, variant
+        self._graph = graph = model.graph()
+        self._weights = weights(model, graph)
+        self._all_weights = [weight for each in self._weights for weight in each]
+        between = [_renamed(graph.output, "even_"), _renamed(graph.output, "odd_")]
+        self._between = between if model.repeated > 1 else []
+        self._lines: list[str] = []
+        self._names = 0
+
+    # ---- what is where ----
+
+    @property
+    def _buffers(self) -> list[Buffer]:
+        """All of them but the weights."""
+        graph = self._graph
+        return [graph.input, *graph.temporaries, *self._between, graph.output]
+
+    @property
+    def _kept(self) -> list[Buffer]:
+        """Memory for the device that main allocates."""
+        weights = [weight.buffer for weight in self._all_weights]
+        if self._variant is COPIED:
+            return []
+        return weights if self._variant is SHARED else [*weights, *self._buffers]
+
+    @property
+    def _each_time(self) -> list[Buffer]:
+        """Memory for the device that a pass allocates."""
+        weights = [weight.buffer for weight in self._all_weights]
+        kept = self._kept
+        return [buffer for buffer in (*weights, *self._buffers) if buffer not in kept]
+
+    @property
+    def _host_weights(self) -> list[Buffer]:
+        if self._variant is SHARED:
+            return []
+        return [_on_host(weight.buffer) for weight in self._all_weights]
+
+    @property
+    def _host(self) -> list[Buffer]:
+        """Memory of the host's."""
+        ends = (self._graph.input, self._graph.output)
+        return [*self._host_weights, *map(_on_host, ends)]
+
+    # ---- text ----
+
+    def text(self) -> str:
+        parts = [
+            "func.func private @next_round(memref<*xf32>) -> index "
+            "attributes {llvm.emit_c_interface}",
+            "func.func private @fill(memref<*xf32>, i64, f32) attributes {llvm.emit_c_interface}",
+        ]
+        if self._model.repeated > 1:
+            self._say(*self._graph.lines)
+            parts.append(self._function("repeat", self._repeat_arguments(), private=True))
+        self._forward()
+        parts.append(self._function("forward", [*self._host, *self._kept]))
+        self._main()
+        parts.append(self._function("main", []))
+        return "\n\n".join(parts) + "\n"
+
+    def _say(self, *lines: str) -> None:
+        self._lines += lines
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"%n{self._names}"
+
+    def _function(self, name: str, arguments: Sequence[Buffer], private: bool = False) -> str:
+        """What was said since the last one."""
+        listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
+        lines, self._lines = self._lines, []
+        visible = "private " if private else ""
+        # Never inlined: what a launch puts on the stack is gone when the function returns.
+        head = f"func.func {visible}@{name}({listed}) attributes {{llvm.noinline}} {{"
+        return "\n".join([head, *(f"  {line}" for line in lines), "  return", "}"])
+
+    def _call(self, name: str, arguments: Sequence[Buffer]) -> str:
+        names = ", ".join(map(str, arguments))
+        return f"func.call @{name}({names}) : ({', '.join(b.type for b in arguments)}) -> ()"
+
+    def _unranked(self, buffer: Buffer) -> str:
+        name = self._name()
+        self._say(f"{name} = memref.cast {buffer} : {buffer.type} to memref<*xf32>")
+        return name
+
+    # ---- memory ----
+
+    def _device_operation(self, operation: str, result: str = "") -> None:
+        """Where gpu-async-region makes the chain, as plain as it takes it; else with a wait."""
+        head, _, tail = operation.partition(" ")
+        results = f"{result} = " if result else ""
+        if self._variant.chained:
+            self._say(f"{results}{head} {tail}")
+            return
+        begin, end = self._name(), self._name()
+        self._say(f"{begin} = gpu.wait async")
+        results = f"{result}, {end} = " if result else f"{end} = "
+        self._say(f"{results}{head} async [{begin}] {tail}", f"gpu.wait [{end}]")
+
+    def _allocate(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            if self._variant is SHARED:
+                self._say(f"{buffer} = gpu.alloc host_shared () : {buffer.type}")
+            else:
+                self._device_operation(f"gpu.alloc () : {buffer.type}", str(buffer))
+
+    def _free(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            self._device_operation(f"gpu.dealloc {buffer} : {buffer.type}")
+
+    def _copy(self, to: Buffer, origin: Buffer) -> None:
+        if self._variant is SHARED:
+            self._say(f"memref.copy {origin}, {to} : {origin.type} to {to.type}")
+        else:
+            self._device_operation(f"gpu.memcpy {to}, {origin} : {to.type}, {origin.type}")
+
+    def _copy_weights(self) -> None:
+        for weight in self._all_weights:
+            self._copy(weight.buffer, _on_host(weight.buffer))
+
+    # ---- a forward pass ----
+
+    def _forward(self) -> None:
+        graph, variant = self._graph, self._variant
+        registered = self._host if variant is REGISTERED else []
+        handles = [self._unranked(buffer) for buffer in registered]
+        self._say(*(f"gpu.host_register {handle} : memref<*xf32>" for handle in handles))
+        self._allocate(self._each_time)
+        if variant in (COPIED, REGISTERED):
+            self._copy_weights()
+        self._copy(graph.input, _on_host(graph.input))
+        self._compute()
+        self._copy(_on_host(graph.output), graph.output)
+        self._free(self._each_time)
+        self._say(*(f"gpu.host_unregister {handle} : memref<*xf32>" for handle in handles))
+
+    def _repeat_arguments(self) -> list[Buffer]:
+        graph = self._graph
+        own = [weight.buffer for weight in graph.weights]
+        return [graph.input, *own, *graph.temporaries, graph.output]
+
+    def _compute(self) -> None:
+        graph = self._graph
+        if self._model.repeated == 1:
+            self._say(*graph.lines)
+            return
+        origin = graph.input
+        for number, each in enumerate(self._weights):
+            last = number == self._model.repeated - 1
+            to = graph.output if last else self._between[number % 2]
+            own = [weight.buffer for weight in each]
+            self._say(self._call("repeat", [origin, *own, *graph.temporaries, to]))
+            origin = to
+
+    # ---- main ----
+
+    def _main(self) -> None:
+        self._say(*(f"{buffer} = memref.alloc() : {buffer.type}" for buffer in self._host))
+        self._allocate(self._kept)
+        self._fill(_on_host(self._graph.input), INPUT_SEED, 1)
+        for number, weight in enumerate(self._all_weights):
+            shared = self._variant is SHARED
+            filled = weight.buffer if shared else _on_host(weight.buffer)
+            self._fill(filled, INPUT_SEED + 1 + number, weight.scale)
+        if self._variant in (CHAIN, WAITS):
+            self._copy_weights()
+        out = self._unranked(_on_host(self._graph.output))
+        self._say(
+            "%zero = arith.constant 0 : index",
+            "%one = arith.constant 1 : index",
+            "scf.while : () -> () {",
+            f"  %calls = func.call @next_round({out}) : (memref<*xf32>) -> index",
+            "  scf.for %i = %zero to %calls step %one {",
+            f"    {self._call('forward', [*self._host, *self._kept])}",
+            "  }",
+            "  %more = arith.cmpi ne, %calls, %zero : index",
+            "  scf.condition(%more)",
+            "} do {",
+            "  scf.yield",
+            "}",
+        )
+        self._free(self._kept)
+        self._say(*(f"memref.dealloc {buffer} : {buffer.type}" for buffer in self._host))
+
+    def _fill(self, buffer: Buffer, seed: int, scale: float) -> None:
+        number, width = self._name(), self._name()
+        self._say(
+            f"{number} = arith.constant {seed} : i64", f"{width} = arith.constant {scale:e} : f32"
+        )
+        handle = self._unranked(buffer)
+        self._say(f"func.call @fill({handle}, {number}, {width}) : (memref<*xf32>, i64, f32) -> ()")

@@ -1,0 +1,24 @@
+"""What a model computes, by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.models.numbers import numbers
+from bench.models.program import INPUT_SEED, weights
+from bench.models.zoo import Model
+
+
+def output(model: Model) -> np.ndarray:
+    """In double precision, from the numbers that the program fills its buffers with."""
+    graph = model.graph()
+    x = numbers(graph.input.shape, INPUT_SEED, 1).astype(np.float64)
+    seed = INPUT_SEED
+    for each in weights(model, graph):
+        values = {graph.input: x}
+        for own, weight in zip(graph.weights, each, strict=True):
+            seed += 1
+            filled = numbers(weight.buffer.shape, seed, float(f"{weight.scale:e}"))
+            values[own.buffer] = filled.astype(np.float64)
+        x = graph.compute(values)
+    return x

@@ -1,0 +1,63 @@
+"""The models that are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.models import layers
+from bench.models.graph import Graph
+
+
+@dataclass(frozen=True)
+class Model:
+    """A forward pass, made of the same operations ``repeated`` times with weights of their own."""
+
+    name: str
+    words: str
+    graph: Callable[[], Graph]
+    repeated: int = 1
+
+
+def _mlp() -> Graph:
+    graph = Graph((8, 784))
+    x = layers.relu(graph, layers.dense(graph, graph.input, 256))
+    x = layers.relu(graph, layers.dense(graph, x, 128))
+    layers.dense(graph, x, 10)
+    return graph
+
+
+def _cnn() -> Graph:
+    graph = Graph((4, 1, 28, 28))
+    x = layers.pool(graph, layers.convolution(graph, graph.input, 8, 3))
+    x = layers.pool(graph, layers.convolution(graph, x, 16, 3))
+    flat = graph.reshape(x, [[0], [1, 2, 3]], (4, math.prod(x.shape[1:])))
+    layers.dense(graph, flat, 10)
+    return graph
+
+
+def _block() -> Graph:
+    graph = Graph((32, 64))
+    mixed = layers.attention(graph, layers.normalise(graph, graph.input), 4)
+    x = layers.add(graph, graph.input, mixed)
+    wide = layers.relu(graph, layers.dense(graph, layers.normalise(graph, x), 256))
+    layers.add(graph, x, layers.dense(graph, wide, 64))
+    return graph
+
+
+def _hundred() -> Graph:
+    graph = Graph((8, 64))
+    x = graph.input
+    for _ in range(100):
+        x = layers.dense_relu(graph, x, 64)
+    return graph
+
+
+MODELS = (
+    Model("mlp", "MLP 784-256-128-10", _mlp),
+    Model("cnn", "small CNN", _cnn),
+    Model("block", "transformer block, 45 kernels", _block),
+    Model("blocks", "12 transformer blocks", _block, repeated=12),
+    Model("dense", "100 dense layers, 300 kernels", _hundred),
+)

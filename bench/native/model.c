@@ -1,0 +1,98 @@
+/* The frame around a lowered model (bench/models): fills its buffers with numbers, makes rounds of
+ * forward passes as the other end of a pipe asks for them (rounds.h), and ends the program if a
+ * round's output is not what NumPy computed, which is in EXPECTED_FILE as floats. */
+#include "rounds.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const double TOLERANCE = 1e-3; /* of the largest number: sums in another order */
+
+void lowered_main(void); /* the program's main, renamed */
+
+/* A memref without a stride of its own, of any rank, as MLIR passes it. */
+struct unranked_memref {
+    int64_t rank;
+    struct {
+        float *allocated, *aligned;
+        int64_t offset;
+        int64_t sizes_then_strides[];
+    } *descriptor;
+};
+
+int64_t _mlir_ciface_next_round(struct unranked_memref *output);
+void _mlir_ciface_fill(struct unranked_memref *memref, int64_t seed, float scale);
+
+__asm__(".section .rodata\n.balign 8\nexpected:\n.incbin \"" EXPECTED_FILE
+        "\"\nexpected_end:\n.previous\n");
+extern const float expected[] __attribute__((visibility("hidden")));
+extern const float expected_end[] __attribute__((visibility("hidden")));
+
+static FILE *answers;
+
+static size_t count_of(const struct unranked_memref *memref) {
+    size_t count = 1;
+    for (int64_t i = 0; i < memref->rank; i++)
+        count *= (size_t)memref->descriptor->sizes_then_strides[i];
+    return count;
+}
+
+/* The same numbers as bench/models/numbers.py. */
+void _mlir_ciface_fill(struct unranked_memref *memref, int64_t seed, float scale) {
+    const size_t count = count_of(memref);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)(i * 2654435761u + (uint64_t)seed * 2246822507u);
+        bits ^= bits >> 15;
+        bits *= 739982445u;
+        bits ^= bits >> 12;
+        bits *= 695872825u;
+        bits ^= bits >> 15;
+        const float unit = (float)(bits >> 8) / (float)(1 << 23) - 1.0f;
+        memref->descriptor->aligned[i] = unit * scale;
+    }
+}
+
+static void check(const float *output, size_t count) {
+    double largest = 0;
+    if (count != (size_t)(expected_end - expected))
+        fail("wrong output", "not as many numbers as NumPy's");
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)expected[i]));
+    for (size_t i = 0; i < count; i++) {
+        char words[96];
+        if (fabs((double)output[i] - (double)expected[i]) <= TOLERANCE * largest)
+            continue;
+        snprintf(words, sizeof words, "%g in place of %g at %zu of %zu", (double)output[i],
+                 (double)expected[i], i, count);
+        fail("wrong output", words);
+    }
+}
+
+int64_t _mlir_ciface_next_round(struct unranked_memref *output) {
+    static long round;
+    static uint64_t begin;
+    float *numbers = output->descriptor->aligned;
+    const size_t count = count_of(output);
+    long calls;
+    if (round > 0) {
+        wait_for_device();
+        const uint64_t taken = now_ns() - begin;
+        check(numbers, count);
+        fprintf(answers, "%" PRIu64 "\n", taken);
+        fflush(answers);
+    }
+    if (scanf("%ld", &calls) != 1)
+        return 0;
+    if (round++ == 1)
+        pin();
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = NAN; /* what the round does not write is wrong */
+    begin = now_ns();
+    return calls;
+}
+
+int main(void) {
+    answers = take_answers();
+    lowered_main();
+    return 0;
+}

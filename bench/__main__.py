@@ -19,6 +19,7 @@ from bench.measure import (
     devices,
     emulator,
     growth,
+    hosts,
     latency,
     models,
     modules,
@@ -28,6 +29,7 @@ from bench.measure import (
     threads,
 )
 from bench.setup import build, device, native
+from bench.setup import hosts as hosting
 from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import report, table
@@ -43,6 +45,7 @@ WHERE = {
     "programs": device.NAMES,
     "models": ("softgpu", "cuda", "hip"),
     "growth": ("softgpu", "cuda", "hip"),
+    "hosts": ("softgpu", "cuda", "hip"),
     "devices": ("softgpu", "cuda", "hip"),
     "modules": ("softgpu", "cuda", "hip"),
     "latency": ("cuda",),
@@ -76,6 +79,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "programs": lambda step: programs.run(on, count, llvm, step),
         "models": lambda step: models.run(on, count if on.real else 3, llvm, step),
         "growth": lambda step: growth.run(on, few, llvm, step),
+        "hosts": lambda step: hosts.run(on, count if on.real else 3, llvm, step),
         "devices": lambda step: devices.run(on, few, asked.threads, llvm, step),
         "modules": lambda step: modules.run(on, few, llvm, step),
         "latency": lambda step: latency.run(on, few, llvm, step),
@@ -224,7 +228,8 @@ def tables() -> None:
 def prepare(chip: str) -> None:
     """Build all that needs MLIR, to carry build/ to a machine that has none."""
     names = [program.name for program in programs.PROGRAMS]
-    for path in (*build.prepare(chip, names, device.ITERATIONS), *prepared.prepare(chip)):
+    made = [*build.prepare(chip, names, device.ITERATIONS), *prepared.prepare(chip)]
+    for path in (*made, *hosting.prepare(chip, device.ITERATIONS, hosts.TARGETS)):
         print(path)
 
 

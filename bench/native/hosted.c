@@ -1,0 +1,8 @@
+/* What a program that mlir-runner compiles calls, to be run in rounds (rounds.h). */
+#include "rounds.h"
+
+void bench_serve(void (*program)(void));
+void bench_serve(void (*program)(void)) {
+    char name[] = "hosted", *arguments[] = {name, NULL};
+    serve(1, arguments, program);
+}

@@ -49,7 +49,7 @@ def run(repetitions: int, step: Step) -> Result:
         figures.append(median(name, beyond, "ns", at_most=target))
     for calls, words, _ in LOOPS:
         beyond = differences(times[f"alone/{calls}/cold"], times["hoisted/2/cold"])
-        name = f"mgpu_rt alone, {words}, beyond hoisted, 64 KB read between launches"
+        name = f"mgpu_rt alone, {words}, beyond hoisted, 64 KB written between launches"
         figures.append(median(name, beyond, "ns"))
     for side, words in OTHERS:
         for calls, release, _ in LOOPS:

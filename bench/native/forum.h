@@ -7,7 +7,6 @@
 
 #include "runtime.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* Where LLVM's constants lie: 8 bytes past a boundary of 16, as their alignment is 8. */
@@ -60,23 +59,12 @@ static inline void resolve_hip(struct hip *hip, void *library) {
 #undef RESOLVE
 }
 
-/* What a program does between two launches that pushes the runtime's tables out of the nearest
- * cache: it reads 64 KB. Only while `between_launches` is true. */
-static bool between_launches;
-static inline void work_between(void) {
-    static volatile char memory[64 << 10];
-    if (between_launches)
-        for (size_t i = 0; i < sizeof memory; i += 64)
-            (void)memory[i];
-}
-
 /* What LLVM 13 to 20 make of a synchronous launch: 7 calls. */
 static inline void forum_7_calls(const struct runtime *runtime, struct source source,
                                  long iterations) {
     const size_t size = (size_t)(source.image_end - source.image);
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        work_between();
         void *module = runtime->ModuleLoad(source.image, size);
         void *function = runtime->ModuleGetFunction(module, source.name);
         void *stream = runtime->StreamCreate();
@@ -92,7 +80,6 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
                                  long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        work_between();
         void *function = runtime->ModuleGetFunction(module, name);
         void *stream = runtime->StreamCreate();
         runtime->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL, 0);
@@ -105,7 +92,6 @@ static inline void forum_5_calls(const struct runtime *runtime, void *module, co
 static inline void forum_2_calls(const struct hip *hip, long iterations) {
     for (long i = 0; i < iterations; i++) {
         void *params[1];
-        work_between();
         hip->ModuleLaunchKernel(hip->function, 1, 1, 1, 1, 1, 1, 0, hip->stream, params, NULL);
         hip->StreamSynchronize(hip->stream);
     }

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Builds the example in a folder and runs it with Open MPI's mpirun, on this machine alone:
 #
-#     sh run.sh [RANKS [FOLDER]]     3 ranks, ./build
+#     sh run.sh [RANKS [FOLDER]]     3 ranks, ./build-mpi
 #
 # mgpu-rt has to be in PATH. On a machine without a GPU two devices are emulated for each rank;
 # DEVICE=hip or DEVICE=cuda says otherwise, and CHIP which GPU to compile for.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 ranks=${1:-3}
-build=${2:-build}
+build=${2:-build-mpi}
 
 cmake -S "$here" -B "$build" -Dmgpu_rt_DIR="$(mgpu-rt config --cmakedir)" -DCHIP="${CHIP:-gfx90a}" \
     >"$build.log" 2>&1 &&

@@ -4,6 +4,8 @@ checkout but the examples themselves."""
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +16,15 @@ import pytest
 from tests.support.child import ROOT, environment
 
 EXAMPLES = ROOT / "examples"
+INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def shown(example: str) -> str:
+    """The command that examples/README.md shows for an example."""
+    row = re.search(rf"^\| \[{re.escape(example)}\].*?`([^`]*)` \|$", INDEX, re.MULTILINE)
+    assert row, example
+    return row[1]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +39,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(prefix: Path) -> Run:
-    """Runs a command with the installed mgpu-rt in PATH; it has to end well."""
+    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; it has to end
+    well."""
+    folder = prefix.parent / "examples"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build*"))
 
     def run(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
         clean = environment(MGPU_RT_PYTHON="off")
@@ -38,6 +51,7 @@ def run(prefix: Path) -> Run:
         clean["PATH"] = f"{prefix / 'bin'}:{os.environ['PATH']}"
         result = subprocess.run(
             list(map(str, words)),
+            cwd=folder,
             env={**clean, **env},
             capture_output=True,
             text=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.conftest import EXAMPLES, Run
+from tests.examples.conftest import EXAMPLES, Run, shown
 
 PROGRAMS = {
     "linked": "linked.cpp",
@@ -18,11 +18,10 @@ PROGRAMS = {
 
 
 @pytest.fixture(scope="module")
-def built(run: Run, prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("c")
-    run("cmake", "-S", EXAMPLES / "c", "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}")
-    run("cmake", "--build", out, "--parallel", 2)
-    return out
+def built(run: Run, prefix: Path) -> Path:
+    """Where the command of the index leaves the programs."""
+    run("sh", "-c", shown("c/CMakeLists.txt"))
+    return prefix.parent / "examples" / "build"
 
 
 def promised(source: str) -> str:
@@ -61,3 +60,4 @@ def test_a_stream_of_the_programs_is_the_only_one(run: Run, built: Path, tmp_pat
 def test_the_smallest_program(run: Run, built: Path) -> None:
     version = run("mgpu-rt", "--version").stdout.split()[-1]
     assert run(built / "version").stdout == f"mgpu_rt {version}\n"
+    assert run("sh", "-c", shown("c/version.c")).stdout == f"mgpu_rt {version}\n"

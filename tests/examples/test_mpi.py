@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from mgpu_rt.cli import softgpu
-from tests.examples.conftest import EXAMPLES, Run
+from tests.examples.conftest import EXAMPLES, Run, shown
 from tests.runtime.test_local_rank import LAUNCHERS
 from tests.support.child import ROOT
 
@@ -22,9 +22,9 @@ def part(rank: int, ranks: int) -> int:
     return sum(n * n for n in range(1 + NUMBERS * rank // ranks, 1 + NUMBERS * (rank + 1) // ranks))
 
 
-def test_three_ranks_on_two_devices(run: Run, tmp_path: Path) -> None:
+def test_three_ranks_on_two_devices(run: Run) -> None:
     """As docs/mpi.md shows it: the table, and one line about sharing."""
-    result = run("sh", EXAMPLES / "mpi" / "run.sh", 3, tmp_path / "build", **TWO_DEVICES)
+    result = run("sh", "-c", shown("mpi"))
     head, *rows, end = result.stdout.splitlines()
     assert head.split() == ["rank", "device", "PCI", "bus", "sum", "us", "a", "call"]
     cells = [row.split() for row in rows]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.examples.conftest import EXAMPLES, Run
+from tests.examples.conftest import EXAMPLES, Run, shown
 from tests.support.child import ROOT
 
 SCRIPT = EXAMPLES / "runner" / "run.sh"
@@ -14,7 +14,7 @@ SCRIPT = EXAMPLES / "runner" / "run.sh"
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_a_runner_prints_the_sum(llvm: int, run: Run) -> None:
-    result = run("sh", SCRIPT, llvm)
+    result = run("sh", "-c", shown("runner").replace("22", str(llvm)))
     assert result.stdout == "499500\n"
     assert result.stderr == ""
 

@@ -10,6 +10,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 ranks=${1:-3}
 build=${2:-build-mpi}
 
+for tool in mgpu-rt cmake mpicc mpirun; do
+    command -v "$tool" >/dev/null || { echo "run.sh: there is no $tool in PATH" >&2 && exit 2; }
+done
+
 cmake -S "$here" -B "$build" -Dmgpu_rt_DIR="$(mgpu-rt config --cmakedir)" -DCHIP="${CHIP:-gfx90a}" \
     >"$build.log" 2>&1 &&
     cmake --build "$build" >>"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }

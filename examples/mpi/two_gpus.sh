@@ -42,6 +42,7 @@ run() {
 
     export MGPU_RT_HIP="$folder/libamdhip64.so.5" MGPU_RT_PYTHON=off MGPU_RT_DEVICE=local-rank
     set -- --oversubscribe --bind-to none --timeout 60 --mca btl self,vader
+    set -- "$@" --mca oob_tcp_if_include lo # nothing leaves the machine
     [ "$(id -u)" = 0 ] && set -- --allow-run-as-root "$@"
     for ranks in 1 2 3; do
         mpirun "$@" -n "$ranks" "$folder/ranks" --json

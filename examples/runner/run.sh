@@ -17,6 +17,9 @@ case $llvm in
 *) echo "run.sh: '$llvm' is neither 22 nor 19" >&2 && exit 2 ;;
 esac
 runner=$(command -v "$name-$llvm" || echo "/usr/lib/llvm-$llvm/bin/$name")
+for tool in mgpu-rt "$runner"; do
+    command -v "$tool" >/dev/null || { echo "run.sh: there is no $tool" >&2 && exit 2; }
+done
 
 # Device code and LLVM's dialect; a flow of one's own ends the same way.
 mgpu-rt lower --llvm "$llvm" ${CHIP:+--chip "$CHIP"} --emit mlir "$here/sum.mlir" -o "$lowered"

@@ -20,7 +20,6 @@ fail() {
 pack() {
     command -v mpicc >/dev/null || fail "there is no mpicc: install libopenmpi-dev"
     [ -f build/cuhip/libamdhip64.so ] || fail "build/cuhip is missing: run make"
-    rm -rf "$folder"
     mkdir -p "$folder"
     .venv/bin/mgpu-rt lower --chip "${CHIP:-sm_90}" examples/mpi/squares.mlir -o "$folder/squares.o"
     cp build/lib/libmlir_rocm_runtime.so "$folder"

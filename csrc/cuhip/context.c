@@ -48,8 +48,7 @@ hipError_t stream_device(hipStream_t stream, int *ordinal) {
     return error;
 }
 
-/* The context that another library of the program has made current, if there is one. */
-static bool adopt(void) {
+bool context_adopt(void) {
     CUcontext current = NULL;
     CUdevice device;
     if (thread_state.chosen || cuda.CtxGetCurrent(&current) != CUDA_SUCCESS || !current ||
@@ -64,7 +63,7 @@ hipError_t context_bind(void) {
     hipError_t error = driver_start();
     if (error != hipSuccess)
         return error;
-    if (!adopt()) {
+    if (!context_adopt()) {
         error = context_of(thread_state.device, &context);
         if (error == hipSuccess)
             error = from_cuda(cuda.CtxSetCurrent(context));

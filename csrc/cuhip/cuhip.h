@@ -38,6 +38,10 @@ extern __thread struct thread_state thread_state __attribute__((tls_model("initi
  * current before, else the primary context of its device, retained at its first use. */
 hipError_t context_bind(void);
 
+/* Takes over the device of a context that another library has made current, if there is one and the
+ * thread has not chosen. Binds nothing. */
+bool context_adopt(void);
+
 /* Costs a load and a test once the thread is bound. */
 static inline hipError_t context_enter(void) {
     return LIKELY(thread_state.ready) ? hipSuccess : context_bind();

@@ -13,6 +13,8 @@ hipError_t device_count(int *count) {
 hipError_t device_get(int *device) {
     if (!device)
         return hipErrorInvalidValue;
+    if (!thread_state.ready)
+        (void)context_adopt();
     *device = thread_state.device;
     return hipSuccess;
 }

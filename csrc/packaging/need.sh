@@ -111,6 +111,15 @@ has_clang_22() {
 words_clang_22="clang-22 with libFuzzer"
 packages_clang_22="clang-22 libclang-rt-22-dev"
 
+# Compiles HIP; the bundler lies beside it.
+has_hip_clang() { command_there clang++-22 && [ -x /usr/lib/llvm-22/bin/clang-offload-bundler ]; }
+words_hip_clang="clang++-22 and its clang-offload-bundler"
+packages_hip_clang="clang-22 clang-tools-22"
+
+has_mpi() { command_there mpicc && command_there mpirun; }
+words_mpi="mpicc and mpirun of Open MPI"
+packages_mpi="openmpi-bin libopenmpi-dev"
+
 has_cmake() { command_there cmake; }
 words_cmake="cmake"
 packages_cmake="cmake"

@@ -213,6 +213,21 @@ def test_context_of_another_library_is_adopted(driver: Driver) -> None:
     _in_thread(work)
 
 
+def test_context_of_another_library_tells_the_device(driver: Driver) -> None:
+    """Before anything was done in it: what is kept, is kept for that device."""
+    device = driver.ffi.new("int *")
+
+    def work() -> None:
+        driver.stub.lib.cuCtxSetCurrent(0xC1)
+        driver.hip.hipGetDevice(device)
+        assert device[0] == 1
+        driver.hip.hipSetDevice(0)
+        driver.hip.hipGetDevice(device)
+        assert device[0] == 0
+
+    _in_thread(work)
+
+
 # ---- modules and launches ------------------------------------------------------------------------
 
 PTX = b"//\n.version 8.0\n.target sm_90\n\0"

@@ -150,7 +150,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(forum, directory / "program.mlir")
     shutil.copy(lower.lower(forum, llvm=22, iterations=3), directory / "program.o")
     shutil.copy(lower.lower_to_llvm_dialect(forum, 22, iterations=3), directory / "x.mlir")
-    shutil.copy(ROOT / "examples" / "cmake" / "version.c", directory)
+    shutil.copy(ROOT / "examples" / "c" / "version.c", directory)
     (directory / "bin").mkdir()
     (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
     (directory / ".venv").symlink_to(ROOT / ".venv")

@@ -9,7 +9,9 @@ static const char *const variables[] = {
 #define OPTION(field, variable, default_value, meaning) variable,
 #include "base/options.def"
 #undef OPTION
-    "OMPI_COMM_WORLD_LOCAL_RANK",
+#define LAUNCHER(variable, launcher) variable,
+#include "base/local_rank.def"
+#undef LAUNCHER
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
 

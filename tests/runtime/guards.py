@@ -43,7 +43,20 @@ ADVICE = "tests.runtime.test_advice"
 LAZY_LOAD = "tests.runtime.test_lazy_load"
 OPTIONS = "tests.runtime.test_options"
 LAST_ERROR = "tests.runtime.test_last_error"
+LOCAL_RANK = "tests.runtime.test_local_rank"
 GUARDS = [
+    Guard(
+        "hip/device.c",
+        "    return rank % count;",
+        "    return rank;",
+        f"{LOCAL_RANK}:test_a_rank_beyond_the_devices_shares_one",
+    ),
+    Guard(
+        "hip/device.c",
+        "    if (is_chosen())\n        return;\n",
+        "    (void)is_chosen;\n",
+        f"{LOCAL_RANK}:test_a_device_chosen_through_hip_stays_chosen",
+    ),
     Guard(
         "calls/module.c",
         "image_lies_at(&module->image, image)",

@@ -188,6 +188,7 @@ int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
 int hipModuleLoadData(void **module, const void *image);
 int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
 int hipSetDevice(int device);
+int hipGetDevice(int *device);
 int hipStreamCreate(void **stream);
 int hipStreamDestroy(void *stream);
 int hipStreamSynchronize(void *stream);

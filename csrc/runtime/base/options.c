@@ -144,18 +144,23 @@ static void read_outputs(struct options *out) {
     }
 }
 
-/* Open MPI, Intel MPI and MPICH, MVAPICH, Slurm. */
 static int local_rank(void) {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                            "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+    static const char *const variables[] = {
+#define LAUNCHER(variable, launcher) variable,
+#include "base/local_rank.def"
+#undef LAUNCHER
+    };
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = variable_or(variables[i], NULL);
         if (value)
             return (int)number(variables[i], value, -1, default_device);
     }
     complain("MGPU_RT_DEVICE", "local-rank",
-             "but no launcher has set a local rank (OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, "
-             "MV2_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID): HIP's default device is used");
+             "but no launcher has set a rank, so HIP's default device is used; looked for:"
+#define LAUNCHER(variable, launcher) " " variable
+#include "base/local_rank.def"
+#undef LAUNCHER
+    );
     return -1;
 }
 
@@ -191,7 +196,8 @@ void options_read(struct options *out) {
     out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;
-    if (strcmp(out->device, "local-rank") == 0)
+    out->device_by_rank = strcmp(out->device, "local-rank") == 0;
+    if (out->device_by_rank)
         out->device_number = local_rank();
     else if (out->device[0])
         out->device_number = (int)number("MGPU_RT_DEVICE", out->device, -1, default_device);

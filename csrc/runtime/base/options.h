@@ -13,6 +13,7 @@ struct options {
     size_t module_limit_bytes;
     long stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
+    bool device_by_rank;          /* device_number is a rank, of which there may be more */
     size_t memory_limit_bytes;    /* 0: the fraction counts */
     double memory_limit_fraction; /* of the device's memory */
     bool sync_lazy, load_lazy;

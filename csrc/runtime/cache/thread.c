@@ -2,8 +2,7 @@
 #include "base/atomics.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "hip/hip.h"
-#include "hip/report.h"
+#include "hip/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +72,6 @@ struct thread *thread_new(void) {
         pthread_setspecific(key, thread);
     thread_self = thread;
     if (options.device_number >= 0)
-        REPORT("hipSetDevice(MGPU_RT_DEVICE)", hip.SetDevice(options.device_number), NULL);
+        device_choose();
     return thread;
 }

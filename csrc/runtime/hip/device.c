@@ -1,9 +1,11 @@
 #include "hip/device.h"
 #include "base/atomics.h"
 #include "base/likely.h"
+#include "base/options.h"
 #include "base/state.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
+#include "hip/report.h"
 
 enum { DEVICES = 64 };
 
@@ -32,6 +34,48 @@ bool device_reaches_pageable(int device) {
 void device_forget_error(hipError_t error) {
     if (error != hipErrorNotReady || hip_version < HIP_7)
         (void)hip.GetLastError();
+}
+
+/* ---- MGPU_RT_DEVICE ---- */
+
+static struct advice no_such_device = {
+    .text = "MGPU_RT_DEVICE asks for device %d; there are %d, counted from 0"};
+static struct advice shared_devices = {
+    .text = "more ranks than devices: local rank %d uses device %d of %d, as ranks beyond the "
+            "number of devices share them"};
+
+static int count_devices(void) {
+    int count = 0;
+    const hipError_t error = hip.GetDeviceCount(&count);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess ? count : 0;
+}
+
+static bool is_chosen(void) {
+    int device = 0;
+    const hipError_t error = hip.GetDevice(&device);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess && device != 0;
+}
+
+/* Ranks beyond the devices share them. One rank of each machine says so: the first that has to. */
+static int device_of_rank(int rank, int count) {
+    if (count == 0)
+        return rank;
+    if (rank == count)
+        report_once(&shared_devices, rank, rank % count, count);
+    return rank % count;
+}
+
+void device_choose(void) {
+    if (is_chosen())
+        return;
+    const int count = count_devices();
+    const int device = options.device_by_rank ? device_of_rank(options.device_number, count)
+                                              : options.device_number;
+    REPORT("hipSetDevice(MGPU_RT_DEVICE)", hip.SetDevice(device), &no_such_device, device, count);
 }
 
 /* ---- has somebody reset the device? ----

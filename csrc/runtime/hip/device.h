@@ -11,6 +11,10 @@
  * does not say. Asked once a device. */
 bool device_reaches_pageable(int device);
 
+/* Gives the calling thread the device that MGPU_RT_DEVICE asks for, unless the program has chosen
+ * one by HIP. (Whether it has chosen device 0 cannot be told from HIP's default.) */
+void device_choose(void);
+
 /* A question of the runtime's own was answered with this error: takes it out of the thread's last
  * error, which the program may read. Up to HIP 6 a call that succeeds clears that anyway, so the
  * state is the one that stock's own call would have left. */

@@ -1,0 +1,18 @@
+/* What a function of MLIR's with llvm.emit_c_interface takes for a memref<?xf32>: the address of
+ * this. MLIR's own header of it (CRunnerUtils.h) is C++. */
+#ifndef MEMREF_H
+#define MEMREF_H
+
+#include <stdint.h>
+
+struct memref {
+    float *allocated, *aligned; /* the same, but for memory that had to be aligned */
+    intptr_t offset, size, stride;
+};
+
+static inline struct memref memref_of(float *numbers, intptr_t count) {
+    struct memref memref = {numbers, numbers, 0, count, 1};
+    return memref;
+}
+
+#endif

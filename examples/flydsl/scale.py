@@ -1,0 +1,77 @@
+"""A kernel of FlyDSL's that is loaded and launched by mgpu_rt instead of FlyDSL's own runtime.
+
+    python scale.py
+
+FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This one names
+mgpu_rt's, and the rest of FlyDSL is as it was. docs/flydsl.md says what works so.
+
+Prints:
+
+    scaled: 1.5 3.0 4.5 6.0
+    1 module loaded for 100 launches
+"""
+
+from __future__ import annotations
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+from flydsl.compiler.backends.rocm import RocmBackend
+
+import mgpu_rt
+
+LAUNCHES = 100
+
+
+class OverMgpuRt(RocmBackend):
+    """FlyDSL's backend for ROCm, over this library."""
+
+    def jit_runtime_lib_basenames(self) -> list[str]:
+        """Names in FlyDSL's own folder, or, as the first of these, a whole path."""
+        _, *others = super().jit_runtime_lib_basenames()
+        return [str(mgpu_rt.library_path()), *others]
+
+
+flyc.register_backend("rocm", OverMgpuRt, force=True)
+
+
+@flyc.kernel
+def scale_kernel(numbers: fx.Pointer, factor: fx.Float32, count: fx.Int32):
+    i = fx.block_idx.x * fx.block_dim.x + fx.thread_idx.x
+    if i < count:
+        numbers[i] = numbers[i] * factor
+
+
+@flyc.jit
+def scale(numbers: fx.Pointer, factor: fx.Float32, count: fx.Int32, stream: fx.Stream):
+    blocks = (count + 63) // 64
+    scale_kernel(numbers, factor, count).launch(
+        grid=(blocks, 1, 1), block=(64, 1, 1), stream=stream
+    )
+
+
+def main() -> None:
+    runtime = mgpu_rt.load()
+    ffi = runtime.ffi
+    numbers = ffi.new("float[]", [1, 2, 3, 4])
+    size = ffi.sizeof(numbers)
+    stream = runtime.mgpuStreamCreate()
+    device = runtime.mgpuMemAlloc(size, stream, False)
+    runtime.mgpuMemcpy(device, numbers, size, stream)
+
+    address = int(ffi.cast("uintptr_t", device))
+    where = fx.Stream(int(ffi.cast("uintptr_t", stream)))
+    for launch in range(LAUNCHES):
+        factor = 1.5 if launch == 0 else 1.0
+        scale(flyc.from_c_void_p(fx.Float32, address), factor, len(numbers), stream=where)
+
+    runtime.mgpuMemcpy(numbers, device, size, stream)
+    runtime.mgpuStreamSynchronize(stream)
+    runtime.mgpuMemFree(device, stream)
+    runtime.mgpuStreamDestroy(stream)
+    print("scaled:", *numbers)
+    loaded = runtime.stats()["cache"]["modules"]["misses"]
+    print(f"{loaded} module loaded for {LAUNCHES} launches")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The examples as a user runs them: with mgpu_rt as `make install` lays it, and nothing of the
+checkout but the examples themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, environment
+
+EXAMPLES = ROOT / "examples"
+INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def shown(example: str) -> str:
+    """The command that examples/README.md shows for an example."""
+    row = re.search(rf"^\| \[{re.escape(example)}\].*?`([^`]*)` \|$", INDEX, re.MULTILINE)
+    assert row, example
+    return row[1]
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where mgpu_rt is installed."""
+    place = tmp_path_factory.mktemp("examples") / "usr"
+    words = ["make", "-C", ROOT, f"PREFIX={place}", f"INSTALL_PYTHON={sys.executable}", "install"]
+    result = subprocess.run(words, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return place
+
+
+@pytest.fixture(scope="session")
+def run(prefix: Path) -> Run:
+    """Runs a command in a copy of the folder, with the installed mgpu-rt in PATH; it has to end
+    well."""
+    folder = prefix.parent / "examples"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("build*"))
+
+    def run(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
+        clean = environment(MGPU_RT_PYTHON="off")
+        for name in ("MGPU_RT_HIP", "HIPSTUB_MODE"):  # the examples run on the emulated device
+            clean.pop(name)
+        clean["PATH"] = f"{prefix / 'bin'}:{os.environ['PATH']}"
+        result = subprocess.run(
+            list(map(str, words)),
+            cwd=folder,
+            env={**clean, **env},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert result.returncode == 0, result.stderr
+        return result
+
+    return run

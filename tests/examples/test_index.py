@@ -1,0 +1,17 @@
+"""examples/README.md lists what is there."""
+
+from __future__ import annotations
+
+import re
+
+from tests.examples.conftest import EXAMPLES, INDEX
+
+
+def test_every_program_and_script_is_listed() -> None:
+    linked = set(re.findall(r"\]\(([\w/.]+)\)", INDEX))
+    folders = [path for path in EXAMPLES.iterdir() if path.is_dir() and "build" not in path.name]
+    files = {str(path.relative_to(EXAMPLES)) for folder in folders for path in folder.iterdir()}
+    shown = {name for name in files if name.endswith((".c", ".cpp", ".py")) or "CMake" in name}
+    assert shown - linked <= {"mpi/CMakeLists.txt"}
+    for script in (name for name in files if name.endswith(".sh")):
+        assert f"`sh {script}" in INDEX, script

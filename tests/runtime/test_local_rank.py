@@ -1,0 +1,170 @@
+"""MGPU_RT_DEVICE: which device a process of several gets, by each launcher's variable."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
+from tests.support.compiled import compile_c
+
+#: The variables that are known, as csrc/runtime/base/local_rank.def lists them: innermost first.
+LISTED = (ROOT / "csrc" / "runtime" / "base" / "local_rank.def").read_text(encoding="utf-8")
+LAUNCHERS = dict(re.findall(r'^LAUNCHER\("(\w+)", "([^"]+)"\)$', LISTED, re.MULTILINE))
+
+#: Says on which device its first stream was made; an argument is chosen by the program before.
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+int hipSetDevice(int);
+int hipGetDevice(int *);
+int main(int argc, char **argv) {
+    int device = -1;
+    if (argc > 1)
+        hipSetDevice(atoi(argv[1]));
+    mgpuStreamCreate();
+    hipGetDevice(&device);
+    printf("%d\\n", device);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("local_rank") / "program"
+    flags = [f"-Wl,-rpath,{path.parent}" for path in (library(), STUB)]
+    return compile_c(out, PROGRAM, str(library()), str(STUB), *flags)
+
+
+def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[int, str]:
+    """The device of the program's first stream, and what was said."""
+    clean = {name: value for name, value in environment().items() if name not in LAUNCHERS}
+    changes = {"HIPSTUB_DEVICES": str(devices), "MGPU_RT_PYTHON": "off", **env}
+    result = subprocess.run(
+        [program, *map(str, arguments)],
+        env={**clean, "MGPU_RT_DEVICE": "local-rank", **changes},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout), result.stderr
+
+
+# ---- each launcher -------------------------------------------------------------------------------
+
+
+def test_the_launchers_that_were_asked_for_are_known() -> None:
+    words = " ".join(LAUNCHERS.values())
+    for launcher in ("Open MPI", "MPICH", "MVAPICH", "Slurm", "PMI", "PALS", "Flux", "torchrun"):
+        assert launcher in words
+
+
+@pytest.mark.parametrize("variable", LAUNCHERS)
+def test_a_launchers_rank_is_the_device(variable: str, program: Path) -> None:
+    assert run(program, **{variable: "0"}) == (0, "")
+    assert run(program, **{variable: "1"}) == (1, "")
+
+
+def test_of_nested_launchers_the_innermost_counts(program: Path) -> None:
+    """mpirun in a batch job of Slurm's, where SLURM_LOCALID is 0 for every rank."""
+    outer = {"SLURM_LOCALID": "0", "FLUX_TASK_LOCAL_ID": "0"}
+    assert run(program, **outer, OMPI_COMM_WORLD_LOCAL_RANK="1") == (1, "")
+    assert run(program, **outer, LOCAL_RANK="1") == (1, "")
+
+
+def test_an_empty_variable_is_none(program: Path) -> None:
+    assert run(program, OMPI_COMM_WORLD_LOCAL_RANK="", SLURM_LOCALID="1") == (1, "")
+
+
+# ---- ranks that make no sense --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["first", "-1", "1.5", " ", "99999999999999999999"])
+def test_a_rank_that_is_none_is_said_in_one_sentence(value: str, program: Path) -> None:
+    problem = "is not a number from 0 on: HIP's default device is used"
+    for variable in LAUNCHERS:
+        said = f"mgpu_rt: {variable}='{value}' {problem}\n"
+        assert run(program, **{variable: value}) == (0, said)
+
+
+def test_no_launcher_is_said_in_one_sentence(program: Path) -> None:
+    device, said = run(program)
+    assert device == 0
+    assert said.startswith("mgpu_rt: MGPU_RT_DEVICE='local-rank' but no launcher has set a rank")
+    assert said.count("\n") == 1
+    for variable in LAUNCHERS:
+        assert f" {variable}" in said
+
+
+# ---- more ranks than devices ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
+    """By modulo. One rank of a machine says so for all: the first that has to share."""
+    spoken = []
+    for rank in range(6):
+        device, said = run(program, OMPI_COMM_WORLD_LOCAL_RANK=str(rank), MGPU_RT_CACHE=cache)
+        assert device == rank % 2
+        spoken.append(said)
+    (line,) = filter(None, spoken)
+    assert spoken.index(line) == 2
+    assert line == (
+        "mgpu_rt: more ranks than devices: local rank 2 uses device 0 of 2, as ranks beyond the "
+        "number of devices share them\n"
+    )
+
+
+@in_child(("builtin",), HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="local-rank", SLURM_LOCALID="3")
+def test_a_rank_beyond_the_devices_shares_one(mgpu: Mgpu) -> None:
+    mgpu.StreamCreate()
+    assert _device(mgpu) == 1
+
+
+def test_a_number_is_no_rank(program: Path) -> None:
+    """A device that is named must be there."""
+    device, said = run(program, MGPU_RT_DEVICE="2")
+    assert device == 0
+    assert "'hipSetDevice(MGPU_RT_DEVICE)' failed with 'hipErrorInvalidDevice'" in said
+    assert "mgpu_rt: MGPU_RT_DEVICE asks for device 2; there are 2, counted from 0" in said
+
+
+def test_without_a_device(program: Path) -> None:
+    _, said = run(program, devices=0, SLURM_LOCALID="1")
+    assert said.count("mgpu_rt: ") == 1
+    assert "HIP finds no GPU here" in said
+
+
+# ---- what the program chose ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wish", ["local-rank", "2"])
+def test_what_the_program_chose_before_stays(wish: str, program: Path) -> None:
+    env = {"SLURM_LOCALID": "2", "MGPU_RT_DEVICE": wish}
+    assert run(program, devices=3, **env) == (2, "")
+    assert run(program, 1, devices=3, **env) == (1, "")
+
+
+@in_child(("builtin",), HIPSTUB_DEVICES="3", MGPU_RT_DEVICE="2")
+def test_a_device_chosen_through_hip_stays_chosen(mgpu: Mgpu) -> None:
+    mgpu.stub.hipSetDevice(1)
+    mgpu.StreamCreate()
+    assert _device(mgpu) == 1
+
+
+@in_child(("builtin",), HIPSTUB_DEVICES="3", MGPU_RT_DEVICE="2")
+def test_a_device_chosen_by_the_first_call_stays_chosen(mgpu: Mgpu) -> None:
+    mgpu.SetDefaultDevice(1)
+    mgpu.StreamCreate()
+    assert _device(mgpu) == 1
+
+
+def _device(mgpu: Mgpu) -> int:
+    device = mgpu.stub_ffi.new("int *")
+    mgpu.stub.hipGetDevice(device)
+    return device[0]

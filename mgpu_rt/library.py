@@ -96,8 +96,9 @@ class Library:
         """The same and the cache's hits as a table for people."""
         return report.memory_summary(self.stats())
 
-    def scratch(self, stream: int = 0) -> Scratch:
-        """A buffer of device memory that is kept from use to use, in the order of `stream`."""
+    def scratch(self, stream: Any = 0) -> Scratch:
+        """A buffer of device memory that is kept from use to use, in the order of `stream`, a
+        hipStream_t as int or cffi pointer."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
@@ -145,7 +146,7 @@ class Scratch:
     it. It is moved, never copied.
     """
 
-    def __init__(self, library: Library, stream: int = 0) -> None:
+    def __init__(self, library: Library, stream: Any = 0) -> None:
         self._library = library
         self._owner = library.ffi.new("struct mgpu_rt_scratch *")
         self._owner.stream = library.ffi.cast("hipStream_t", stream)

@@ -8,11 +8,12 @@ Needs MLIR's Python bindings, 22 or later: pip install 'mgpu_rt[jit]'.
 import ctypes
 
 import lowered
-import mgpu_rt
 import numpy
 from mlir import ir
 from mlir.execution_engine import ExecutionEngine
 from mlir.runtime import get_ranked_memref_descriptor
+
+import mgpu_rt
 
 COUNT = 1000
 

@@ -8,9 +8,10 @@ The stream is made here by the library itself; tensors.py lends one of PyTorch's
 import ctypes
 
 import lowered
-import mgpu_rt
 import numpy
 from descriptor import Memref
+
+import mgpu_rt
 
 COUNT, THREADS = 1000, 256
 BLOCKS = (COUNT + THREADS - 1) // THREADS

@@ -1,15 +1,16 @@
 """PyTorch's tensors through a kernel and a lowered function, on a stream of PyTorch's.
 
-    mgpu-rt run -- python tensors.py                           # ROCm's PyTorch
-    CHIP=sm_90 mgpu-rt run --device cuda -- python tensors.py  # CUDA's
+mgpu-rt run -- python tensors.py                           # ROCm's PyTorch
+CHIP=sm_90 mgpu-rt run --device cuda -- python tensors.py  # CUDA's
 """
 
 import ctypes
 
 import lowered
-import mgpu_rt
 import torch
 from descriptor import Memref
+
+import mgpu_rt
 from mgpu_rt import MemRef
 
 COUNT, THREADS = 1000, 256

@@ -1,11 +1,12 @@
 """c = a + b: a kernel compiled by MLIR, launched from Python on NumPy arrays.
 
-    mgpu-rt run --device softgpu -- python vecadd.py
+mgpu-rt run --device softgpu -- python vecadd.py
 """
 
 import lowered
-import mgpu_rt
 import numpy
+
+import mgpu_rt
 from mgpu_rt import In, MemRef, Out
 
 COUNT, THREADS = 1000, 256

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import operator
 import struct
 import sys
 from collections.abc import Iterator, Sequence
@@ -54,6 +54,7 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
+_UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: Kernel) -> tuple[Argument, ...] | None:
@@ -83,8 +84,9 @@ def _bytes_of(value: Any) -> bytes:
 
 def _integer(value: int, size: int) -> bytes:
     if size not in _INTEGERS:
-        raise TypeError(f"{value} is an int; the kernel takes {size} bytes: pass bytes, or a "
-                        "ctypes.Structure")
+        raise TypeError(
+            f"{value} is an int; the kernel takes {size} bytes: pass bytes, or a ctypes.Structure"
+        )
     try:
         return value.to_bytes(size, "little", signed=value < 0)
     except OverflowError:
@@ -100,28 +102,31 @@ def _float(value: float, size: int) -> bytes:
         raise ValueError(f"{value} does not fit in its {size} bytes") from None
 
 
-def _encode(value: Any, parameter: Argument | None) -> bytes:
-    """A value that is no array, as the kernel has the parameter; None: nothing is known of it."""
-    size = parameter.size if parameter else None
+def _encode(value: Any, parameter: Argument) -> bytes:
+    """A value that is no array, as the kernel has the parameter."""
+    size = parameter.size
     if _is_scalar(value):
         content = _bytes_of(value)
         if size is not None and len(content) != size:
             raise TypeError(f"{value!r} has {len(content)} bytes; the kernel takes {size}")
         return content
-    if isinstance(value, (int, float)) and size is None:
-        raise TypeError(f"the image does not say its size: pass {value} as numpy.int32, "
-                        "numpy.float32 ...")
-    if isinstance(value, float):
-        if parameter and parameter.kind not in (_BY_VALUE, None):
-            raise TypeError(f"{value} is a float; the kernel takes a pointer")
-        return _float(value, size)
+    if not isinstance(value, (int, float)):
+        raise TypeError(
+            f"a {type(value).__name__} is no argument: pass a number, an array, or bytes"
+        )
+    if size is None:
+        raise TypeError(
+            f"the image does not say its size: pass {value} as numpy.int32, numpy.float32 ..."
+        )
     if isinstance(value, int):
         return _integer(int(value), size)
-    raise TypeError(f"a {type(value).__name__} is no argument: pass a number, an array, or bytes")
+    if parameter.kind not in (_BY_VALUE, None):
+        raise TypeError(f"{value} is a float; the kernel takes a pointer")
+    return _float(value, size)
 
 
-def _address(address: int, parameter: Argument | None) -> bytes:
-    if parameter and (parameter.size != _POINTER or parameter.kind == _BY_VALUE):
+def _address(address: int, parameter: Argument) -> bytes:
+    if parameter.size not in (_POINTER, None) or parameter.kind == _BY_VALUE:
         raise TypeError(f"the kernel takes {parameter.size} bytes by value, no array")
     return address.to_bytes(_POINTER, "little")
 
@@ -144,12 +149,33 @@ class _Copy:
         if (mine.address, mine.nbytes) == (theirs.address, theirs.nbytes):
             return True
         apart = (
-            mine.address + mine.nbytes <= theirs.address
+            not (mine.nbytes and theirs.nbytes)
+            or mine.address + mine.nbytes <= theirs.address
             or theirs.address + theirs.nbytes <= mine.address
         )
         if not apart and (self.to_host or other.to_host):
             raise ValueError("it overlaps another array of this launch: copy one of them")
         return False
+
+
+def _value(part: Any, parameter: Argument) -> bytes | _Copy:
+    """What is passed for a part of an argument; a copy has its address later."""
+    if isinstance(part, _Copy):
+        _address(0, parameter)
+        return part
+    if isinstance(part, Array):
+        return _address(part.address, parameter)
+    return _address(0, parameter) if part is None else _encode(part, parameter)
+
+
+@contextlib.contextmanager
+def _named(kernel: str, number: int) -> Iterator[None]:
+    """Errors within say whose argument it is."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"kernel '{kernel}', argument {number}: {error}") from None
 
 
 class Passed:
@@ -171,33 +197,21 @@ class Passed:
         self._handle = int(self._ffi.cast("uintptr_t", stream))
         self._copies: list[_Copy] = []
         self._arrays: list[Array] = []
-        self._values: list[bytes | _Copy] = []
+        index = int if parameters is not None else ctypes.c_int64  # which says its size
+        parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
-            try:
-                self._add(argument, parameters)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"kernel '{kernel}', argument {number}: {error}") from None
-        if parameters is not None and len(self._values) != len(parameters):
-            raise TypeError(_wrong_count(kernel, len(parameters), len(self._values), arguments))
+            with _named(kernel, number):
+                parts += [(number, part) for part in self._parts(argument, index)]
+        if parameters is None:
+            parameters = [_UNKNOWN] * len(parts)
+        if len(parts) != len(parameters):
+            raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
+        self._values: list[bytes | _Copy] = []
+        for (number, part), parameter in zip(parts, parameters, strict=True):
+            with _named(kernel, number):
+                self._values.append(_value(part, parameter))
 
-    def _add(self, argument: Any, parameters: Sequence[Argument] | None) -> None:
-        for value in self._parts(argument):
-            at = len(self._values)
-            known = parameters is not None and at < len(parameters)
-            parameter = parameters[at] if parameters is not None and known else None
-            if isinstance(value, _Copy):
-                _address(0, parameter)
-                self._values.append(value)
-            elif isinstance(value, Array):
-                self._values.append(_address(value.address, parameter))
-            elif value is None:
-                self._values.append(_address(0, parameter))
-            elif parameters is None and isinstance(argument, MemRef):
-                self._values.append(_integer(value, _POINTER))
-            else:
-                self._values.append(_encode(value, parameter))
-
-    def _parts(self, argument: Any) -> Iterator[Any]:
+    def _parts(self, argument: Any, index: type) -> Iterator[Any]:
         """What is passed for an argument: itself, or the many parts of a memref."""
         if not isinstance(argument, MemRef):
             yield self._placed(argument)[0]
@@ -205,7 +219,7 @@ class Passed:
         pointer, array = self._placed(argument.array)
         if array is None or not array.itemsize:
             raise TypeError(f"a {type(argument.array).__name__} has no shape to make a memref of")
-        yield from (pointer, pointer, 0, *array.shape, *array.strides)
+        yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.strides)))
 
     def _placed(self, value: Any) -> tuple[Any, Array | None]:
         """The value, or the array that it is, or an array's copy; and the array."""
@@ -225,9 +239,9 @@ class Passed:
         if array.readonly and not isinstance(value, In):
             raise ValueError("the array is read-only: pass mgpu_rt.In(array)")
         wanted = _Copy(array, not isinstance(value, Out), not isinstance(value, In))
-        return self._copy(wanted), array
+        return self._one_copy(wanted), array
 
-    def _copy(self, wanted: _Copy) -> _Copy:
+    def _one_copy(self, wanted: _Copy) -> _Copy:
         """The one copy that an array has, however often it is passed."""
         for copy in self._copies:
             if copy.joins(wanted):
@@ -248,7 +262,8 @@ class Passed:
             self._wait_for(self._ffi.cast("hipStream_t", stream))
         for copy in self._copies:
             size = copy.array.nbytes
-            copy.place = self._number(self._library.mgpuMemAlloc(size, self._stream, False))
+            pointer = self._library.mgpuMemAlloc(size, self._stream, False)
+            copy.place = int(self._ffi.cast("uintptr_t", pointer))
             if copy.to_device and size and copy.place:
                 self._move(copy.place, copy.array.address, size)
         self._library.check("an argument could not be copied to the device")
@@ -288,9 +303,6 @@ class Passed:
 
     def _pointer(self, address: int) -> Any:
         return self._ffi.cast("void *", address)
-
-    def _number(self, pointer: Any) -> int:
-        return operator.index(int(self._ffi.cast("uintptr_t", pointer)))
 
 
 def _wrong_count(kernel: str, wanted: int, given: int, arguments: Sequence[Any]) -> str:

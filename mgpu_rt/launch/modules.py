@@ -15,7 +15,8 @@ from mgpu_rt.library import Library, load
 
 try:
     from mgpu_rt.images import find
-    from mgpu_rt.images.model import Image, Kernel as Description
+    from mgpu_rt.images.model import Image
+    from mgpu_rt.images.model import Kernel as Description
     from mgpu_rt.launch.arguments import Passed, parameters_of
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("elftools", "msgpack"):
@@ -116,9 +117,9 @@ def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
     if not wanted:
         raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
     if len(wanted) > 1:
+        way = "give one as bytes" if holding else "say which by holding='a kernel of it'"
         raise ValueError(
-            f"{name} holds {len(wanted)} images, with the kernels {_all(wanted)}: say which by "
-            "holding='a kernel of it'"
+            f"{name} holds {len(wanted)} images, with the kernels {_all(wanted)}: {way}"
         )
     return name, wanted[0]
 
@@ -185,9 +186,7 @@ class Kernel:
         try:
             passed.to_device()
             params, null = passed.params, library.ffi.NULL
-            library.mgpuLaunchKernel(
-                function, *sizes, shared, stream, params, null, len(params)
-            )
+            library.mgpuLaunchKernel(function, *sizes, shared, stream, params, null, len(params))
             library.check(f"kernel '{self.name}' was not launched")
             passed.to_host()
         finally:
@@ -209,7 +208,9 @@ class Kernel:
     def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:
         """One to three sizes as three."""
         try:
-            listed = [operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))]
+            listed = [
+                operator.index(s) for s in (sizes if isinstance(sizes, Sequence) else (sizes,))
+            ]
         except TypeError:
             listed = []
         if not 1 <= len(listed) <= 3 or not all(1 <= size <= _MOST for size in listed):

@@ -62,7 +62,7 @@ def _kernel(name: str, arguments: list[Argument] | None) -> Kernel:
 
 
 def _end(arguments: list[Argument]) -> int:
-    return max((argument.offset + argument.size for argument in arguments), default=0)
+    return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
 
 
 def _attributes(image: Image, elf: Elf, kernel: str) -> bytes:

@@ -118,9 +118,8 @@ def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
         raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
     if len(wanted) > 1:
         way = "give one as bytes" if holding else "say which by holding='a kernel of it'"
-        raise ValueError(
-            f"{name} holds {len(wanted)} images, with the kernels {_all(wanted)}: {way}"
-        )
+        kernels = f"with the kernels {_all(wanted)}"
+        raise ValueError(f"{name} holds {len(wanted)} images, {kernels}: {way}")
     return name, wanted[0]
 
 
@@ -218,4 +217,5 @@ class Kernel:
                 f"kernel '{self.name}': the {what} is {sizes!r}, and has to be one to three sizes "
                 "from 1 up"
             )
-        return tuple([*listed, 1, 1][:3])
+        x, y, z = [*listed, 1, 1][:3]
+        return x, y, z

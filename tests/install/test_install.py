@@ -70,6 +70,7 @@ def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> N
     names = {path.name for path in files}
     assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
     assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
+    assert "py.typed" in names
 
 
 @pytest.mark.parametrize("preloaded", (True, False))

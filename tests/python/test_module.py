@@ -133,7 +133,7 @@ def test_one_of_several_images(mgpu: Mgpu) -> None:
     with pytest.raises(ValueError, match=r"holds 2 images, .* mark, mark: give one as bytes"):
         mgpu_rt.Module(same, holding="mark")
     kernels = [image.kernels[0].name for image in find.read(many).images]
-    assert list(mgpu_rt.Module(many, holding=kernels[3])) == [kernels[3]]
+    assert kernels[3] in mgpu_rt.Module(many, holding=kernels[3])
     assert mgpu_rt.Module(lower.lower(KERNELS, llvm=22), holding="scale")["scale"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import struct
 import sys
@@ -54,6 +53,7 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
+_NUMBERS = frozenset((int, float, bool))  # what most arguments are: they take the short way
 _UNKNOWN = Argument(None, None, None)
 
 
@@ -105,7 +105,7 @@ def _float(value: float, size: int) -> bytes:
 def _encode(value: Any, parameter: Argument) -> bytes:
     """A value that is no array, as the kernel has the parameter."""
     size = parameter.size
-    if _is_scalar(value):
+    if type(value) not in _NUMBERS and _is_scalar(value):
         content = _bytes_of(value)
         if size is not None and len(content) != size:
             raise TypeError(f"{value!r} has {len(content)} bytes; the kernel takes {size}")
@@ -160,6 +160,8 @@ class _Copy:
 
 def _value(part: Any, parameter: Argument) -> bytes | _Copy:
     """What is passed for a part of an argument; a copy has its address later."""
+    if type(part) in _NUMBERS:
+        return _encode(part, parameter)
     if isinstance(part, _Copy):
         _address(0, parameter)
         return part
@@ -168,14 +170,10 @@ def _value(part: Any, parameter: Argument) -> bytes | _Copy:
     return _address(0, parameter) if part is None else _encode(part, parameter)
 
 
-@contextlib.contextmanager
-def _named(kernel: str, number: int) -> Iterator[None]:
-    """Errors within say whose argument it is."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"kernel '{kernel}', argument {number}: {error}") from None
+def _named(kernel: str, number: int, error: Exception) -> Exception:
+    """The error with the kernel and the argument that it is about."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"kernel '{kernel}', argument {number}: {error}")
 
 
 class Passed:
@@ -197,19 +195,34 @@ class Passed:
         self._handle = int(self._ffi.cast("uintptr_t", stream))
         self._copies: list[_Copy] = []
         self._arrays: list[Array] = []
-        index = int if parameters is not None else ctypes.c_int64  # which says its size
-        parts: list[tuple[int, Any]] = []
-        for number, argument in enumerate(arguments, 1):
-            with _named(kernel, number):
-                parts += [(number, part) for part in self._parts(argument, index)]
+        parts = self._all_parts(kernel, arguments, sized=parameters is not None)
         if parameters is None:
             parameters = [_UNKNOWN] * len(parts)
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
         self._values: list[bytes | _Copy] = []
         for (number, part), parameter in zip(parts, parameters, strict=True):
-            with _named(kernel, number):
+            try:
                 self._values.append(_value(part, parameter))
+            except (TypeError, ValueError) as error:
+                raise _named(kernel, number, error) from None
+
+    def _all_parts(
+        self, kernel: str, arguments: Sequence[Any], *, sized: bool
+    ) -> list[tuple[int, Any]]:
+        """What is passed, and the number of the argument that it is of. Where the kernel does not
+        say the sizes of its arguments, sizes and strides of memrefs say theirs."""
+        index = int if sized else ctypes.c_int64
+        parts: list[tuple[int, Any]] = []
+        for number, argument in enumerate(arguments, 1):
+            if type(argument) in _NUMBERS:
+                parts.append((number, argument))
+                continue
+            try:
+                parts += [(number, part) for part in self._parts(argument, index)]
+            except (TypeError, ValueError) as error:
+                raise _named(kernel, number, error) from None
+        return parts
 
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
         """What is passed for an argument: itself, or the many parts of a memref."""

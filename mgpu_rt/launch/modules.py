@@ -6,7 +6,7 @@ import operator
 import os
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,21 @@ Sizes = int | Sequence[int]
 
 
 class Module:
-    """mgpu_rt.Module, which describes it."""
+    """Device code, loaded through the library's caches, and its kernels by name.
+
+        with mgpu_rt.Module("program.o") as module:
+            module["vecadd"](grid, block, *arguments)
+
+    `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, in bytes or another
+    buffer, or the path of a file that is one or holds one: an object file, a library, a program.
+    `holding` names a kernel of the image that is meant, where a file holds several.
+
+    The bytes are copied. The module is unloaded by close(), at the end of `with`, when nothing
+    refers to it or to one of its kernels any more, or at exit; work of its kernels has to be done
+    by then.
+
+    Raises ValueError, TypeError or OSError for what is no image, HipError if HIP refuses it.
+    """
 
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
         self._library = load()
@@ -51,9 +65,11 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        return Kernel(self, name, self._function(name))
+        """A kernel. Raises KeyError if there is none of that name."""
+        self._function(name)
+        return Kernel(self, name)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.kernels)
 
     def __len__(self) -> int:
@@ -148,9 +164,8 @@ def _all(images: list[Image]) -> str:
 class Kernel:
     """A kernel of a module: called with grid, block and its arguments, it is launched."""
 
-    def __init__(self, module: Module, name: str, function: Any) -> None:
+    def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
-        self._function = function
         description = module.kernels.get(name)
         self._most = description.max_flat_workgroup_size if description else None
         self._parameters = parameters_of(description) if description else None
@@ -162,7 +177,19 @@ class Kernel:
     def __call__(
         self, grid: Sizes, block: Sizes, /, *arguments: Any, shared: int = 0, stream: Any = None
     ) -> None:
-        """Launches the kernel; mgpu_rt.Module says how."""
+        """Launches the kernel: `grid` blocks of `block` threads, each one to three sizes.
+
+        An argument is a number, which gets the size that the kernel says; an array on the device,
+        by __cuda_array_interface__, DLPack or data_ptr(); a host array, which is copied to the
+        device and back (In and Out say that one of these is not needed); an array as a MemRef; an
+        address as int, or None; or bytes, or a value of NumPy's or ctypes', as they are.
+
+        `shared` are bytes of dynamic workgroup memory. On `stream`, or on the one that use_stream
+        has lent, the launch is not waited for, unless host arrays are among the arguments; without
+        either it runs on a stream of the library's own, and is over when this returns.
+
+        Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
+        """
         library, sizes = self.module._library, self._sizes(grid, block)
         if not 0 <= operator.index(shared) <= _MOST_SHARED:
             raise ValueError(f"kernel '{self.name}': shared={shared} is no number of bytes")
@@ -171,16 +198,26 @@ class Kernel:
         library.take_error()
         if given is not None:
             on = library.ffi.cast("hipStream_t", given)
-            self._launch(library, function, sizes, shared, on, arguments, wait=False)
+            self._launch(function, sizes, shared, on, arguments, wait=False)
             return
         on = library.mgpuStreamCreate()
         library.check(f"kernel '{self.name}' has no stream")
         try:
-            self._launch(library, function, sizes, shared, on, arguments, wait=True)
+            self._launch(function, sizes, shared, on, arguments, wait=True)
         finally:
             library.mgpuStreamDestroy(on)
 
-    def _launch(self, library, function, sizes, shared, stream, arguments, *, wait) -> None:
+    def _launch(
+        self,
+        function: Any,
+        sizes: tuple[int, ...],
+        shared: int,
+        stream: Any,
+        arguments: tuple[Any, ...],
+        *,
+        wait: bool,
+    ) -> None:
+        library = self.module._library
         passed = Passed(library, self.name, self._parameters, arguments, stream)
         try:
             passed.to_device()

@@ -29,7 +29,7 @@ with torch.cuda.stream(stream), mgpu_rt.use_stream(stream):
     kernels["add"](BLOCKS, THREADS, MemRef(a), MemRef(b), MemRef(c), COUNT)
     memref = Memref(c.data_ptr(), COUNT)
     functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(2))
-    total = c.sum()
+    total = c.sum().item()
 
-assert total.item() == COUNT * (COUNT + 1)
+assert total == COUNT * (COUNT + 1)
 print(f"{COUNT} right results, {mgpu_rt.stats()['cache']['streams']['misses']} streams created")

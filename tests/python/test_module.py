@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -90,6 +93,22 @@ def test_an_array_on_the_device(mgpu: Mgpu) -> None:
         mgpu.lib.mgpuMemcpy(mgpu.ffi.from_buffer(result), place, array.nbytes, owner)
         mgpu.StreamSynchronize(owner)
     assert (result == array * 3).all()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), backends=("custub",))
+def test_nvidias_driver(mgpu: Mgpu) -> None:
+    """Is given what AMD's HIP is; PTX says what its kernels take."""
+    module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
+    with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
+        module["scale"](1, 1, *[64] * 6)
+    with pytest.raises(ValueError, match="argument 6: 4294967296 does not fit in its 4 bytes"):
+        module["scale"](1, 1, 64, 64, 0, 10, 1, 1 << 32, 10)
+    module["scale"]((2, 3), 8, 64, 64, 0, 10, 1, 2.0, 10, shared=128, stream=0x77)
+    driver = ctypes.CDLL(os.environ["MGPU_RT_CUDA"])
+    driver.custub_take.restype = ctypes.c_char_p
+    launches = re.findall(r"^cuLaunchKernel \S+ (.*) \S+ 0$", driver.custub_take().decode(), re.M)
+    assert launches == ["2 3 1 8 1 1 80 77"]  # in hexadecimal
     assert mgpu.stderr() == ""
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import array
 import ctypes
 import functools
+import gc
 import struct
+import weakref
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -222,6 +224,23 @@ def test_dlpack(device: int, stream: int) -> None:
     tensor = Tensor(array[1:], device)
     assert number(tensor) == array.ctypes.data + 16
     assert tensor.streams == [stream]
+
+
+def test_dlpack_keeps_what_it_hands_out() -> None:
+    """As long as the launch, and no longer."""
+    made: list[weakref.ref[Any]] = []
+
+    class Lazy(Tensor):
+        def __dlpack__(self, *, stream: Any) -> Any:
+            array = numpy.zeros(3)
+            made.append(weakref.ref(array))
+            return array.__dlpack__()
+
+    given = passed([POINTER], Lazy(numpy.zeros(3), 10))
+    assert made[0]() is not None
+    del given
+    gc.collect()
+    assert made[0]() is None
 
 
 @pytest.mark.parametrize(("device", "stream"), [(2, 1), (10, 0)])

@@ -105,9 +105,14 @@ def test_a_load_that_fails(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 def test_an_error_from_before_is_not_the_launchs(mgpu: Mgpu) -> None:
     module = kernels()
-    mgpu.launch(mgpu.null)
     scale(module, numpy.zeros(8, "f"))
-    scale(module, numpy.zeros(8, "f"), stream=0)
+    for options in ({}, {"stream": 0}):
+        mgpu.launch(mgpu.null)
+        scale(module, numpy.zeros(8, "f"), **options)
+    mgpu.launch(mgpu.null)
+    assert module["add"]
+    mgpu.launch(mgpu.null)
+    assert kernels()
 
 
 @in_child(policies=("builtin",), backends=("softgpu",))

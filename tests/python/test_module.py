@@ -115,10 +115,10 @@ def test_nvidias_driver(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
 def test_stocks_behaviour(mgpu: Mgpu) -> None:
     """Without the cache HIP reads the caller's image as long as the module lives."""
-    content = bytearray(image())
-    module = mgpu_rt.Module(content)
-    content[:] = bytes(len(content))
-    del content
+    large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
+    module = mgpu_rt.Module(large)
+    large[:] = bytes(len(large))
+    del large
     gc.collect()
     scaled(module)
     module.close()

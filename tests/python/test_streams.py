@@ -152,3 +152,14 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
     assert launch() == (1, 1)
     assert (waits, creations) == (0, 1)
     assert mgpu.count("hipModuleLaunchKernel") == len(ran)
+
+
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="2000")
+def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
+    """On any stream; a copy from or to registered memory does not wait by itself."""
+    module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
+    stream, array = mgpu.StreamCreate(), numpy.zeros(8, "f")
+    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
+    for argument in (array, mgpu_rt.In(array), mgpu_rt.Out(array)):
+        module["scale"](1, 1, mgpu_rt.MemRef(argument), 1.0, 8, stream=stream)
+        assert mgpu.pending(stream) == 0

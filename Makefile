@@ -90,7 +90,8 @@ test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_
 
 check-jit: all needs-tools
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'
-	$(BIN)/python -m pytest -q tests/programs/test_jit.py tests/programs/test_jit_python.py
+	$(BIN)/python -m pytest -q tests/programs/test_jit.py tests/programs/test_jit_python.py \
+		tests/python/test_examples.py
 
 N ?= 10000
 soak-hosts: all $(HIPSTUB_LIBRARIES)

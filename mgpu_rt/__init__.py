@@ -3,10 +3,12 @@
     import mgpu_rt
 
     mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
-    runtime = mgpu_rt.load()           # the library in this process
-    runtime.stats()["cache"]           # hits, misses and evictions so far
+    mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
+    mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
+    mgpu_rt.stats()["cache"]           # hits, misses and evictions so far
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
+    mgpu_rt.load()                     # the library in this process, with all its functions
 
 The manager (mgpu_rt.policy.manager) runs beside each program that lives long enough, so importing
 this imports nothing.
@@ -14,9 +16,29 @@ this imports nothing.
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
 if TYPE_CHECKING:
-    from mgpu_rt.library import Library
+    from contextlib import AbstractContextManager
+    from typing import Any
 
-__all__ = ["__version__", "empty_cache", "library_path", "load", "memory_summary"]
+    from mgpu_rt.launch.arguments import In, InOut, MemRef, Out
+    from mgpu_rt.launch.modules import Kernel, Module
+    from mgpu_rt.library import HipError, Library
+
+__all__ = [
+    "HipError",
+    "In",
+    "InOut",
+    "Kernel",
+    "MemRef",
+    "Module",
+    "Out",
+    "__version__",
+    "empty_cache",
+    "library_path",
+    "load",
+    "memory_summary",
+    "stats",
+    "use_stream",
+]
 
 __version__ = "0.1.0"
 
@@ -52,3 +74,52 @@ def empty_cache() -> int:
 def memory_summary() -> str:
     """A table of the device memory that this process holds. Loads the library as `load` does."""
     return load().memory_summary()
+
+
+def stats() -> "dict[str, Any]":
+    """The statistics so far, as mgpu_rt.h describes them. Loads the library as `load` does."""
+    return load().stats()
+
+
+def use_stream(stream: "Any") -> "AbstractContextManager[None]":
+    """Lends the library a stream of the caller's, for the calling thread and a `with` statement.
+
+        with mgpu_rt.use_stream(torch.cuda.current_stream()):
+            lowered_function(...)
+
+    Streams that lowered functions create on this thread are that one, and so is the default of
+    kernels of `Module`. It takes PyTorch's and CuPy's streams, those with `__cuda_stream__`, and a
+    hipStream_t as int, ctypes.c_void_p or cffi pointer; None stands for the library's own streams.
+    The outer one is back at the end. The stream is kept until then, and must not be destroyed.
+
+    Loads the library as `load` does. Raises TypeError or ValueError for what is no stream.
+    """
+    from mgpu_rt.launch import streams
+
+    return streams.use_stream(stream)
+
+
+#: Where the names lie that are imported when they are asked for.
+_ELSEWHERE = {
+    "HipError": "mgpu_rt.library",
+    "In": "mgpu_rt.launch.arguments",
+    "InOut": "mgpu_rt.launch.arguments",
+    "Kernel": "mgpu_rt.launch.modules",
+    "MemRef": "mgpu_rt.launch.arguments",
+    "Module": "mgpu_rt.launch.modules",
+    "Out": "mgpu_rt.launch.arguments",
+}
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'mgpu_rt' has no attribute '{name}'")
+    import importlib
+
+    found = getattr(importlib.import_module(_ELSEWHERE[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -32,6 +32,7 @@ struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 #: What the library exports beyond the ABI (csrc/include/mgpu_rt.h).
 EXTENSIONS = """
 int mgpu_rt_use_stream(hipStream_t stream);
+const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
 char *mgpu_rt_stats_json(void);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from typing import Any
 
 from mgpu_rt import abi, layout, report
@@ -28,6 +29,14 @@ def why_not_loaded(error: OSError) -> str:
     return f"the loader says: {text}"
 
 
+class HipError(RuntimeError):
+    """A call that failed; `name` is HIP's name of the error, such as "hipErrorInvalidValue"."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
 class Library:
     """The functions of the library. Those of the ABI are attributes: `library.mgpuStreamCreate()`.
 
@@ -45,6 +54,7 @@ class Library:
             self._lib = self.ffi.dlopen(path)
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
+        self._thread = threading.local()
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu"):
@@ -86,8 +96,9 @@ class Library:
         """The same and the cache's hits as a table for people."""
         return report.memory_summary(self.stats())
 
-    def scratch(self, stream: int = 0) -> Scratch:
-        """A buffer of device memory that is kept from use to use, in the order of `stream`."""
+    def scratch(self, stream: Any = 0) -> Scratch:
+        """A buffer of device memory that is kept from use to use, in the order of `stream`, a
+        hipStream_t as int or cffi pointer."""
         return Scratch(self, stream)
 
     def use_stream(self, stream: int) -> None:
@@ -95,8 +106,30 @@ class Library:
 
         The stream stays the caller's and has to live until then.
         """
-        if self._lib.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream)) != 0:
+        self.choose_stream(stream or None)
+
+    @property
+    def chosen_stream(self) -> int | None:
+        """What this thread has chosen through this object; None: the library's own streams."""
+        return getattr(self._thread, "stream", None)
+
+    def choose_stream(self, stream: int | None) -> None:
+        """`use_stream`, and None ends it; 0 is the null stream, which only kernels that Python
+        launches can use: mgpuStreamCreate returns the library's own then."""
+        if self._lib.mgpu_rt_use_stream(self.ffi.cast("hipStream_t", stream or 0)) != 0:
             raise MemoryError("mgpu_rt_use_stream")
+        self._thread.stream = stream
+
+    def take_error(self) -> str | None:
+        """HIP's name of the error of the last mgpu* call on this thread that failed, and forgets
+        it; None if none has failed since."""
+        name = self._lib.mgpu_rt_take_error()
+        return self.ffi.string(name).decode() if name else None
+
+    def check(self, failure: str) -> None:
+        """Raises HipError, which begins with `failure`, if a call on this thread has failed."""
+        if name := self.take_error():
+            raise HipError(f"{failure}: {name} (stderr says more)", name)
 
     def version(self) -> str:
         """The version of the library, "major.minor.patch"."""
@@ -113,7 +146,7 @@ class Scratch:
     it. It is moved, never copied.
     """
 
-    def __init__(self, library: Library, stream: int = 0) -> None:
+    def __init__(self, library: Library, stream: Any = 0) -> None:
         self._library = library
         self._owner = library.ffi.new("struct mgpu_rt_scratch *")
         self._owner.stream = library.ffi.cast("hipStream_t", stream)

@@ -24,6 +24,12 @@ struct ihipStream_t; /* hipStream_t is a pointer to it */
  * memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
+/* HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
+ * "hipErrorInvalidValue", and forgets it; NULL if none has failed since this was last called.
+ * Static. For what returns nothing, as most mgpu* functions do: each failure has its line on stderr
+ * all the same, and HIP's own last error stays as it is. */
+const char *mgpu_rt_take_error(void);
+
 /* Gives back to the driver what is cached and not in use: modules that nobody holds, idle streams,
  * spare events, device memory. What the program holds stays. Returns the number of driver objects
  * given back. */

@@ -6,7 +6,9 @@
 #include "cache/lazy.h"
 #include "cache/stream_pool.h"
 #include "cache/thread.h"
+#include "hip/hip.h"
 #include "hip/hip_search.h"
+#include "hip/report.h"
 #include "lifecycle.h"
 #include "mgpu_rt.h"
 
@@ -32,6 +34,12 @@ int mgpu_rt_use_stream(hipStream_t handle) {
         return -1;
     block_stream_enters(thread->chosen);
     return 0;
+}
+
+const char *mgpu_rt_take_error(void) {
+    const hipError_t error = report_take_error();
+    const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
+    return error == hipSuccess || name ? name : "<unknown>";
 }
 
 /* For mgpu-rt doctor. */

@@ -52,18 +52,23 @@ def read(path: Path) -> Contents:
         data = path.read_bytes()
     except OSError as error:
         raise NothingFound(_cannot_read(path, error)) from None
-    contents = _contents(data, path)
-    if not contents.images:
+    return contents(data, f"'{path}'")
+
+
+def contents(data: bytes, name: str) -> Contents:
+    """The images in these bytes, which messages call `name`. Raises NothingFound."""
+    found = _contents(data, name)
+    if not found.images:
         raise NothingFound(
-            f"'{path}' is {contents.kind} and holds no image of device code: name a file that was "
+            f"{name} is {found.kind} and holds no image of device code: name a file that was "
             "lowered with gpu-module-to-binary, or an image itself"
         )
-    only = contents.images[0]
+    only = found.images[0]
     if only.damage and not only.where:
         raise NothingFound(
-            f"'{path}' is {with_article(only.kind)}, and {only.damage}; build or copy it anew"
+            f"{name} is {with_article(only.kind)}, and {only.damage}; build or copy it anew"
         )
-    return contents
+    return found
 
 
 def _cannot_read(path: Path, error: OSError) -> str:
@@ -76,17 +81,17 @@ def _cannot_read(path: Path, error: OSError) -> str:
     return f"'{path}' cannot be read: {error.strerror}"
 
 
-def _contents(data: bytes, path: Path) -> Contents:
+def _contents(data: bytes, name: str) -> Contents:
     if not data:
-        raise NothingFound(f"'{path}' is empty: build or copy it anew")
+        raise NothingFound(f"{name} is empty: build or copy it anew")
     whole = image.at(data)
     if whole:
         return Contents(with_article(whole.kind), [whole])
     if data.startswith(elf.MAGIC):
-        return _host(data, path)
+        return _host(data, name)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
-    raise NothingFound(f"'{path}' is {_other(data)}")
+    raise NothingFound(f"{name} is {_other(data)}")
 
 
 def _other(data: bytes) -> str:
@@ -104,16 +109,16 @@ def _other(data: bytes) -> str:
 # ---- programs, libraries and object files ----
 
 
-def _host(data: bytes, path: Path) -> Contents:
+def _host(data: bytes, name: str) -> Contents:
     try:
         file = elf.read(data)
     except elf.Damaged as damage:
-        raise NothingFound(f"'{path}': {damage}; build or copy it anew") from None
+        raise NothingFound(f"{name}: {damage}; build or copy it anew") from None
     everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
     sections = [s for s in file.sections or [everything] if _holds_data(s)]
     if any(s.offset + s.size > len(data) for s in sections):
         raise NothingFound(
-            f"'{path}' is truncated or overwritten: its headers name more bytes than the "
+            f"{name} is truncated or overwritten: its headers name more bytes than the "
             f"{len(data):,} that are there; build or copy it anew"
         )
     kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"

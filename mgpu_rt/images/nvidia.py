@@ -1,11 +1,12 @@
-"""NVIDIA's cubins and PTX: targets, kernels' names, variables in global memory."""
+"""NVIDIA's cubins and PTX: targets, kernels and their arguments, variables in global memory."""
 
 from __future__ import annotations
 
 import re
+import struct
 
 from mgpu_rt.images.elf import Elf
-from mgpu_rt.images.model import Global, Image, Kernel
+from mgpu_rt.images.model import Argument, Global, Image, Kernel
 from mgpu_rt.images.writable import globals_of
 
 _KERNEL = ".text."
@@ -13,7 +14,10 @@ _NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further
 
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+(\w+)")
-_ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)")
+_ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)\s*(?:\(([^)]*)\))?")
+_PARAMETER = re.compile(
+    rb"\.param\s+(?:\.align\s+(\d+)\s+)?\.[busf](\d+)(\s+\.ptr\b)?[^,\[]*(?:\[(\d+)\])?"
+)
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]*?\.[busf](\d+)\s+([A-Za-z_$%][\w$%]*)((?:\[\d*\])*)\s*[;=]"
 )
@@ -24,7 +28,7 @@ def describe_cubin(image: Image, elf: Elf) -> None:
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
-    image.kernels = [Kernel(name) for name in names]
+    image.kernels = [_kernel(name, _arguments_in(_attributes(image, elf, name))) for name in names]
     image.globals = globals_of(elf)
 
 
@@ -34,11 +38,70 @@ def describe_ptx(image: Image) -> None:
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _words(version[1]) if version else None
     image.target = _words(target[1]) if target else None
-    image.kernels = [Kernel(_words(name)) for name in dict.fromkeys(_ENTRY.findall(text))]
+    entries = dict(reversed(_ENTRY.findall(text)))  # the first of a name counts
+    image.kernels = [_kernel(_words(name), _declared(entries[name])) for name in reversed(entries)]
     image.globals = [
         Global(_words(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)
     ]
+
+
+# ---- arguments ----
+
+_INFORMATION = ".nv.info."  # the name of a kernel's attributes' section begins so
+_VALUE, _PAYLOAD = 3, 4  # formats of attributes
+_ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19  # their numbers
+_POINTER = "pointer"  # where it is said; what is said to be none may be one
+
+
+def _kernel(name: str, arguments: list[Argument] | None) -> Kernel:
+    """None: the image does not say."""
+    if arguments is None:
+        return Kernel(name)
+    return Kernel(name, arguments=tuple(arguments), argument_bytes=_end(arguments))
+
+
+def _end(arguments: list[Argument]) -> int:
+    return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
+
+
+def _attributes(image: Image, elf: Elf, kernel: str) -> bytes:
+    for section in elf.sections:
+        if section.name == _INFORMATION + kernel:
+            return image.content[section.offset : section.offset + section.size]
+    return b""
+
+
+def _arguments_in(attributes: bytes) -> list[Argument] | None:
+    """Of a cubin's kernel; None if they are not all there. An attribute is format, number, and 2
+    bytes: a value, or how long the payload is that follows. An argument's is an index, ordinal,
+    offset, and packed bits: of whose space it points to (8 to 11), and its size (from 18 on)."""
+    found, total, at = {}, None, 0
+    while at + 4 <= len(attributes):
+        form, number, value = struct.unpack_from("<BBH", attributes, at)
+        at += 4
+        if form == _VALUE and number == _ARGUMENT_BYTES:
+            total = value
+        if form != _PAYLOAD:
+            continue
+        payload, at = attributes[at : at + value], at + value
+        if number == _ARGUMENT and len(payload) == 12:
+            _, ordinal, offset, bits = struct.unpack("<IHHI", payload)
+            found[ordinal] = Argument(offset, bits >> 18, _POINTER if bits >> 8 & 0xF else None)
+    arguments = [found[ordinal] for ordinal in sorted(found)]
+    return arguments if _end(arguments) == (total or 0) and attributes else None
+
+
+def _declared(parameters: bytes) -> list[Argument]:
+    """Of PTX: each begins at a multiple of its alignment, by default of its size."""
+    found, end = [], 0
+    for align, bits, pointer, count in _PARAMETER.findall(parameters):
+        size = int(bits) // 8 * int(count or 1)
+        step = max(1, int(align or int(bits) // 8))
+        offset = -(-end // step) * step
+        found.append(Argument(offset, size, _POINTER if pointer else None))
+        end = offset + size
+    return found
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:

@@ -155,6 +155,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "bin" / "mlir-runner").symlink_to(toolchain.runner(22))
     (directory / ".venv").symlink_to(ROOT / ".venv")
     (directory / "build").symlink_to(ROOT / "build")
+    (directory / "examples").symlink_to(ROOT / "examples")
     here = {"cwd": directory, "env": surroundings(directory), "check": True}
     subprocess.run(["sh", "-c", "cc program.o $(mgpu-rt config --libs) -o program"], **here)
     for name in ("before", "after"):

@@ -19,11 +19,13 @@ from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.lowering import cache, lower
 from tests.gpu import CHIP, KERNELS, tensormap
+from tests.python import KERNELS as EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
 ITERATIONS = (None, 7, 1000)
 PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33", "rich==15.0.0")
+PACKAGES += ("msgpack==1.2.4",)
 
 
 def lower_all() -> None:
@@ -39,6 +41,9 @@ def lower_all() -> None:
     for image in ("bin", "isa"):
         lower.code_objects(KERNELS, CHIP, image=image)
         tensormap(image)
+    for image in ("bin", "isa"):
+        lower.lower(EXAMPLE, llvm=22, chip=CHIP, image=image)
+    lower.code_objects(EXAMPLE, CHIP, image="bin")
     for name in ("forum", "globals"):  # for the snippets on the stub of AMD's HIP
         lower.code_objects(PROGRAMS / f"{name}.mlir")
     lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused

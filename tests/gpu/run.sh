@@ -2,7 +2,8 @@
 # Runs the tests on a machine with an NVIDIA GPU, in the directory where the archive of
 # tests/gpu/pack.py was unpacked. What is given is passed on to pytest.
 #
-# PYTHON names an interpreter that has pytest; what else is needed comes with the archive.
+# PYTHON names an interpreter that has pytest; what else is needed comes with the archive. Where it has
+# NumPy, PyTorch or CuPy, kernels are launched on their arrays too.
 # SANITIZE=1 runs them once more, under compute-sanitizer.
 set -e
 cd "$(dirname "$0")/../.."

@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
-from mgpu_rt.images import elf, find
+from mgpu_rt.images import elf, find, nvidia
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
 from mgpu_rt.images.writable import globals_of
 from mgpu_rt.lowering import lower, toolchain
@@ -178,6 +178,47 @@ def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
     declared = b".global .align 8 .b8 table[2][16];\n.extern .global .f64 open[];\n"
     image = only(read(tmp_path, seeds.PTX + declared))
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
+
+
+#: Of an 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
+ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
+
+
+def test_arguments_of_ptx(tmp_path: Path) -> None:
+    entries = b"""
+    .visible .entry none() { ret; }
+    .visible .entry odd(.param .u8 a, .param .align 8 .b8 b[12], .param .f64 c) { ret; }
+    .entry copy(.param .u64 .ptr .global .align 16 a,
+                .param .u64 b, .param .u32 c) { ret; }
+    """
+    (first, none, odd, copy) = only(read(tmp_path, seeds.PTX + entries)).kernels
+    assert first.name == "test_func"
+    assert (none.arguments, none.argument_bytes) == ((), 0)
+    assert [(a.offset, a.size) for a in odd.arguments] == ODD_ARGUMENTS
+    assert (odd.argument_bytes, copy.argument_bytes) == (32, 20)
+    assert [a.kind for a in copy.arguments] == ["pointer", None, None]
+
+
+#: Its attributes as ptxas 13.0 writes them, the last argument first.
+ODD_ATTRIBUTES = bytes.fromhex(
+    "0437040082000000" "04170c00000000000200180000f02100" "04170c00000000000100080000f03100"
+    "04170c00000000000000000000f00500" "03500000" "031bff00" "035f0101" "041c040010000000"
+    "03192000" "040a08000b00000010022000" "0436040008000000"
+)  # fmt: skip
+
+
+def test_arguments_of_cubins() -> None:
+    assert [(a.offset, a.size) for a in nvidia._arguments_in(ODD_ATTRIBUTES)] == ODD_ARGUMENTS
+    pointer = ODD_ATTRIBUTES.replace(bytes.fromhex("00f00500"), bytes.fromhex("00f50500"))
+    assert [a.kind for a in nvidia._arguments_in(pointer)] == ["pointer", None, None]
+
+
+def test_arguments_that_are_not_all_there() -> None:
+    """Are not told: a launch would pass the wrong number."""
+    assert nvidia._arguments_in(b"") is None
+    for end in range(len(ODD_ATTRIBUTES)):
+        found = nvidia._arguments_in(ODD_ATTRIBUTES[:end])
+        assert not found or len(found) == 3
 
 
 def test_fatbin(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ import pytest
 from bench import PROGRAMS
 from tests.install import machine
 from tests.install.machine import Installed, attempt, check, run
+from tests.python import EXAMPLES
+from tests.python.test_examples import NUMPY, RESULT
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import stream_program
 from tests.support.images import code_object
@@ -70,6 +72,7 @@ def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> N
     names = {path.name for path in files}
     assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
     assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
+    assert "py.typed" in names
 
 
 @pytest.mark.parametrize("preloaded", (True, False))
@@ -169,8 +172,13 @@ def test_inspect_brings_its_own(wheel: Path, installed: Installed, tmp_path: Pat
     refused = attempt(installed.command, *words)
     assert refused.returncode == 2
     assert f"{installed.python} -m pip install pyelftools msgpack" in refused.stderr
+    load = "import mgpu_rt, sys; print(*mgpu_rt.Module(sys.argv[1]))"
+    refused = attempt(installed.python, "-c", load, image)
+    assert f"{installed.python} -m pip install pyelftools msgpack" in refused.stderr
     whole = machine.install(Path(sys.executable), tmp_path / "venv", f"{wheel}[inspect]")
     assert "kernel count" in run(whole.command, *words)
+    on_softgpu = (whole.command, "run", "--device", "softgpu", "--", whole.python)
+    assert run(*on_softgpu, "-c", load, image) == "count\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
@@ -262,6 +270,18 @@ def test_every_python(version: str, dist: Path, folder: Path) -> None:
     assert built.name.endswith("-cp310-abi3-manylinux_2_28_x86_64.whl")
     place = machine.install(machine.interpreters()[version], folder / f"python{version}", built)
     check(place, folder / f"work{version}", version)
+
+
+@pytest.mark.check_install
+def test_the_python_examples(dist: Path, folder: Path) -> None:
+    """As a user has them: copied, with NumPy beside the wheel."""
+    (built,) = dist.glob("*.whl")
+    wanted = ("-c", ROOT / "tests" / "requirements.lock", f"{built}[inspect]", "numpy")
+    place = machine.install(Path(sys.executable), folder / "numpy", *wanted)
+    examples = shutil.copytree(EXAMPLES, folder / "examples")
+    for name in NUMPY:
+        words = ("run", "--device", "softgpu", "--", place.python, examples / f"{name}.py")
+        assert run(place.command, *words) == RESULT
 
 
 @pytest.mark.check_install

@@ -48,7 +48,17 @@ static bool lacks_device(hipError_t error) {
     return error == hipErrorNoDevice || (error == hipErrorInvalidDevice && hip_no_device);
 }
 
+/* For callers of functions that return nothing (mgpu_rt_take_error). */
+static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
+
+hipError_t report_take_error(void) {
+    const hipError_t error = thread_error;
+    thread_error = hipSuccess;
+    return error;
+}
+
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
+    thread_error = error;
     const char *name = hip.GetErrorName(error);
     say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     struct advice *told = lacks_device(error) ? &report_no_device : advice;

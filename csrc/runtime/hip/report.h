@@ -26,6 +26,9 @@ struct advice {
  * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
+/* The error of the calling thread's last failure, and forgets it; hipSuccess if none is left. */
+hipError_t report_take_error(void);
+
 /* That there is no device: report_failure takes it by itself where HIP has said so. */
 extern struct advice report_no_device;
 

@@ -115,13 +115,11 @@ def _answer(answer: Answer) -> str:
     return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
 
 
-def _kernel(kernel: Kernel) -> Iterator[str]:
-    yield f"  kernel {kernel.name}"
-    if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
-        return
+def _resources(kernel: Kernel) -> list[tuple[str, str]]:
+    """What AMD's images say."""
     required = kernel.required_workgroup_size
     size = f", exactly {' x '.join(map(str, required))}" if required else ""
-    rows = [
+    return [
         (
             "threads",
             f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}; "
@@ -138,9 +136,16 @@ def _kernel(kernel: Kernel) -> Iterator[str]:
             f"{_bytes(kernel.workgroup_memory)} of workgroup memory, "
             f"{_bytes(kernel.scratch)} of scratch a thread",
         ),
-        ("arguments", _bytes(kernel.argument_bytes)),
     ]
-    yield from _table(rows, 4)
+
+
+def _kernel(kernel: Kernel) -> Iterator[str]:
+    yield f"  kernel {kernel.name}"
+    if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
+        return
+    unknown = kernel.vgprs is None and kernel.wavefront is None
+    resources = [] if unknown else _resources(kernel)
+    yield from _table([*resources, ("arguments", _bytes(kernel.argument_bytes))], 4)
     if kernel.arguments:
         table = [("offset", "size", "kind")]
         table += [

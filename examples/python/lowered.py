@@ -1,0 +1,43 @@
+"""kernels.mlir, lowered: what the examples share.
+
+CHIP names the GPU, gfx90a by default. Where there is no MLIR, OBJECT names kernels.mlir as
+`mgpu-rt lower` has lowered it elsewhere.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("kernels.mlir")
+COMMAND = (sys.executable, "-m", "mgpu_rt")
+
+_folder = tempfile.TemporaryDirectory()  # as long as the program
+
+
+def _lower(emit: str, name: str) -> Path:
+    out = Path(_folder.name, name)
+    chip = ("--chip", os.environ.get("CHIP", "gfx90a"))
+    subprocess.run((*COMMAND, "lower", SOURCE, *chip, "--emit", emit, "-o", out), check=True)
+    return out
+
+
+def object_file() -> Path:
+    """The functions for the host, which hold the kernels as an image of device code."""
+    return Path(os.environ.get("OBJECT") or _lower("object", "kernels.o"))
+
+
+def llvm_dialect() -> str:
+    """The same before it is compiled, for MLIR's ExecutionEngine."""
+    return _lower("mlir", "kernels.mlir").read_text()
+
+
+def shared_library() -> Path:
+    """The functions, for ctypes; loading it loads the kernels."""
+    out = Path(_folder.name, "kernels.so")
+    flags = subprocess.run((*COMMAND, "config", "--libs"), check=True, capture_output=True)
+    link = ("cc", "-shared", object_file(), *shlex.split(flags.stdout.decode()), "-o", out)
+    subprocess.run(link, check=True)
+    return out

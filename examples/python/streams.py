@@ -1,0 +1,44 @@
+"""A lowered function and a kernel on one stream of the program's own, in its order.
+
+    mgpu-rt run --device softgpu -- python streams.py
+
+The stream is made here by the library itself; tensors.py lends one of PyTorch's in the same way.
+"""
+
+import ctypes
+
+import lowered
+import numpy
+from descriptor import Memref
+
+import mgpu_rt
+
+COUNT, THREADS = 1000, 256
+BLOCKS = (COUNT + THREADS - 1) // THREADS
+
+functions = ctypes.CDLL(str(lowered.shared_library()))
+kernels = mgpu_rt.Module(lowered.object_file())
+runtime = mgpu_rt.load()
+
+array = numpy.arange(COUNT, dtype=numpy.float32)
+result = numpy.empty_like(array)
+stream = runtime.mgpuStreamCreate()
+
+with mgpu_rt.use_stream(stream), runtime.scratch(stream) as scratch:
+    address = scratch.reserve(array.nbytes)
+    device = runtime.ffi.cast("void *", address)
+    runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
+
+    # The lowered function asks for a stream, and gets this one.
+    memref = Memref(address, COUNT)
+    functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
+
+    # The kernel runs on it too, and is not waited for.
+    kernels["scale"](BLOCKS, THREADS, address, address, 0, COUNT, 1, 0.5, COUNT)
+
+    runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
+    runtime.mgpuStreamSynchronize(stream)
+
+runtime.mgpuStreamDestroy(stream)
+assert (result == array * 1.5).all()
+print(f"{COUNT} right results, {mgpu_rt.stats()['cache']['streams']['misses']} stream created")

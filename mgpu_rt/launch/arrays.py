@@ -1,0 +1,180 @@
+"""Arrays as kernels see them: an address, and whose memory it is."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from cffi import FFI
+
+_ffi = FFI()
+
+
+@dataclass(frozen=True)
+class Array:
+    """Memory of somebody's: elements without gaps on the host, any on the device."""
+
+    address: int
+    on_device: bool
+    itemsize: int = 0  # 0: not known, nor shape and strides
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()  # in elements
+    readonly: bool = False
+    stream: int | None = None  # the owner's, whose work comes first; None: the owner has seen to it
+    keep: object = None  # what the memory goes with
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.itemsize
+
+
+def array_of(value: Any, stream: int) -> Array | None:
+    """The array that a value is; None if it is none. `stream` is where it will be used.
+
+    Raises TypeError or ValueError for arrays that no kernel can be given.
+    """
+    # PyTorch's tensors have the attribute, and raise AttributeError, on the host.
+    if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
+        return _by_interface(interface)
+    if (host := _host(value)) is not None:
+        return host
+    if hasattr(value, "__dlpack_device__"):
+        return _by_dlpack(value, stream)
+    if callable(address := getattr(value, "data_ptr", None)):
+        return Array(address(), on_device=True)
+    return None
+
+
+def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array in C's order."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def _elements(strides: Any, itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in bytes, or None, as strides in elements."""
+    if strides is None:
+        return _packed(shape)
+    return tuple(stride // itemsize for stride in strides) if itemsize else tuple(strides)
+
+
+# ---- on the device ----
+
+_LEGACY = 1  # how the interface calls the null stream
+
+
+def _by_interface(interface: dict[str, Any]) -> Array:
+    shape, itemsize = tuple(interface["shape"]), int(interface["typestr"][2:])
+    stream = interface.get("stream")
+    return Array(
+        interface["data"][0] or 0,
+        True,
+        itemsize,
+        shape,
+        _elements(interface.get("strides"), itemsize, shape),
+        stream=0 if stream == _LEGACY else stream,
+    )
+
+
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+_ON_DEVICE = {
+    _DLPACK_CUDA: "CUDA",
+    3: "CUDA's pinned memory",
+    10: "ROCm",
+    11: "ROCm's pinned memory",
+    13: "managed memory",
+}
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def _by_dlpack(value: Any, stream: int) -> Array:
+    device = value.__dlpack_device__()[0]
+    if device not in _ON_DEVICE:
+        where = "in host memory" if device == _DLPACK_CPU else f"on DLPack's device {device}"
+        raise TypeError(
+            f"a {type(value).__name__} {where} is no argument: pass its NumPy array, or move it "
+            "to the GPU"
+        )
+    # The owner makes this stream wait for its own. CUDA's null stream is called 1, ROCm's 0.
+    null = _LEGACY if device == _DLPACK_CUDA else 0
+    capsule = value.__dlpack__(stream=stream or null)
+    tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[: tensor.ndim])
+    return Array(
+        (tensor.data or 0) + tensor.byte_offset,
+        True,
+        tensor.bits * tensor.lanes // 8,
+        shape,
+        tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _packed(shape),
+        keep=capsule,  # gives the tensor back when it goes, as nobody has taken it over
+    )
+
+
+# ---- on the host ----
+
+
+def _host(value: Any) -> Array | None:
+    if (interface := getattr(value, "__array_interface__", None)) is not None:
+        return _by_array_interface(value, interface)
+    try:
+        view = memoryview(value)
+    except TypeError:
+        return None
+    if not view.c_contiguous:
+        raise _gaps(value)
+    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view))) if view.nbytes else 0
+    shape = view.shape or ()
+    strides = _packed(shape)
+    return Array(address, False, view.itemsize, shape, strides, view.readonly, keep=view)
+
+
+def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
+    """NumPy's: also of types that have no buffer, as bfloat16."""
+    kind, shape = interface["typestr"], tuple(interface["shape"])
+    if kind[1] == "O":
+        raise TypeError("an array of Python objects is no argument: give it a type of numbers")
+    itemsize = value.itemsize
+    strides = _elements(interface["strides"], itemsize, shape)
+    if not _is_dense(shape, strides):
+        raise _gaps(value)
+    address, readonly = interface["data"]
+    return Array(address, False, itemsize, shape, strides, readonly, keep=value)
+
+
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """True if the elements have no gaps, in whatever order."""
+    expected = 1
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _gaps(value: Any) -> ValueError:
+    return ValueError(
+        f"a {type(value).__name__} with gaps between its elements is no argument: pass "
+        "numpy.ascontiguousarray of it"
+    )

@@ -1,0 +1,58 @@
+"""Streams of others: which handle each has, and lending one to the library."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from cffi import FFI
+
+from mgpu_rt.library import load
+
+_TAKEN = (
+    "a stream of PyTorch's (.cuda_stream) or CuPy's (.ptr), one with __cuda_stream__, or a "
+    "hipStream_t as int, ctypes.c_void_p or cffi pointer"
+)
+
+
+def handle_of(stream: Any) -> int:
+    """The hipStream_t of a stream; 0 is the null stream. Raises TypeError, ValueError."""
+    found = _handle(stream)
+    try:
+        handle = operator.index(found)
+    except TypeError:
+        raise TypeError(f"{stream!r} is no stream: give {_TAKEN}") from None
+    if isinstance(found, bool) or not 0 <= handle < 1 << 64:
+        raise ValueError(f"{stream!r} is no stream: {found!r} is no handle")
+    return handle
+
+
+def _handle(stream: Any) -> Any:
+    if isinstance(stream, int):
+        return stream
+    if isinstance(stream, ctypes.c_void_p):
+        return stream.value or 0
+    if isinstance(stream, FFI.CData):
+        return int(load().ffi.cast("uintptr_t", stream))
+    if protocol := getattr(stream, "__cuda_stream__", None):
+        _version, handle = protocol()
+        return handle
+    for name in ("cuda_stream", "ptr"):
+        if (handle := getattr(stream, name, None)) is not None:
+            return handle
+    return stream
+
+
+@contextlib.contextmanager
+def use_stream(stream: Any) -> Iterator[None]:
+    """mgpu_rt.use_stream, which describes it."""
+    library = load()
+    outer = library.chosen_stream
+    library.choose_stream(None if stream is None else handle_of(stream))
+    try:
+        yield
+    finally:
+        library.choose_stream(outer)

@@ -1,0 +1,353 @@
+"""What a kernel is given for each kind of argument, by the sizes that its image says."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import functools
+import gc
+import struct
+import weakref
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+from cffi import FFI
+
+from mgpu_rt import In, InOut, MemRef, Out
+from mgpu_rt.images.model import Argument
+from mgpu_rt.launch.arguments import Passed
+
+POINTER = Argument(0, 8, "global_buffer")
+STREAM = 0x5000
+
+
+def value(size: int) -> Argument:
+    return Argument(0, size, "by_value")
+
+
+class Device:
+    """The library, as far as arguments need it: memory is handed out from 0x10000 on."""
+
+    def __init__(self) -> None:
+        self.ffi = FFI()
+        self.ffi.cdef("typedef struct s *hipStream_t;")
+        self.calls: list[tuple[Any, ...]] = []
+
+    def mgpuMemAlloc(self, size: int, *_: Any) -> Any:
+        self.calls.append(("alloc", size))
+        return self.ffi.cast("void *", 0x10000 * len(self.calls))
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("mgpu"):
+            raise AttributeError(name)
+        return functools.partial(self._note, name)
+
+    def _note(self, name: str, *words: Any) -> Any:
+        numbers = [w if isinstance(w, int) else int(self.ffi.cast("uintptr_t", w)) for w in words]
+        self.calls.append((name.removeprefix("mgpu"), *numbers))
+        return self.ffi.NULL
+
+    def check(self, failure: str) -> None:
+        pass
+
+
+def passed(
+    parameters: Sequence[Argument] | None, *arguments: Any, on: Device | None = None
+) -> tuple[Passed, Device]:
+    device = on or Device()
+    stream = device.ffi.cast("hipStream_t", STREAM)
+    return Passed(device, "kernel", parameters, arguments, stream), device  # type: ignore[arg-type]
+
+
+def content(parameter: Argument, argument: Any) -> bytes:
+    """The bytes that a kernel with that one parameter gets."""
+    given, device = passed([parameter], argument)
+    given.to_device()
+    params = given.params
+    assert len(params) == 1
+    return bytes(device.ffi.buffer(params[0], parameter.size))
+
+
+def number(argument: Any) -> int:
+    """The address that a kernel gets."""
+    return int.from_bytes(content(POINTER, argument), "little")
+
+
+# ---- values ----
+
+
+@pytest.mark.parametrize(
+    ("size", "argument", "form"),
+    [
+        (1, 255, "B"),
+        (1, -128, "b"),
+        (1, True, "B"),
+        (2, -32768, "h"),
+        (4, -5, "i"),
+        (4, 0xFFFFFFFF, "I"),
+        (8, 5_000_000_000, "q"),
+        (8, (1 << 64) - 1, "Q"),
+        (2, 1.5, "e"),
+        (4, 1.5, "f"),
+        (8, 1.5, "d"),
+        (4, float("inf"), "f"),
+        (4, numpy.int32(-5), "i"),
+        (4, numpy.float32(1.5), "f"),
+        (8, numpy.float64(1.5), "d"),
+        (2, numpy.float16(1.5), "e"),
+        (1, numpy.bool_(True), "?"),
+        (4, ctypes.c_float(1.5), "f"),
+        (8, ctypes.c_int64(-5), "q"),
+    ],
+)
+def test_numbers(size: int, argument: Any, form: str) -> None:
+    plain = getattr(argument, "value", argument)
+    assert content(value(size), argument) == struct.pack("<" + form, plain)
+
+
+def test_values_of_other_sizes() -> None:
+    class Pair(ctypes.Structure):
+        _fields_ = (("left", ctypes.c_int32), ("right", ctypes.c_double))
+
+    assert content(value(12), b"twelve bytes") == b"twelve bytes"
+    assert content(value(16), Pair(3, 1.5)) == bytes(Pair(3, 1.5))
+    assert content(value(8), numpy.complex64(1 + 2j)) == struct.pack("<2f", 1, 2)
+    pair = numpy.array((3, 1.5), dtype="i4,f4")[()]
+    assert content(value(8), pair) == struct.pack("<if", 3, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "argument", "error", "words"),
+    [
+        (value(4), 1 << 32, ValueError, "4294967296 does not fit in its 4 bytes"),
+        (value(1), -129, ValueError, "-129 does not fit in its 1 bytes"),
+        (value(4), 1e40, ValueError, "does not fit in its 4 bytes"),
+        (value(1), 1.5, TypeError, "1.5 is a float; the kernel takes 1 bytes"),
+        (value(12), 3, TypeError, "3 is an int; the kernel takes 12 bytes: pass bytes"),
+        (value(4), numpy.float64(1), TypeError, "has 8 bytes; the kernel takes 4"),
+        (value(12), b"three", TypeError, "has 5 bytes; the kernel takes 12"),
+        (value(8), numpy.zeros(2), TypeError, "takes 8 bytes by value, no array"),
+        (value(4), None, TypeError, "takes 4 bytes by value, no array"),
+        (value(4), "text", TypeError, "a str is no argument"),
+        (value(4), {}, TypeError, "a dict is no argument"),
+        (POINTER, 1.5, TypeError, "1.5 is a float; the kernel takes a pointer"),
+        (POINTER, numpy.zeros(4)[::2], ValueError, "numpy.ascontiguousarray"),
+        (POINTER, memoryview(b"abcd")[::2], ValueError, "numpy.ascontiguousarray"),
+        (POINTER, numpy.array([None]), TypeError, "array of Python objects"),
+        (POINTER, memoryview(b"abcd"), ValueError, r"read-only: pass mgpu_rt.In\(array\)"),
+        (POINTER, In(3), TypeError, "In takes an array, not 3"),
+        (POINTER, MemRef(3), TypeError, "has no shape to make a memref of"),
+    ],
+)
+def test_what_does_not_fit(
+    parameter: Argument, argument: Any, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=f"kernel 'kernel', argument 1: .*{words}"):
+        passed([parameter], argument)
+
+
+@pytest.mark.parametrize("count", (0, 1, 3))
+def test_a_wrong_count(count: int) -> None:
+    with pytest.raises(TypeError, match=f"'kernel' takes 2 arguments, and got {count}"):
+        passed([value(4), value(4)], *range(count))
+
+
+def test_a_wrong_count_of_memrefs() -> None:
+    with pytest.raises(TypeError, match=r"mgpu_rt.MemRef\(array\)"):
+        passed([POINTER, POINTER, value(8), value(8), value(8)], numpy.zeros(3))
+    with pytest.raises(TypeError, match=r"takes 4 arguments, and got 5$"):
+        passed([POINTER, POINTER, value(8), value(8)], MemRef(numpy.zeros(3)))
+
+
+def test_an_image_that_says_nothing() -> None:
+    """Then values have to say their sizes, and any number of them is taken."""
+    given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
+    assert len(given.params) == 7
+    assert bytes(device.ffi.buffer(given.params[4], 8)) == struct.pack("<q", 3)
+    with pytest.raises(TypeError, match="argument 2: the image does not say its size: pass 3 as"):
+        passed(None, 0.5 * numpy.float32(1), 3)
+
+
+# ---- addresses ----
+
+
+class Interface:
+    """An array on a device, by __cuda_array_interface__."""
+
+    def __init__(self, address: int | None, shape: tuple[int, ...], **more: Any) -> None:
+        said = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
+        self.__cuda_array_interface__ = said | more
+
+
+class Tensor:
+    """NumPy's array, said to be on a device of DLPack's."""
+
+    def __init__(self, array: numpy.ndarray, device: int) -> None:
+        self.array, self.device = array, device
+        self.streams: list[Any] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+    def __dlpack__(self, *, stream: Any) -> Any:
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        0x1234,
+        numpy.uint64(0x1234),
+        ctypes.c_void_p(0x1234),
+        FFI().cast("float *", 0x1234),
+        Interface(0x1234, (3,)),
+        In(Interface(0x1234, (3,))),
+        SimpleNamespace(data_ptr=lambda: 0x1234),
+    ],
+)
+def test_addresses(argument: Any) -> None:
+    assert number(argument) == 0x1234
+
+
+def test_null() -> None:
+    assert number(None) == number(Interface(None, (0,))) == number(Interface(0, (0,))) == 0
+
+
+@pytest.mark.parametrize(("device", "stream"), [(2, STREAM), (10, STREAM), (13, STREAM)])
+def test_dlpack(device: int, stream: int) -> None:
+    """The owner is told where its array will be used."""
+    array = numpy.zeros((3, 4), "f")
+    tensor = Tensor(array[1:], device)
+    assert number(tensor) == array.ctypes.data + 16
+    assert tensor.streams == [stream]
+
+
+def test_dlpack_keeps_what_it_hands_out() -> None:
+    """As long as the launch, and no longer."""
+    made: list[weakref.ref[Any]] = []
+
+    class Lazy(Tensor):
+        def __dlpack__(self, *, stream: Any) -> Any:
+            array = numpy.zeros(3)
+            made.append(weakref.ref(array))
+            return array.__dlpack__()
+
+    given = passed([POINTER], Lazy(numpy.zeros(3), 10))
+    assert made[0]() is not None
+    del given
+    gc.collect()
+    assert made[0]() is None
+
+
+@pytest.mark.parametrize(("device", "stream"), [(2, 1), (10, 0)])
+def test_dlpacks_null_stream(device: int, stream: int) -> None:
+    tensor, library = Tensor(numpy.zeros(3), device), Device()
+    Passed(library, "kernel", [POINTER], [tensor], library.ffi.NULL)  # type: ignore[arg-type]
+    assert tensor.streams == [stream]
+
+
+def test_dlpack_on_the_host() -> None:
+    """A tensor of PyTorch's in host memory: its data_ptr() would be no address of the device."""
+    tensor = Tensor(numpy.zeros(3), 1)
+    tensor.data_ptr = lambda: 0x1234  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="Tensor in host memory is no argument: pass its NumPy"):
+        passed([POINTER], tensor)
+    with pytest.raises(TypeError, match="on DLPack's device 7"):
+        passed([POINTER], Tensor(numpy.zeros(3), 7))
+
+
+def test_owners_streams_are_waited_for() -> None:
+    """Once each; 1 is the null stream's name in the interface."""
+    arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
+    given, device = passed([POINTER] * 5, *arrays)
+    given.to_device()
+    waited = [words[2] for words in device.calls if words[0] == "EventRecord"]
+    assert sorted(waited) == [0, 0x77]
+    assert [words[1] for words in device.calls if words[0] == "StreamWaitEvent"] == [STREAM] * 2
+    assert sum(words[0] == "EventDestroy" for words in device.calls) == 2
+
+
+# ---- memrefs ----
+
+
+def memref(argument: Any, rank: int) -> tuple[int, ...]:
+    parameters = [POINTER, POINTER, *[value(8)] * (1 + 2 * rank)]
+    given, device = passed(parameters, MemRef(argument))
+    given.to_device()
+    return tuple(
+        struct.unpack("<q", bytes(device.ffi.buffer(param, 8)))[0] for param in given.params
+    )
+
+
+def test_memrefs_on_the_device() -> None:
+    assert memref(Interface(64, (2, 3)), 2) == (64, 64, 0, 2, 3, 3, 1)
+    assert memref(Interface(64, (2, 3), strides=(40, 8)), 2) == (64, 64, 0, 2, 3, 10, 2)
+    assert memref(Interface(64, ()), 0) == (64, 64, 0)
+    array = numpy.zeros((4, 6), "f")[:, ::2]
+    begin = array.ctypes.data
+    assert memref(Tensor(array, 10), 2) == (begin, begin, 0, 4, 3, 6, 2)
+
+
+def test_memrefs_on_the_host() -> None:
+    place = memref(numpy.zeros((2, 3), "f"), 2)[0]
+    assert memref(numpy.zeros((2, 3), "f"), 2) == (place, place, 0, 2, 3, 3, 1)
+    assert memref(numpy.zeros((2, 3), "f", order="F"), 2) == (place, place, 0, 2, 3, 1, 2)
+    assert memref(In(array.array("d", [1, 2])), 1) == (place, place, 0, 2, 1)
+
+
+# ---- host arrays ----
+
+
+def moved(*arguments: Any) -> list[tuple[Any, ...]]:
+    """What is asked of the library for host arrays: sizes of allocations, and copies."""
+    given, device = passed([POINTER] * len(arguments), *arguments)
+    assert given.on_host
+    given.to_device()
+    given.to_host()
+    given.release()
+    given.release()
+    return device.calls
+
+
+def test_directions() -> None:
+    data = numpy.arange(4, dtype="f")
+    host, place, size = data.ctypes.data, 0x10000, data.nbytes
+    up, down = ("Memcpy", place, host, size, STREAM), ("Memcpy", host, place, size, STREAM)
+    alloc, free = ("alloc", size), ("MemFree", place, STREAM)
+    assert moved(data) == moved(InOut(data)) == [alloc, up, down, free]
+    assert moved(In(data)) == [alloc, up, free]
+    assert moved(Out(data)) == [alloc, down, free]
+
+
+def test_one_array_twice_is_one_copy() -> None:
+    data = numpy.arange(4, dtype="f")
+    copies = moved(In(data), Out(data.view()))
+    assert [words[0] for words in copies] == ["alloc", "Memcpy", "Memcpy", "MemFree"]
+
+
+def test_arrays_that_overlap() -> None:
+    data = numpy.arange(8, dtype="f")
+    with pytest.raises(ValueError, match="argument 2: it overlaps another array"):
+        passed([POINTER] * 2, In(data[:5]), data[4:])
+    assert len(moved(In(data[:5]), In(data[4:]))) == 6
+    assert len(moved(data[:4], data[4:])) == 8
+    assert len(moved(data, data[4:4])) == 6
+
+
+def test_empty_arrays() -> None:
+    assert not any(words[0] == "Memcpy" for words in moved(numpy.zeros(0, "f")))
+    assert not any(words[0] == "Memcpy" for words in moved(bytearray()))
+
+
+def test_other_buffers() -> None:
+    for buffer in (bytearray(8), array.array("i", [1, 2]), (ctypes.c_int * 2)(1, 2)):
+        assert moved(buffer)[0] == ("alloc", 8)
+
+
+def test_arrays_that_have_no_buffer() -> None:
+    """Dates, as bfloat16 of ml_dtypes: NumPy knows where they lie."""
+    assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

@@ -1,0 +1,33 @@
+"""docs/use-from-python.md: its examples run, one after the other, as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mgpu_rt.lowering import lower
+from tests.python import KERNELS
+from tests.support.child import ROOT, TIMEOUT, environment
+
+PAGE = (ROOT / "docs" / "use-from-python.md").read_text(encoding="utf-8")
+
+
+def test_examples(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
+    result = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        cwd=tmp_path,
+        env=environment("softgpu", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "hipErrorOutOfMemory\n"
+    first, *others = result.stderr.splitlines()
+    assert first.startswith("'hipModuleLaunchKernel(") and len(others) == 1

@@ -16,6 +16,7 @@ from mgpu_rt.cli import common
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.stats.command import compare, stats
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare):
+for command in (lower, inspect, stats, compare, report):
     main.add_command(command)
 
 
@@ -151,12 +152,12 @@ def doctor(device: str, as_json: bool) -> None:
     """
     from mgpu_rt.cli.doctor import examine
 
-    report = examine(device)
+    found = examine(device)
     if as_json:
-        common.show_json(report.as_dict())
+        common.show_json(found.as_dict())
     else:
-        report.show()
-    sys.exit(0 if report.possible else 1)
+        found.show()
+    sys.exit(0 if found.possible else 1)
 
 
 @main.command()

@@ -28,16 +28,7 @@ def stats(file: str, as_json: bool) -> None:
         click.echo("\n".join(table.lines(statistics)))
 
 
-class _FilesOrProgram(click.Command):
-    """What follows -- is a program with its arguments; click would not say that -- was there."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        ctx.meta["program"] = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
-
-
-@click.command(cls=_FilesOrProgram)
+@click.command(cls=common.FilesOrProgram)
 @click.argument("files", nargs=-1, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...")
 @common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
 @common.as_json

@@ -17,7 +17,7 @@ def ratio(before: Counter | None, after: Counter | None) -> float | None:
     return before.ns / after.ns if before and after and before.ns and after.ns else None
 
 
-def _pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
+def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
     """By function, the longest before first."""
     names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
     return {name: (before.get(name), after.get(name)) for name in names}
@@ -31,8 +31,8 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     """For JSON; null is what was not counted."""
 
     def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
-        pairs = {name: _values(pair) for name, pair in _pairs(left, right).items()}
-        return {"functions": pairs, "total": _values((_sum(left), _sum(right)))}
+        functions = {name: _values(pair) for name, pair in pairs(left, right).items()}
+        return {"functions": functions, "total": _values((_sum(left), _sum(right)))}
 
     return {
         "program": layer(before.program, after.program),
@@ -61,7 +61,7 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
         ("calls of the driver", before.driver, after.driver),
     ):
         yield ""
-        rows = [_row(name, pair) for name, pair in _pairs(left, right).items()]
+        rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
         rows.append(_row("total", (_sum(left), _sum(right))))
         yield from _right((title, "calls before", "after", "ms before", "after", "ratio"), rows)
     yield ""
@@ -76,10 +76,10 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
 def _row(name: str, pair: Pair) -> tuple[str, ...]:
     calls = [str(counter.calls) if counter else NONE for counter in pair]
     times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    return (name, *calls, *times, _words(ratio(*pair)))
+    return (name, *calls, *times, words(ratio(*pair)))
 
 
-def _words(factor: float | None) -> str:
+def words(factor: float | None) -> str:
     """Three digits that matter."""
     if factor is None:
         return NONE

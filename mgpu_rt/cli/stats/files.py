@@ -13,6 +13,8 @@ from mgpu_rt.report import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
 
+ENDING = ".json"  # of those that a run of ours writes for itself
+
 
 @dataclass(frozen=True)
 class Counter:
@@ -58,26 +60,31 @@ class Statistics:
 
 def read(path: str | Path) -> Statistics:
     """A statistics file. Raises Problem."""
+    return parse(load(path, HOW_TO_GET), path)
+
+
+def load(path: str | Path, how_to_get: str) -> Any:
+    """What a JSON file of the library's holds. Raises Problem."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise Problem(f"'{path}' was not found: {HOW_TO_GET}") from None
+        raise Problem(f"'{path}' was not found: {how_to_get}") from None
     except IsADirectoryError:
-        raise Problem(f"'{path}' is a directory: name a statistics file") from None
+        raise Problem(f"'{path}' is a directory: name a file in it") from None
     except OSError as error:
-        raise Problem(f"'{path}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
+        raise Problem(f"'{path}' cannot be read: {error.strerror}; {how_to_get}") from None
     except UnicodeDecodeError:
-        raise Problem(f"'{path}' is not text: {HOW_TO_GET}") from None
+        raise Problem(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():
         raise Problem(f"'{path}' is empty: the program that was to write it did not end by itself")
     try:
-        raw = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Problem(f"'{path}' is damaged or truncated ({error}): {HOW_TO_GET}") from None
-    return _parse(raw, path)
+        raise Problem(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
 
 
-def _parse(raw: Any, path: str | Path) -> Statistics:
+def parse(raw: Any, path: str | Path) -> Statistics:
+    """Statistics as the file has them. Raises Problem."""
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise Problem(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:

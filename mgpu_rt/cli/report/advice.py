@@ -99,11 +99,11 @@ def _streams(run: Run) -> Iterator[Advice]:
     )
 
 
-#: Of a cache: what the driver makes, what takes it back, and the option that holds more.
+#: Of a cache: what it keeps, what makes and takes it, and the option that holds more.
 _LIMITS = {
-    "modules": ("hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (1G)"),
-    "streams": ("hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
-    "memory": ("hipMalloc", "hipFree", "MGPU_RT_MEMORY_LIMIT (0.9)"),
+    "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (1G)"),
+    "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
+    "memory": ("Blocks of memory", "hipMalloc", "hipFree", "MGPU_RT_MEMORY_LIMIT (0.9)"),
 }
 
 
@@ -111,7 +111,7 @@ def _limits(run: Run) -> Iterator[Advice]:
     """The end of a run gives back too: only what was asked for again afterwards counts."""
     if run.trace is None:
         return
-    for name, (make, take, option) in _LIMITS.items():
+    for name, (things, make, take, option) in _LIMITS.items():
         made, taken = run.trace.driver.get(make), run.trace.driver.get(take)
         cache = run.statistics.caches.get(name)
         if not (made and taken and cache):
@@ -120,7 +120,7 @@ def _limits(run: Run) -> Iterator[Advice]:
         early = min(sum(moment < last for moment in taken.begins), cache.evictions)
         if early >= MANY:
             yield Advice(
-                f"{name.capitalize()} leave the cache and are asked for again",
+                f"{things} leave the cache and are asked for again",
                 f"{count(early)} were given back to the driver before the last was made anew.",
                 f"Set {option} higher than its default if there is room.",
             )

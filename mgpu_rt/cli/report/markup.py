@@ -12,8 +12,8 @@ from mgpu_rt.cli.problem import Problem
 Element = ElementTree.Element
 Content = Element | str | None
 
-#: A name is a kernel's or a program's, and may be as long as a compiler makes it.
-LONGEST = 160
+#: Letters of a name, which may be as long as a compiler makes it, and of a sentence with names.
+NAME, SENTENCE = 160, 600
 
 #: What would end a line, turn the direction of the text around, or cannot be written in UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -30,7 +30,7 @@ def element(tag: str, *content: Content, **attributes: object) -> Element:
             made.set(name.rstrip("_").replace("_", "-"), printable(str(value)))
     for part in content:
         if isinstance(part, str):
-            _append_text(made, printable(part))
+            _append_text(made, shortened(printable(part), SENTENCE))
         elif part is not None:
             made.append(part)
     return made
@@ -48,11 +48,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def shortened(name: str) -> str:
-    """A name that fits into a cell; its ends tell most."""
-    if len(name) <= LONGEST:
-        return name
-    return f"{name[: LONGEST // 2]}…{name[-LONGEST // 2 :]}"
+def shortened(text: str, longest: int = NAME) -> str:
+    """A text that fits into its place; its ends tell most."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
 
 
 def code(name: str) -> Element:

@@ -10,6 +10,9 @@ from typing import Any
 
 import click
 
+#: A file, for a shell to complete; what is wrong with it is said by who opens it.
+PATH = click.Path(readable=False)
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -39,17 +39,17 @@ for command in (lower, inspect, stats, compare, report):
 @click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
 @click.option(
     "--stats-json",
-    type=click.Path(dir_okay=False),
+    type=common.PATH,
     metavar="PATH",
     help="Write them there as JSON (%p in it becomes the process id).",
 )
 @click.option(
     "--trace",
-    type=click.Path(dir_okay=False),
+    type=common.PATH,
     metavar="PATH",
     help="Write when each call was there, as a Chrome trace (%p as above), for ui.perfetto.dev.",
 )
-@click.argument("program")
+@click.argument("program", type=common.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
     device: str,
@@ -65,9 +65,11 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import executable, preload
+    from mgpu_rt.cli import executable, place, preload
 
     try:
+        for output in filter(None, (stats_json, trace)):
+            place.check(output)
         environment = preload.environment(preload.announced(device))
         wanted = ["1"] if stats else []
         if stats_json:
@@ -161,7 +163,7 @@ def doctor(device: str, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("program", metavar="IN")
+@click.argument("program", type=common.PATH, metavar="IN")
 @click.option(
     "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
 )

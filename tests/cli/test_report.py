@@ -94,9 +94,7 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 def test_one_trace_is_the_last_runs(tmp_path: Path) -> None:
     one = recorded.trace(call("mgpuLaunchKernel", 5))
-    first, last = runs.of_files(
-        files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one)
-    )
+    first, last = runs.of_files(files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one))
     assert first.trace is None
     assert last.trace
 
@@ -142,7 +140,7 @@ def test_details(tmp_path: Path) -> None:
         modules=[recorded.module(driver_loads=100, why="writable globals")],
     )
     shown = report(tmp_path, a=whole)
-    assert list(shown.tables["Launches by kernel"]) == ["function", "add", "mul", "total"]
+    assert list(shown.tables["Launches by kernel"]) == ["kernel", "add", "mul", "total"]
     assert shown.tables["Copies and fills"] == {
         "direction": ["calls", "bytes"],
         "to the device": ["2", "4.1 kB"],
@@ -478,9 +476,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = files(tmp_path, s=recorded.statistics())
     for place, said in [
-        (tmp_path, "is a directory: name a file with -o"),
+        (tmp_path, "is a directory: name a file"),
         (tmp_path / "none" / "page.html", "there is no folder"),
-        ("/dev/full", "No space left on device; name another place with -o"),
+        ("/dev/full", "No space left on device; name another place"),
     ]:
         result = invoke("report", path, "-o", str(place))
         assert_sentence(result.exit_code, result.stderr, said)
@@ -491,7 +489,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_program_is_not_run_for_nothing(tmp_path: Path) -> None:
     result = invoke("report", "-o", str(tmp_path), "--", "no-such-program")
-    assert_sentence(result.exit_code, result.stderr, "is a directory: name a file with -o")
+    assert_sentence(result.exit_code, result.stderr, "is a directory: name a file")
 
 
 def test_report_wants_files_or_a_program(tmp_path: Path) -> None:

@@ -57,12 +57,14 @@ def _private_modules(run: Run) -> Iterator[Advice]:
         if not module.why or module.driver_loads < 2 or run.is_stock:
             continue
         kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
-        cure = "make them constants, or pass them to the kernel in a buffer"
+        is_global = "global" in module.why
         yield Advice(
             f"A module is loaded {count(module.driver_loads)} times: {module.why}",
             f"Image {module.image} ({size(module.bytes)}{kernels}).",
-            "`mgpu-rt inspect PROGRAM` names what stands in the way"
-            + (f": {cure}." if "global" in module.why else "."),
+            "`mgpu-rt inspect PROGRAM` names the globals: make them constants, or pass them to the "
+            "kernel in a buffer."
+            if is_global
+            else "`mgpu-rt inspect PROGRAM` shows the image.",
         )
 
 

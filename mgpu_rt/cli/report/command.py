@@ -9,10 +9,11 @@ from mgpu_rt.cli.problem import Problem, fail
 
 
 @click.command(cls=common.FilesOrProgram)
-@click.argument("files", nargs=-1, metavar="FILE... | -- PROGRAM [ARGUMENTS]...")
+@click.argument("files", nargs=-1, type=common.PATH, metavar="FILE... | -- PROGRAM [ARGUMENTS]...")
 @click.option(
     "-o",
     "--out",
+    type=common.PATH,
     default="report.html",
     show_default=True,
     metavar="PAGE",
@@ -27,6 +28,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     of a kind the first is before, the second after. PROGRAM is run twice, with stock's behaviour
     and with the cache; what it prints goes to stderr. The page is one file that needs no network.
     """
+    from mgpu_rt.cli import place
     from mgpu_rt.cli.report import markup, page, runs
 
     program = ctx.meta["program"]
@@ -34,7 +36,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
         raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
     try:
         if out != "-":
-            markup.check_place(out)  # before a program runs for nothing
+            place.check(out)  # before a program runs for nothing
         found = runs.of_program(program, device) if program else runs.of_files(files)
         text = markup.document(page.title(found), page.body(found))
         if out == "-":

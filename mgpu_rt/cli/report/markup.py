@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli import place
 
 Element = ElementTree.Element
 Content = Element | str | None
@@ -78,24 +77,9 @@ def document(title: str, body: list[Element]) -> str:
     return f"<!DOCTYPE html>\n{ElementTree.tostring(html, encoding='unicode', method='html')}\n"
 
 
-# ---- the file ----
-
-
-def check_place(path: str) -> None:
-    """Raises Problem if no page can be written there."""
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        raise Problem(f"'{path}' is a directory: name a file with -o")
-    if not os.path.isdir(folder):
-        raise Problem(f"'{path}' cannot be written: there is no folder '{folder}': make it first")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise Problem(f"'{path}' cannot be written: permission denied; name another place with -o")
-
-
 def write(path: str, text: str) -> None:
     """Writes the page. Raises Problem."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        why = error.strerror or error
-        raise Problem(f"'{path}' cannot be written: {why}; name another place with -o") from None
+        raise place.unwritable(path, error) from None

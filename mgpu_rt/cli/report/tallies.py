@@ -27,13 +27,13 @@ def calls(runs: Sequence[Run]) -> list[Element]:
     return [*made, *_spread(runs[-1])]
 
 
-def _functions(caption: str, layers: list[dict[str, Counter]]) -> Element:
+def _functions(caption: str, layers: list[dict[str, Counter]], thing: str = "function") -> Element:
     if len(layers) == 1:
-        heads = ["function", "calls", "time", "each"]
+        heads = [thing, "calls", "time", "per call"]
         ordered = sorted(layers[0].items(), key=lambda item: -item[1].ns)
         rows = [[code(name), *_cells([counter])] for name, counter in ordered]
         return table(caption, heads, rows, total=["total", *_cells([_sum(layers[0])], False)])
-    heads = ["function", "calls before", "after", "time before", "after", "each before", "after"]
+    heads = [thing, "calls before", "after", "time before", "after", "per call before", "after"]
     rows = [
         [code(name), *_cells(pair), _factor(ratio(*pair))] for name, pair in pairs(*layers).items()
     ]
@@ -123,7 +123,7 @@ def caches(runs: Sequence[Run]) -> list[Element]:
         words_ = f"{words.NONE} No statistics were given, which count what missed."
         return [element("p", words_, class_="quiet")]
     run = runs[-1]
-    heads = ["cache", "hits", "misses", "past it", "rate", "given back"]
+    heads = ["cache", "hits", "misses", "passed on", "rate", "given back"]
     rows = [_cache(run, name) for name in found]
     made: list[Element] = []
     if run.is_stock:
@@ -191,7 +191,7 @@ def kernels(runs: Sequence[Run]) -> list[Element]:
     copied = [run.details.copies for run in runs]
     made: list[Element] = []
     if any(counted):
-        made.append(_functions("Launches by kernel", [found or {} for found in counted]))
+        made.append(_functions("Launches by kernel", [found or {} for found in counted], "kernel"))
     if any(copied):
         made.append(_copies(runs))
     if not made:

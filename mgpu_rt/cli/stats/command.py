@@ -9,7 +9,7 @@ from mgpu_rt.cli.problem import Problem, fail
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=common.PATH)
 @common.as_json
 def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
@@ -29,7 +29,9 @@ def stats(file: str, as_json: bool) -> None:
 
 
 @click.command(cls=common.FilesOrProgram)
-@click.argument("files", nargs=-1, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...")
+@click.argument(
+    "files", nargs=-1, type=common.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
+)
 @common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
 @common.as_json
 @click.pass_context

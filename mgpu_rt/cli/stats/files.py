@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.report import memory_summary
 
@@ -67,12 +68,8 @@ def load(path: str | Path, how_to_get: str) -> Any:
     """What a JSON file of the library's holds. Raises Problem."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise Problem(f"'{path}' was not found: {how_to_get}") from None
-    except IsADirectoryError:
-        raise Problem(f"'{path}' is a directory: name a file in it") from None
     except OSError as error:
-        raise Problem(f"'{path}' cannot be read: {error.strerror}; {how_to_get}") from None
+        raise place.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
         raise Problem(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():

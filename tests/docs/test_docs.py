@@ -144,7 +144,7 @@ SHOWN = sorted(set(commands()))
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the documents name: a program, its object file, LLVM's dialect, the
-    statistics of two runs."""
+    statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
     forum = PROGRAMS / "forum.mlir"
     shutil.copy(forum, directory / "program.mlir")
@@ -158,7 +158,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = {"cwd": directory, "env": surroundings(directory), "check": True}
     subprocess.run(["sh", "-c", "cc program.o $(mgpu-rt config --libs) -o program"], **here)
     for name in ("before", "after"):
-        run = f"mgpu-rt run --stats-json {name}.json -- ./program; test -s {name}.json"
+        outputs = f"--stats-json {name}.json --trace {name}-trace.json"
+        run = f"mgpu-rt run {outputs} -- ./program; test -s {name}.json -a -s {name}-trace.json"
         subprocess.run(["sh", "-c", run], **here)
     return directory
 

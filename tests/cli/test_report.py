@@ -329,8 +329,8 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "1 call failed",
-        {"t": recorded.trace(call("mgpuLaunchKernel", 1, error=98))},
-        {"t": recorded.trace(call("mgpuLaunchKernel", 1, error=0))},
+        {"t": recorded.trace(call("hipModuleLaunchKernel", 1, layer="driver", error=98))},
+        {"t": recorded.trace(call("hipPointerGetAttributes", 1, layer="driver", error=1))},
     ),
     (
         "The program did not end by itself",

@@ -128,18 +128,23 @@ def _limits(run: Run) -> Iterator[Advice]:
             )
 
 
+#: What the runtime asks to be certain; an error is an answer too.
+_QUESTIONS = (
+    "hipEventQuery",
+    "hipGetLastError",
+    "hipMemGetAddressRange",
+    "hipPeekAtLastError",
+    "hipPointerGetAttribute",
+    "hipPointerGetAttributes",
+    "hipStreamGetDevice",
+    "hipStreamGetFlags",
+    "hipStreamQuery",
+)
+
+
 def _questions(run: Run) -> Iterator[Advice]:
-    names = (
-        "hipStreamQuery",
-        "hipStreamGetFlags",
-        "hipStreamGetDevice",
-        "hipPointerGetAttribute",
-        "hipPointerGetAttributes",
-        "hipMemGetAddressRange",
-        "hipGetLastError",
-    )
     driver = run.statistics.driver
-    asked = total(driver[name] for name in names if name in driver)
+    asked = total(driver[name] for name in _QUESTIONS if name in driver)
     if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
         yield Advice(
             "The driver is asked much, lest somebody else has used it",
@@ -178,13 +183,14 @@ def _copies(run: Run) -> Iterator[Advice]:
 
 
 def _errors(run: Run) -> Iterator[Advice]:
-    if run.trace and run.trace.errors:
-        failed = sum(run.trace.errors.values())
-        (name, number), _ = max(run.trace.errors.items(), key=lambda item: item[1])
+    errors = run.trace.errors if run.trace else {}
+    failed = {key: times for key, times in errors.items() if key[0] not in _QUESTIONS}
+    if failed:
+        name, number = max(failed, key=lambda key: failed[key])
         yield Advice(
-            f"{plural(failed, 'call')} failed",
+            f"{plural(sum(failed.values()), 'call')} failed",
             f"Most often {name}, with HIP's error {number}.",
-            "The program's stderr has a line for each, and once for each cause what to do.",
+            "The program's stderr has HIP's words for it, and once for each cause what to do.",
         )
 
 

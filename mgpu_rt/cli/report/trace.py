@@ -128,6 +128,9 @@ def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> Non
     if name not in calls:
         calls[str(name)] = Calls()
     calls[name].add(checked.time(event["ts"]), duration)
+    if error := args.get("error"):
+        key = (name, int(error))
+        trace.errors[key] = trace.errors.get(key, 0) + 1
     if not args or event["cat"] != "program":
         return
     if kernel := args.get("kernel"):
@@ -137,9 +140,6 @@ def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> Non
         results = trace.results.setdefault((name, str(result)), Results())
         results.calls += 1
         results.bytes += checked.count(args.get("bytes", 0))
-    if error := args.get("error"):
-        key = (name, int(error))
-        trace.errors[key] = trace.errors.get(key, 0) + 1
 
 
 def _sums(levels: list[tuple[float, int, int, int]]) -> list[Level]:

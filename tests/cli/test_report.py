@@ -217,9 +217,15 @@ def test_sums_and_levels_over_time() -> None:
     assert kept == [0, 5, 5, 5, 0]
 
 
-def test_a_run_of_no_length_has_one_step() -> None:
-    assert bins.places(300, 0, 0) == 1
-    assert bins.sums([5, 5], 5, 0, 1) == [2]
+def test_a_short_run_has_as_many_steps_as_it_takes() -> None:
+    assert bins.places(5, 10) == bins.BINS / 2
+    assert bins.places(1, 10_000) == 1
+
+
+def test_a_run_of_one_call_of_no_length(tmp_path: Path) -> None:
+    events = [call("mgpuLaunchKernel", 5, 0), recorded.memory(5, 0, 0)]
+    shown = report(tmp_path, t=recorded.trace(*events))
+    assert "1 launch in 1 ns" in shown.text
 
 
 def test_ticks_are_round() -> None:

@@ -10,9 +10,9 @@ from mgpu_rt.cli.report.trace import Level
 BINS = 300
 
 
-def places(count: int, duration: float, longest: float) -> int:
-    """How many of `count` steps a run of `duration` takes where the longest takes all."""
-    return max(1, min(count, round(count * duration / longest))) if longest else 1
+def places(duration: float, longest: float) -> int:
+    """How many steps a run of `duration` takes where the longest takes all."""
+    return max(1, round(BINS * duration / longest))
 
 
 def sums(moments: Iterable[float], begin: float, duration: float, bins: int) -> list[int]:
@@ -41,5 +41,5 @@ def levels(
 
 
 def _bin(moment: float, begin: float, duration: float, bins: int) -> int:
-    place = int(bins * (moment - begin) / duration) if duration else 0
+    place = int(bins * (moment - begin) / duration)
     return min(max(place, 0), bins - 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mgpu_rt.cli.report.markup import Content, Element, element
 
 HEIGHT = 200  # of a plot over time, in CSS pixels
-FRAME = 22  # below it, for the times
+HEAD, FOOT = 14, 22  # of it for the highest value, and below it for the times
 UNITS = 1000  # of the scales that lines are drawn in
 
 
@@ -97,7 +97,7 @@ def span(title: str, before: float | None, after: float | None, low: float, high
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of steps: at `points[i]` is the value in the i-th part of the time axis."""
+    """A line of steps: `points[i]` is the value in the i-th step of the time axis."""
 
     colour: str
     points: Sequence[float]
@@ -107,20 +107,19 @@ class Curve:
 def over_time(
     title: str,
     curves: Sequence[Curve],
+    steps: int,
     duration: float,
     time: Callable[[float], str],
     value: Callable[[float], str],
 ) -> Element:
-    """`duration` is that of the whole axis; a curve with fewer points ends before it does."""
-    longest = max(len(curve.points) for curve in curves)
-    highest = max(max(curve.points, default=0) for curve in curves) or 1
-    steps = ticks(highest)
-    top = steps[-1]
+    """The axis has `steps` steps and is as long as `duration`; a curve with fewer points ends
+    before it does."""
+    values = ticks(max(max(curve.points) for curve in curves) or 1)
     drawn = [
         element(
             "path",
             class_=f"{curve.colour} {'area' if curve.filled else 'line'}",
-            d=_steps(curve, longest, top),
+            d=_path(curve, steps, values[-1]),
         )
         for curve in curves
     ]
@@ -129,35 +128,35 @@ def over_time(
         *drawn,
         viewBox=f"0 0 {UNITS} {UNITS}",
         preserveAspectRatio="none",
-        y=14,
+        y=HEAD,
         width="100%",
-        height=HEIGHT - 14,
+        height=HEIGHT - HEAD,
     )
-    return _svg(title, HEIGHT + FRAME, *_grid(steps, value), plot, *_times(duration, time))
+    return _svg(title, HEIGHT + FOOT, *_grid(values, value), plot, *_times(duration, time))
 
 
-def _steps(curve: Curve, longest: int, top: float) -> str:
+def _path(curve: Curve, steps: int, top: float) -> str:
     """The line's path; a filled one goes back along the axis."""
     parts, last = [], None
     for number, point in enumerate(curve.points):
         height = round(UNITS * (1 - point / top))
         if height != last:
-            x = round(UNITS * number / longest)
+            x = round(UNITS * number / steps)
             parts.append(f"M{x} {height}" if last is None else f"H{x}V{height}")
             last = height
-    end = round(UNITS * len(curve.points) / longest)
+    end = round(UNITS * len(curve.points) / steps)
     parts.append(f"H{end}")
     if curve.filled:
         parts.append(f"V{UNITS}H0Z")
     return "".join(parts)
 
 
-def _grid(steps: Sequence[float], value: Callable[[float], str]) -> Iterable[Element]:
-    for step in steps:
-        y = 14 + (HEIGHT - 14) * (1 - step / steps[-1])
+def _grid(values: Sequence[float], told: Callable[[float], str]) -> Iterable[Element]:
+    for value in values:
+        y = HEAD + (HEIGHT - HEAD) * (1 - value / values[-1])
         yield element("line", class_="grid", x1="0", x2="100%", y1=f"{y:.1f}", y2=f"{y:.1f}")
-        if step:
-            yield element("text", value(step), class_="tick", x="0", y=f"{y - 4:.1f}")
+        if value:
+            yield element("text", told(value), class_="tick", x="0", y=f"{y - 4:.1f}")
 
 
 def _times(duration: float, time: Callable[[float], str]) -> Iterable[Element]:

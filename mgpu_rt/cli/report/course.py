@@ -62,6 +62,12 @@ def _made(traces: Mapping[str, Trace]) -> Iterator[Element]:
     yield from _happened(title, things, traces, moments)
 
 
+def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
+    """Of each and of the longest, in microseconds; a clock has told no less than its step."""
+    lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
+    return lengths, max(lengths.values())
+
+
 def _moments(parts: Iterable[Iterable[float]]) -> list[float]:
     return list(chain.from_iterable(parts))
 
@@ -75,8 +81,7 @@ def _happened(
     """How much has happened at each time."""
     if not any(moments.values()):
         return
-    lengths = {name: trace.end - trace.begin for name, trace in traces.items()}
-    longest = max(lengths.values())
+    lengths, longest = _lengths(traces)
     curves = [
         charts.Curve(
             _colour(name),
@@ -84,7 +89,7 @@ def _happened(
                 moments[name],
                 trace.begin,
                 lengths[name],
-                bins.places(bins.BINS, lengths[name], longest),
+                bins.places(lengths[name], longest),
             ),
         )
         for name, trace in traces.items()
@@ -93,9 +98,7 @@ def _happened(
         f"{_lead(name)}{words.plural(len(moments[name]), *things)} in {_time(lengths[name])}"
         for name in traces
     )
-    plot = charts.over_time(
-        title, curves, longest, _time, lambda number: words.count(round(number))
-    )
+    plot = charts.over_time(title, curves, bins.BINS, longest, _time, _count)
     yield _figure(title, plot, [charts.key(_colour(name), name) for name in traces], told)
 
 
@@ -106,11 +109,10 @@ def _memory(traces: Mapping[str, Trace]) -> Iterator[Element]:
         told = f"{words.NONE} The trace holds nothing about it."
         yield element("figure", element("h3", title), element("figcaption", told))
         return
-    lengths = {name: trace.end - trace.begin for name, trace in known.items()}
-    longest = max(lengths.values())
+    lengths, longest = _lengths(traces)
     curves, keys, sentences = [], [], []
     for name, trace in known.items():
-        places = bins.places(bins.BINS, lengths[name], longest)
+        places = bins.places(lengths[name], longest)
         held, kept = bins.levels(trace.memory, trace.begin, lengths[name], places)
         colour = _colour(name)
         if kept != held:
@@ -122,7 +124,7 @@ def _memory(traces: Mapping[str, Trace]) -> Iterator[Element]:
             f"{_lead(name)}at most {words.size(max(held))} held by the program, "
             f"{words.size(max(kept))} with what is kept"
         )
-    plot = charts.over_time(title, curves, longest, _time, words.size)
+    plot = charts.over_time(title, curves, bins.BINS, longest, _time, words.size)
     yield _figure(title, plot, keys, "; ".join(sentences))
 
 

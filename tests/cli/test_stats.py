@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
+from mgpu_rt.cli.stats import recordings
 from mgpu_rt.cli.stats.comparison import as_dict
 from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added
 from tests.support.command import assert_sentence, command, invoke
@@ -184,7 +185,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(recordings, "kind", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
 

@@ -30,13 +30,16 @@ def _sum(counters: Mapping[str, Counter]) -> Counter | None:
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     """For JSON; null is what was not counted."""
 
-    def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
+    def layer(
+        left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
+    ) -> dict[str, Any]:
         pairs = {name: _values(pair) for name, pair in _pairs(left, right).items()}
-        return {"functions": pairs, "total": _values((_sum(left), _sum(right)))}
+        return {what: pairs, "total": _values((_sum(left), _sum(right)))}
 
     return {
         "program": layer(before.program, after.program),
         "driver": layer(before.driver, after.driver),
+        "launches": layer(before.kernels, after.kernels, "kernels"),
         "cache": {
             name: {
                 "before": asdict(before.caches[name]) if name in before.caches else None,
@@ -59,7 +62,10 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     for title, left, right in (
         ("calls of the program", before.program, after.program),
         ("calls of the driver", before.driver, after.driver),
+        ("launches of kernels", before.kernels, after.kernels),
     ):
+        if not left and not right:
+            continue
         yield ""
         rows = [_row(name, pair) for name, pair in _pairs(left, right).items()]
         rows.append(_row("total", (_sum(left), _sum(right))))

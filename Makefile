@@ -32,7 +32,7 @@ HOST_PYTHON := $(BIN)/python
 # The names are those of csrc/packaging/need.sh.
 NEEDS_build := cc binutils python python-headers $(if $(filter no,$(SOFTGPU)),,hsakmt hip)
 NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
-NEEDS_test := cxx valgrind clang-format cmake pkg-config
+NEEDS_test := cxx valgrind clang-format cmake pkg-config chromium
 NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz sanitize install csmith

@@ -187,7 +187,7 @@ static struct trace_kept print_events(FILE *out, const struct trace *trace) {
 struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *ended) {
     fprintf(out,
             "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"ph\": \"M\", \"name\": "
-            "\"process_name\", \"pid\": %" PRId64 ", \"args\": {\"name\": ",
+            "\"process_name\", \"pid\": %" PRId64 ", \"tid\": 0, \"args\": {\"name\": ",
             trace->process.id);
     json_text(out, trace->process.program);
     fputs("}}", out);

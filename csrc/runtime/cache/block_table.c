@@ -28,6 +28,18 @@ struct block *block_find(const void *address) {
 
 /* ---- entering and leaving ---- */
 
+static void trace_memory(int device) {
+    const struct memory_counter *memory = &counts.memory[device];
+    if (!trace_on())
+        return;
+    const size_t held = load_relaxed(&memory->reserved), in_use = load_relaxed(&memory->in_use);
+    trace_add(&(struct trace_event){.kind = TRACE_MEMORY,
+                                    .function = (uint16_t)device,
+                                    .begin = stats_now(),
+                                    .nanoseconds = in_use,
+                                    .bytes = held > in_use ? held - in_use : 0});
+}
+
 static void add_reserved(int device, size_t bytes) {
     struct memory_counter *memory = &counts.memory[device];
     const size_t now = memory->reserved + bytes;
@@ -44,6 +56,7 @@ static void leave_table(struct block *block) {
     struct memory_counter *memory = &counts.memory[block->device];
     store_relaxed(&memory->reserved, memory->reserved - block->size);
     memory->blocks--;
+    trace_memory(block->device);
     ranges_remove((uintptr_t)block->handle.key);
     store_release(&block->state, BLOCK_GONE);
 }
@@ -144,12 +157,7 @@ void block_count(int device, ptrdiff_t bytes) {
     fetch_add_relaxed(&memory->live, bytes > 0 ? 1 : UINT64_MAX);
     while (bytes > 0 && now > peak && !cas_weak_relaxed(&memory->peak_in_use, &peak, now))
         continue;
-    if (trace_on())
-        trace_add(&(struct trace_event){.kind = TRACE_MEMORY,
-                                        .function = (uint16_t)device,
-                                        .begin = stats_now(),
-                                        .nanoseconds = now,
-                                        .bytes = load_relaxed(&memory->reserved) - now});
+    trace_memory(device);
 }
 
 size_t block_reserved(int device) {

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/output.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "base/trace.h"
 #include "cache/ranges.h"
 #include "image/image.h"
@@ -205,6 +206,8 @@ static void count_details(const struct call *call, const void *result, struct tr
 }
 
 void recorder_ended(const struct call *call, const void *result) {
+    if (!runtime_counting())
+        return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
     struct trace_event event = {.kind = TRACE_PROGRAM,
                                 .function = (uint16_t)call->function,

@@ -175,9 +175,9 @@ static enum decision decision_for(enum abi_index function) {
     return decision == DECISION_NONE ? DECISION_HIT : decision;
 }
 
-/* What is counted of some functions only, and the trace's event of it. */
-static void count_details(const struct call *call, const void *result, struct trace_event *event) {
-    const enum decision decision = (enum decision)event->detail;
+/* What is counted of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
+static size_t count_details(const struct call *call, const void *result, enum decision decision,
+                            uint64_t nanoseconds) {
     switch (call->function) {
     case ABI_mgpuModuleLoad:
     case ABI_mgpuModuleLoadJIT:
@@ -191,8 +191,7 @@ static void count_details(const struct call *call, const void *result, struct tr
     case ABI_mgpuLaunchKernelCooperative:
     case ABI_mgpuLaunchClusterKernel:
     case ABI_mgpuLaunchKernelRT:
-        event->kernel = (uint16_t)count_launch(call, event->nanoseconds);
-        break;
+        return count_launch(call, nanoseconds);
     case ABI_mgpuMemcpy:
         count_copy(way_of(call), call->bytes);
         break;
@@ -203,28 +202,27 @@ static void count_details(const struct call *call, const void *result, struct tr
     default:
         break;
     }
+    return TRACE_NO_KERNEL;
 }
 
 void recorder_ended(const struct call *call, const void *result) {
     if (!runtime_counting())
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
-    struct trace_event event = {.kind = TRACE_PROGRAM,
-                                .function = (uint16_t)call->function,
-                                .begin = call->begin,
-                                .nanoseconds = nanoseconds,
-                                .bytes = call->bytes,
-                                .kernel = TRACE_NO_KERNEL,
-                                .stream = TRACE_NO_STREAM,
-                                .detail = (uint16_t)decision_for(call->function)};
+    const enum decision decision = decision_for(call->function);
     stats_abi_call(call->function, nanoseconds);
     store_relaxed(&counts.last, call->begin + nanoseconds);
-    count_details(call, result, &event);
-    if (!trace_on())
-        return;
-    if (call->in_stream)
-        event.stream = stream_number(call->stream);
-    trace_add(&event);
+    const size_t kernel = count_details(call, result, decision, nanoseconds);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
+                                        .function = (uint16_t)call->function,
+                                        .begin = call->begin,
+                                        .nanoseconds = nanoseconds,
+                                        .bytes = call->bytes,
+                                        .kernel = (uint16_t)kernel,
+                                        .stream = call->in_stream ? stream_number(call->stream)
+                                                                  : TRACE_NO_STREAM,
+                                        .detail = (uint16_t)decision});
 }
 
 /* ---- the files ---- */

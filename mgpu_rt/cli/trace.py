@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from mgpu_rt.cli.problem import Problem, fail
@@ -32,7 +30,8 @@ def _json(file: str) -> bytes:
 
     try:
         kind = recordings.kind(file)
-        begin = "" if kind else Path(file).read_bytes()[:64].decode(errors="replace")
+        with open(file, "rb") as stream:
+            begin = stream.read(64)
     except FileNotFoundError:
         raise Problem(f"'{file}' was not found: {HOW_TO_GET}") from None
     except IsADirectoryError:
@@ -41,7 +40,7 @@ def _json(file: str) -> bytes:
         raise Problem(f"'{file}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
     if kind == recordings.STATISTICS:
         raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")
-    if kind is None and "traceEvents" in begin:
+    if kind is None and b"traceEvents" in begin:
         raise Problem(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
     if kind is None:
         raise Problem(f"'{file}' is no recording of a trace: {HOW_TO_GET}")

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -314,20 +316,39 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path:
     assert "traceEvents" in json.loads((tmp_path / "t").read_text())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system of its own")
-def test_a_full_place(program: Path, tmp_path: Path) -> None:
-    """Known at the first call: later nothing can be lost for want of room."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path])
-    if mounted.returncode != 0:
+@contextmanager
+def room_for(size: str, folder: Path) -> Iterator[None]:
+    """A file system of that size."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a file system")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]).returncode:
         pytest.skip("nothing can be mounted here")
     try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_place(program: Path, tmp_path: Path) -> None:
+    """Known at the first call: later nothing can be lost for want of room."""
+    with room_for("64k", tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
         assert done.returncode == 0
         (line,) = done.stderr.splitlines()
         assert line.endswith("/stats.json': No space left on device")
         assert list(tmp_path.iterdir()) == []
-    finally:
-        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_place_that_is_full_at_exit(program: Path, tmp_path: Path) -> None:
+    """The recording stays: as large as it is, nothing else has room."""
+    run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="size")
+    with room_for(str((tmp_path / "size").stat().st_size), tmp_path):
+        done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
+        assert done.returncode == 0
+        (line,) = done.stderr.splitlines()
+        assert line.endswith("/stats.json': No space left on device")
+        assert [path.name for path in tmp_path.iterdir()] == ["stats.json"]
+        assert made(shown(tmp_path / "stats.json")) == CALLS
 
 
 # ---- recordings that cannot be read ----

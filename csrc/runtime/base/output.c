@@ -131,7 +131,8 @@ static bool write_all(int file, const void *bytes, size_t size, off_t at) {
 static bool fill(int file, const char *kind, const void *content, size_t size) {
     char head[HEAD_TEXT];
     compose_head(head, kind);
-    errno = posix_fallocate(file, 0, (off_t)(OUTPUT_HEAD + size));
+    while ((errno = posix_fallocate(file, 0, (off_t)(OUTPUT_HEAD + size))) == EINTR)
+        continue;
     return errno == 0 && write_all(file, head, strlen(head), 0) &&
            (!content || write_all(file, content, size, OUTPUT_HEAD));
 }
@@ -191,12 +192,12 @@ FILE *output_open(struct output *output) {
 }
 
 void output_close(struct output *output, FILE *file) {
+    errno = EIO; /* an error while it was written is not known any more */
     const bool whole = !ferror(file);
     const bool closed = fclose(file) == 0;
-    if (output->direct ? whole && closed
-                       : whole && closed && rename(output->beside, output->path) == 0)
+    if (whole && closed && (output->direct || rename(output->beside, output->path) == 0))
         return;
-    say_cannot_write(output, errno ? errno : EIO);
+    say_cannot_write(output, errno);
     if (!output->direct)
         unlink(output->beside);
 }

@@ -18,6 +18,7 @@ from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
 from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.stats.command import compare, stats
+from mgpu_rt.cli.trace import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,7 +27,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare, report):
+for command in (lower, inspect, stats, compare, report, trace):
     main.add_command(command)
 
 
@@ -36,18 +37,26 @@ for command in (lower, inspect, stats, compare, report):
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
     "auto: the first of hip, cuda, softgpu that is there, and a line that says which."
 )
-@click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
+@click.option(
+    "--stats",
+    is_flag=True,
+    help="Print a table of calls and times on stderr at exit; a program that is killed prints "
+    "none: then use --stats-json.",
+)
 @click.option(
     "--stats-json",
     type=common.PATH,
     metavar="PATH",
-    help="Write them there as JSON (%p in it becomes the process id).",
+    help="Keep them there, as JSON from the exit on; `mgpu-rt stats PATH` reads them however the "
+    "program ended. %p in it becomes the process id, %r MPI's rank; without them ranks and "
+    "children of fork have names of their own: s.json, s.rank3.json, s.12345.json.",
 )
 @click.option(
     "--trace",
     type=common.PATH,
     metavar="PATH",
-    help="Write when each call was there, as a Chrome trace (%p as above), for ui.perfetto.dev.",
+    help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
+    "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
 )
 @click.argument("program", type=common.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

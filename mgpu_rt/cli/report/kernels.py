@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from mgpu_rt.cli.report import words
 from mgpu_rt.cli.report.calls import by_name
-from mgpu_rt.cli.report.details import Copies
 from mgpu_rt.cli.report.markup import Element, element
 from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.tables import table
-from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.stats.files import Copies, Counter
 
 _DIRECTIONS = {
     "to_device": "to the device",
@@ -27,7 +26,7 @@ def section(runs: Sequence[Run]) -> list[Element]:
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
         made.append(by_name("Launches by kernel", kernels, "kernel"))
-    copies = [run.details.copies or {} for run in runs]
+    copies = [run.statistics.copies for run in runs]
     if any(copies):
         made.append(_copies(copies))
     if not made:
@@ -38,9 +37,7 @@ def section(runs: Sequence[Run]) -> list[Element]:
 
 def _kernels(run: Run) -> dict[str, Counter]:
     """By the statistics, else by the trace's names."""
-    if run.details.kernels is not None:
-        return run.details.kernels
-    return run.trace.kernels if run.trace else {}
+    return run.statistics.kernels or (run.trace.kernels if run.trace else {})
 
 
 def _copies(runs: Sequence[dict[str, Copies]]) -> Element:

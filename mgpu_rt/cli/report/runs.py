@@ -111,9 +111,10 @@ def _read_folder(folder: Path) -> Run:
 def _run(statistics: Contents, traces: Contents) -> Run:
     """Of the files of its processes."""
     read = trace.parse(traces) if traces else None
-    more = details.added(details.parse(raw, path) for path, raw in statistics.items())
+    each = {path: files.parse(raw, path) for path, raw in statistics.items()}
+    more = details.added(details.of(part, path) for path, part in each.items())
     if statistics or not read:
-        counted = files.added(files.parse(raw, path) for path, raw in statistics.items())
+        counted = files.added(each.values())
     else:
         counted = Statistics(_counters(read.program), _counters(read.driver), {})
     sources = (*statistics, *traces)

@@ -14,7 +14,8 @@ from mgpu_rt.cli.problem import Problem, fail
 def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
 
-    FILE is what `mgpu-rt run --stats-json FILE` has written; "–" is what was not counted.
+    FILE is what `mgpu-rt run --stats-json FILE` has written, or what is there of a program that
+    was killed or still runs; "–" is what was not counted.
     """
     from mgpu_rt.cli.stats import files, table
 

@@ -31,13 +31,16 @@ def summed(counters: Mapping[str, Counter]) -> Counter | None:
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     """For JSON; null is what was not counted."""
 
-    def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
-        functions = {name: _values(pair) for name, pair in pairs(left, right).items()}
-        return {"functions": functions, "total": _values((summed(left), summed(right)))}
+    def layer(
+        left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
+    ) -> dict[str, Any]:
+        counted = {name: _values(pair) for name, pair in pairs(left, right).items()}
+        return {what: counted, "total": _values((summed(left), summed(right)))}
 
     return {
         "program": layer(before.program, after.program),
         "driver": layer(before.driver, after.driver),
+        "launches": layer(before.kernels, after.kernels, "kernels"),
         "cache": {
             name: {
                 "before": asdict(before.caches[name]) if name in before.caches else None,
@@ -60,7 +63,10 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     for title, left, right in (
         ("calls of the program", before.program, after.program),
         ("calls of the driver", before.driver, after.driver),
+        ("launches of kernels", before.kernels, after.kernels),
     ):
+        if not left and not right:
+            continue
         yield ""
         rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
         rows.append(_row("total", (summed(left), summed(right))))

@@ -198,6 +198,13 @@ def test_the_start_of_hip_is_told_apart(tmp_path: Path) -> None:
     assert "streams 1.00 ms → 1.00 ms" in shown.text
 
 
+def test_the_start_is_no_longer_than_its_call(tmp_path: Path) -> None:
+    """Where the statistics are of another run than the trace."""
+    calls = (call("mgpuX", 0, 300_000), call("hipX", 1, 299_000, "driver"))
+    whole = recorded.statistics(abi={"mgpuX": {"calls": 1, "ns": 1000}})
+    assert "HIP's start 1.00 µs" in report(tmp_path, s=whole, t=recorded.trace(*calls)).text
+
+
 def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
     kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(100)}
     rows = report(tmp_path, a=recorded.statistics(kernels=kernels)).tables["Launches by kernel"]
@@ -345,8 +352,8 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "HIP's start is in these figures: 10.0 ms",
-        {"t": recorded.trace(call("hipInit", 1, 10_000, "driver"))},
-        {"t": recorded.trace(call("hipInit", 1, 9_999, "driver"))},
+        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))},
+        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 9_999, "driver"))},
     ),
     (
         "60 % of the time the program waits for the GPU",

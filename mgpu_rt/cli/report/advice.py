@@ -210,11 +210,10 @@ def _ending(run: Run) -> Iterator[Advice]:
 
 def _start(run: Run) -> Iterator[Advice]:
     if found := start.find(run):
-        within = f", within {found.program}," if found.program else ""
         yield Advice(
             f"HIP's start is in these figures: {time(found.ns)}",
-            f"The first {found.driver}{within} took {share(found.ns, _program_ns(run))} of the "
-            "time of all calls.",
+            f"The first {found.driver}, within {found.program}, took "
+            f"{share(found.ns, _program_ns(run))} of the time of all calls.",
             "It is paid once in a process, and the ratio of that function says little: compare "
             "runs of many launches.",
             is_note=True,

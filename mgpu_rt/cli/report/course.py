@@ -10,8 +10,7 @@ from itertools import chain
 
 from mgpu_rt.cli.report import bins, charts, words
 from mgpu_rt.cli.report.markup import Content, Element, code, element
-from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.summary import names
+from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.report.trace import Trace
 
 #: The driver's calls that make what a cache could have kept.
@@ -29,7 +28,7 @@ MAKES = (
 )
 
 
-def sections(runs: Sequence[Run]) -> list[Element]:
+def section(runs: Sequence[Run]) -> list[Element]:
     """All charts, or why there are none."""
     named = zip(names(runs), runs, strict=True)
     traces = {name: run.trace for name, run in named if run.trace}

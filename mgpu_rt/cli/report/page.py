@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mgpu_rt import __version__
-from mgpu_rt.cli.report import course, summary, tallies
+from mgpu_rt.cli.report import caches, calls, course, kernels, summary
 from mgpu_rt.cli.report.advice import Advice, advice
 from mgpu_rt.cli.report.markup import Element, code, element, shortened
 from mgpu_rt.cli.report.runs import Run
@@ -19,10 +19,10 @@ def title(runs: Sequence[Run]) -> str:
 def body(runs: Sequence[Run]) -> list[Element]:
     """The page of one run, or of two: before and after."""
     sections = [
-        _section("calls", "Calls", tallies.calls(runs)),
-        _section("over-time", "Over time", course.sections(runs)),
-        _section("missed", "What missed, and why", tallies.caches(runs)),
-        _section("kernels", "Kernels and copies", tallies.kernels(runs)),
+        _section("calls", "Calls", calls.section(runs)),
+        _section("over-time", "Over time", course.section(runs)),
+        _section("missed", "What missed, and why", caches.section(runs)),
+        _section("kernels", "Kernels and copies", kernels.section(runs)),
         _section("files", "Where this is from", _sources(runs)),
     ]
     links = [

@@ -36,6 +36,11 @@ class Run:
         return asked and bool(caches) and not any(c.hits or c.misses for c in caches)
 
 
+def names(runs: Sequence[Run]) -> list[str]:
+    """What the page calls the runs."""
+    return ["before", "after"] if len(runs) == 2 else ["this run"]
+
+
 # ---- of files ----
 
 Contents = dict[str, Any]  # of JSON files, by path

@@ -18,7 +18,7 @@ class Start:
 
     ns: int
     driver: str  # its function
-    program: str | None  # the function of the program's call around it
+    program: str  # the function of the program's call around it
 
 
 def find(run: Run) -> Start | None:
@@ -30,10 +30,14 @@ def find(run: Run) -> Start | None:
         for name, calls in run.trace.driver.items()
         for first in (min(zip(calls.begins, calls.durations, strict=True)),)
     )
-    ns = round(1000 * duration)
-    if duration < LEAST or ns < PART * total(run.statistics.program.values()).ns:
+    program = _around(run.trace, begin, begin + duration)
+    if duration < LEAST or program not in run.statistics.program:
         return None
-    return Start(ns, name, _around(run.trace, begin, begin + duration))
+    # The statistics may be of another run of the program than the trace.
+    ns = min(round(1000 * duration), run.statistics.program[program].ns)
+    if ns < PART * total(run.statistics.program.values()).ns:
+        return None
+    return Start(ns, name, program)
 
 
 def _around(trace: Trace, begin: float, end: float) -> str | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mgpu_rt.cli.report import charts, start, words
 from mgpu_rt.cli.report.markup import Element, element, shortened
-from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.stats.files import Cache, Counter, total
+from mgpu_rt.cli.report.runs import Run, names
+from mgpu_rt.cli.stats.comparison import summed
+from mgpu_rt.cli.stats.files import Cache, total
 
 #: What the program's calls are about, by the beginnings of their names; the first that fits.
 GROUPS = {
@@ -32,15 +33,11 @@ def head(runs: Sequence[Run]) -> Iterator[Element]:
     yield element("dl", *_tiles(runs), class_="tiles")
 
 
-def _sum(counters: Mapping[str, Counter]) -> Counter | None:
-    return total(counters.values()) if counters else None
-
-
 def _outcome(runs: Sequence[Run]) -> str:
-    sums = [_sum(run.statistics.program) for run in runs]
-    times = [counter.ns if counter else 0 for counter in sums]
+    sums = [total(run.statistics.program.values()) for run in runs]
+    times = [counter.ns for counter in sums]
     if len(runs) == 1:
-        calls = words.plural(sums[0].calls if sums[0] else 0, "call")
+        calls = words.plural(sums[0].calls, "call")
         return f"The program's {calls} to MLIR's GPU runtime took {words.time(times[0])}."
     starts = [start.find(run) for run in runs]
     told = f"The program's calls took {_compared(*times)}."
@@ -69,8 +66,8 @@ def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
         old = [element("dd", f"{value} before", class_="old") for value in known]
         return element("div", element("dt", name), element("dd", last), *old)
 
-    programs = [_sum(run.statistics.program) for run in runs]
-    drivers = [_sum(run.statistics.driver) for run in runs]
+    programs = [summed(run.statistics.program) for run in runs]
+    drivers = [summed(run.statistics.driver) for run in runs]
     yield tile("time in calls", (words.time(c.ns if c else None) for c in programs))
     yield tile("launches", (words.count(_launches(run)) for run in runs))
     yield tile("calls of the driver", (words.count(c.calls if c else None) for c in drivers))
@@ -84,8 +81,7 @@ def _launches(run: Run) -> int:
 
 
 def _rate(run: Run) -> str:
-    rate = sum(run.statistics.caches.values(), Cache(0, 0, 0)).rate
-    return words.NONE if rate is None else f"{100 * rate:.1f} %"
+    return words.rate(sum(run.statistics.caches.values(), Cache(0, 0, 0)))
 
 
 # ---- the picture ----
@@ -97,17 +93,11 @@ def time(runs: Sequence[Run]) -> Iterator[Element]:
     whole = max(sum(values.values()) for values in groups)
     if not whole:
         return
-    bars = []
-    for name, values in zip(names(runs), groups, strict=True):
-        parts = [
-            charts.Part(group, _colour(group), ns, words.time(ns))
-            for group, ns in values.items()
-            if ns
-        ]
-        told = f"{name}: {words.time(sum(values.values()))}"
-        listed = ", ".join(f"{part.name} {part.words}" for part in parts)
-        bars.append(element("p", told, class_="bar-name"))
-        bars.append(charts.bar(f"{told}. {listed}", parts, whole))
+    bars = [
+        part
+        for name, values in zip(names(runs), groups, strict=True)
+        for part in _bar(name, values, whole)
+    ]
     used = [group for group in groups[0] if any(values[group] for values in groups)]
     keys = [
         charts.key(
@@ -126,13 +116,18 @@ def time(runs: Sequence[Run]) -> Iterator[Element]:
     )
 
 
+def _bar(name: str, values: Mapping[str, int], whole: int) -> Iterator[Element]:
+    parts = [
+        charts.Part(group, _colour(group), ns, words.time(ns)) for group, ns in values.items() if ns
+    ]
+    told = f"{name}: {words.time(sum(values.values()))}"
+    listed = ", ".join(f"{part.name} {part.words}" for part in parts)
+    yield element("p", told, class_="bar-name")
+    yield charts.bar(f"{told}. {listed}", parts, whole)
+
+
 def _colour(group: str) -> str:
     return "part-start" if group == START else f"part-{group}"
-
-
-def names(runs: Sequence[Run]) -> list[str]:
-    """What the page calls the runs."""
-    return ["before", "after"] if len(runs) == 2 else ["this run"]
 
 
 def _groups(run: Run) -> dict[str, int]:
@@ -140,7 +135,7 @@ def _groups(run: Run) -> dict[str, int]:
     sums = dict.fromkeys((START, *GROUPS), 0)
     for name, counter in run.statistics.program.items():
         sums[_group(name)] += counter.ns
-    if (found := start.find(run)) and found.program:
+    if found := start.find(run):
         sums[START] = found.ns
         sums[_group(found.program)] -= found.ns
     return sums

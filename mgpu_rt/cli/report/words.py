@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mgpu_rt import text
 from mgpu_rt.cli.stats.comparison import words as factor
-from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.stats.files import Cache, Counter
 from mgpu_rt.cli.stats.table import NONE
 
-__all__ = ["NONE", "count", "factor", "per_call", "plural", "share", "size", "time"]
+__all__ = ["NONE", "count", "factor", "per_call", "plural", "rate", "share", "size", "time"]
 
 
 def count(number: int | None) -> str:
@@ -39,6 +39,11 @@ def per_call(counter: Counter | None) -> float | None:
 
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else NONE
+
+
+def rate(cache: Cache) -> str:
+    """Hits of all that was asked."""
+    return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
 def size(number: float | None) -> str:

@@ -23,7 +23,8 @@ def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[s
     return {name: (before.get(name), after.get(name)) for name in names}
 
 
-def _sum(counters: Mapping[str, Counter]) -> Counter | None:
+def summed(counters: Mapping[str, Counter]) -> Counter | None:
+    """None if nothing was counted."""
     return total(counters.values()) if counters else None
 
 
@@ -32,7 +33,7 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
 
     def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
         functions = {name: _values(pair) for name, pair in pairs(left, right).items()}
-        return {"functions": functions, "total": _values((_sum(left), _sum(right)))}
+        return {"functions": functions, "total": _values((summed(left), summed(right)))}
 
     return {
         "program": layer(before.program, after.program),
@@ -62,7 +63,7 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     ):
         yield ""
         rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
-        rows.append(_row("total", (_sum(left), _sum(right))))
+        rows.append(_row("total", (summed(left), summed(right))))
         yield from _right((title, "calls before", "after", "ms before", "after", "ratio"), rows)
     yield ""
     head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")

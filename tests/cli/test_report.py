@@ -396,6 +396,16 @@ def test_a_run_in_order_gets_no_advice(tmp_path: Path) -> None:
     assert "Nothing in these files calls for a change." in shown.text
 
 
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [("signal 6", "ended by signal 6"), ("unfinished", "killed, or still running")],
+)
+def test_the_end_of_a_process(ended: str, told: str, tmp_path: Path) -> None:
+    shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended=ended)))
+    assert f"forum was {told}; the figures are those up to then." in shown.text
+    assert f"process 7, {told}" in shown.text
+
+
 def test_stocks_behaviour_gets_no_advice_for_caches(tmp_path: Path) -> None:
     private = recorded.module(driver_loads=100, why="writable globals")
     whole = recorded.stock(modules=[private])

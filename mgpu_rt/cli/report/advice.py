@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mgpu_rt.cli.report import start
 from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.words import count, plural, share, size, time
+from mgpu_rt.cli.report.words import count, ending, plural, share, size, time
 from mgpu_rt.cli.stats.files import Counter, total
 
 MANY = 10  # what happens less often is no loop's doing
@@ -199,7 +199,7 @@ def _ending(run: Run) -> Iterator[Advice]:
         if process.ended != "exit":
             yield Advice(
                 "The program did not end by itself",
-                f"{process.program}: {process.ended}. The figures are those up to then.",
+                f"{process.program} was {ending(process.ended)}; the figures are those up to then.",
                 "`mgpu-rt doctor` tells whether the machine is in order; MGPU_RT_VERBOSE=1 says "
                 "what was decided before the end.",
             )

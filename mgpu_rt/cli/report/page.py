@@ -9,7 +9,7 @@ from mgpu_rt.cli.report import caches, calls, course, kernels, summary
 from mgpu_rt.cli.report.advice import Advice, advice
 from mgpu_rt.cli.report.markup import Element, code, element, shortened
 from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.words import NONE, plural
+from mgpu_rt.cli.report.words import NONE, ending, plural
 
 
 def title(runs: Sequence[Run]) -> str:
@@ -76,7 +76,7 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
         processes = [
             f"process {process.pid}"
             + (f", rank {process.rank}" if process.rank is not None else "")
-            + (f", ended by {process.ended}" if process.ended != "exit" else "")
+            + (f", {ending(process.ended)}" if process.ended != "exit" else "")
             for process in run.details.processes[:8]
         ]
         count = len(run.details.processes)

@@ -7,7 +7,18 @@ from mgpu_rt.cli.stats.comparison import words as factor
 from mgpu_rt.cli.stats.files import Cache, Counter
 from mgpu_rt.cli.stats.table import NONE
 
-__all__ = ["NONE", "count", "factor", "per_call", "plural", "rate", "share", "size", "time"]
+__all__ = [
+    "NONE",
+    "count",
+    "ending",
+    "factor",
+    "per_call",
+    "plural",
+    "rate",
+    "share",
+    "size",
+    "time",
+]
 
 
 def count(number: int | None) -> str:
@@ -39,6 +50,11 @@ def per_call(counter: Counter | None) -> float | None:
 
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else NONE
+
+
+def ending(ended: str) -> str:
+    """How a process ended, as a statistics file has it."""
+    return "killed, or still running" if ended == "unfinished" else f"ended by {ended}"
 
 
 def rate(cache: Cache) -> str:

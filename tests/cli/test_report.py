@@ -65,6 +65,19 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     assert "tmp" not in shown.text.replace(str(forum), "")
 
 
+def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\n"{forum}"\n"{forum}"\nexit 0\n')
+    script.chmod(0o755)
+    words = ("report", "-o", "-", "--device", "softgpu", "--", script)
+    result = command(*words, MGPU_RT_HIP="")
+    assert result.returncode == 0, result.stderr
+    shown = Page(result.stdout)
+    launches = shown.tables["Calls of the program"]["mgpuLaunchKernel"]
+    assert launches[:2] == [str(2 * LAUNCHES)] * 2
+    assert f"after: {2 * LAUNCHES} launches in" in shown.text
+
+
 def test_files_of_a_run(forum: Path, tmp_path: Path) -> None:
     """As a user makes them."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]

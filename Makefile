@@ -86,6 +86,7 @@ demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
 test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) lint
+	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(BIN)/python -m pytest -q
 
 check-jit: all needs-tools

@@ -205,8 +205,9 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
 
 def split_tables(report: str) -> tuple[str, str]:
     """The two tables of MGPU_RT_STATS=1: the program's calls, the driver's calls."""
-    parts = re.split(r"^mgpu_rt: calls of the (?:program|driver)\n", report, flags=re.MULTILINE)
-    if len(parts) != 3:
+    titles = r"^mgpu_rt: (?:calls of the program|calls of the driver|launches of kernels)\n"
+    parts = re.split(titles, report, flags=re.MULTILINE)
+    if len(parts) != 4:
         raise Failed(f"no statistics came from the library, but:\n{report}")
     return parts[1].rstrip(), parts[2].rstrip()
 

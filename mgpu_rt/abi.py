@@ -35,6 +35,7 @@ int mgpu_rt_use_stream(hipStream_t stream);
 const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
 char *mgpu_rt_stats_json(void);
+char *mgpu_rt_recording_json(const char *path);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import threading
 from typing import Any
 
@@ -77,6 +78,20 @@ class Library:
             raise MemoryError("mgpu_rt_stats_json")
         try:
             return json.loads(self.ffi.string(text))
+        finally:
+            self._lib.free(text)
+
+    def recording_json(self, path: str | os.PathLike[str]) -> bytes:
+        """What a process that was killed would have written at the path that MGPU_RT_STATS or
+        MGPU_RT_TRACE names, from the recording that it has left there.
+
+        Raises OSError; with EBADMSG if that is no whole recording by this version.
+        """
+        text = self._lib.mgpu_rt_recording_json(os.fsencode(path))
+        if not text:
+            raise OSError(self.ffi.errno, os.strerror(self.ffi.errno), str(path))
+        try:
+            return self.ffi.string(text)
         finally:
             self._lib.free(text)
 

@@ -37,14 +37,27 @@ int mgpu_rt_empty_cache(void);
 
 /* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
  *
+ *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
+ *                the first call
  *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
+ *     kernels    by name: launches, ns within the calls that launch; "(others)": of kernels that
+ *                did not come from mgpuModuleGetFunction
+ *     copies     to_device, from_device, on_device, fill: calls, bytes. unknown: neither end is
+ *                memory of mgpuMemAlloc's (with MGPU_RT_CACHE=off all are)
+ *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
+ *                for, why it is loaded anew each time (or null)
  *     cache      of modules, functions, streams, events, memory: hits, misses, evictions
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
- *     python     what its start cost the program, in ns: opening, waiting, importing
+ *     manager    none, starting, serving, ended
  *
  * Calls and times are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call; the counts
  * of the caches are always kept where they cost nothing: on misses. */
 char *mgpu_rt_stats_json(void);
+
+/* The same JSON, or a trace's, from the recording at a path: what MGPU_RT_STATS or MGPU_RT_TRACE has
+ * left of a process that was ended otherwise than by exit. The caller frees it with free(). NULL
+ * with errno, which is EBADMSG if it is no whole recording of this version's. */
+char *mgpu_rt_recording_json(const char *path);
 
 /* ---- scratch buffers ----
  *

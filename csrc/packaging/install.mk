@@ -36,7 +36,7 @@ install: native $(FORWARDERS)
 install-files:
 	$(MAKE) --no-print-directory -f csrc/build.mk package OUT='$(DESTDIR)$(HOME_DIR)/mgpu_rt' \
 		HOST_PYTHON='$(HOST_PYTHON)' >/dev/null
-	find mgpu_rt '(' -name '*.py' -o -name py.typed ')' -exec sh -ec 'for file; do \
+	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name py.typed ')' -exec sh -ec 'for file; do \
 		$(INSTALL) -D -m 644 "$$file" "$(DESTDIR)$(HOME_DIR)/$$file"; done' sh {} +
 	printf '%s\n' '$(INSTALL_PYTHON)' > '$(DESTDIR)$(HOME_DIR)/mgpu_rt/lib/mgpu_rt.python'
 	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DOCDIR)' \
@@ -46,7 +46,7 @@ install-files:
 	$(INSTALL) -m 644 $(CMAKE_FILES) '$(DESTDIR)$(LIBDIR)/cmake/mgpu_rt'
 	$(INSTALL) -m 644 $(PKG_CONFIG_FILE) '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	$(INSTALL) -m 644 $(HEADER) '$(DESTDIR)$(INCLUDEDIR)'
-	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md docs/*.md '$(DESTDIR)$(DOCDIR)'
+	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)'
 	$(INSTALL) -D -m 644 docs/mgpu-rt.1 '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
 	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'

@@ -132,6 +132,11 @@ has_mmdebstrap() { command_there mmdebstrap; }
 words_mmdebstrap="mmdebstrap"
 packages_mmdebstrap="mmdebstrap"
 
+# Its package's name differs between systems, and so does the command's.
+has_chromium() { command_there chromium || command_there chromium-browser || command_there google-chrome; }
+words_chromium="a Chromium that runs without a screen"
+packages_chromium="chromium"
+
 look() {
     missing= packages=
     for name in "$@"; do

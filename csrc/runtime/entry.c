@@ -2,11 +2,12 @@
  * file of its concern; statistics, the first call and the time after exit take the slow entry. */
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "base/counters.h"
 #include "base/likely.h"
 #include "base/state.h"
+#include "call_details.h"
 #include "hip/report.h"
 #include "lifecycle.h"
+#include "recorder.h"
 
 /* Calls that only give back: what is held at the end is freed with the process, and HIP may not
  * bear them any more (llvm #190563). */
@@ -29,14 +30,13 @@ static struct advice hip_is_over = {
             "with this library, so that HIP ends after the program's own destructors"};
 
 /* Begins a call on the slow way; false if it is to be left out. */
-static bool begin_slow(enum abi_index function, uint64_t *begin) {
+static bool begin_slow(struct call *call) {
     runtime_start();
-    *begin = stats_now();
+    recorder_begins(call);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
-    if (!is_release(function))
+    if (!is_release(call->function))
         report_once(&hip_is_over);
-    stats_abi_call(function, *begin);
     return false;
 }
 
@@ -44,11 +44,11 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
 
 #define MGPU_FN(result, name, params, args, first, last)                                           \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
-        uint64_t begin;                                                                            \
-        if (!begin_slow(ABI_##name, &begin))                                                       \
-            return (result){0};                                                                    \
-        result value = impl_##name args;                                                           \
-        stats_abi_call(ABI_##name, begin);                                                         \
+        struct call call = {.function = ABI_##name, DETAIL_##name};                                \
+        result value = {0};                                                                        \
+        if (begin_slow(&call))                                                                     \
+            value = impl_##name args;                                                              \
+        recorder_ended(&call, &value);                                                             \
         return value;                                                                              \
     }                                                                                              \
     EXPORT result name params {                                                                    \
@@ -58,11 +58,10 @@ static bool begin_slow(enum abi_index function, uint64_t *begin) {
     }
 #define MGPU_VOID(name, params, args, first, last)                                                 \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
-        uint64_t begin;                                                                            \
-        if (!begin_slow(ABI_##name, &begin))                                                       \
-            return;                                                                                \
-        impl_##name args;                                                                          \
-        stats_abi_call(ABI_##name, begin);                                                         \
+        struct call call = {.function = ABI_##name, DETAIL_##name};                                \
+        if (begin_slow(&call))                                                                     \
+            impl_##name args;                                                                      \
+        recorder_ended(&call, NULL);                                                               \
     }                                                                                              \
     EXPORT void name params {                                                                      \
         if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \

@@ -7,7 +7,6 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "base/trace.h"
 #include "cache/block.h"
 #include "cache/block_table.h"
 #include "cache/evict.h"
@@ -26,7 +25,7 @@
 #include "hip/mapped.h"
 #include "hip/report.h"
 #include "manager/manager.h"
-#include "statistics.h"
+#include "recorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +92,12 @@ static void after_fork(void) {
 static void in_child(void) {
     runtime_forked = true;
     manager_forked();
-    stats_reset();
+    if (stats_wanted()) {
+        recorder_leave();
+        fetch_or_release(&runtime_mode, MODE_FORKED);
+    } else {
+        stats_reset();
+    }
     after_fork();
 }
 
@@ -140,11 +144,8 @@ static void note_end_of_hip(void) {
 }
 
 /* After the program's global destructors, so that their calls are counted. */
-__attribute__((destructor)) static void write_statistics(void) {
-    if (options.stats && options.stats[0])
-        statistics_write(options.stats);
-    if (options.trace && options.trace[0])
-        trace_write(options.trace);
+__attribute__((destructor)) static void close_recorder(void) {
+    recorder_close();
 }
 
 static void register_exit(void) {
@@ -217,8 +218,11 @@ static void install(const struct hip_library *library, struct found found) {
         hip_install(library);
         cuda_find(library->path);
     }
-    if (stats_wanted())
+    if (stats_wanted()) {
         hip_time_calls();
+        recorder_open(false);
+        at_quick_exit(recorder_close); /* exit's own is close_recorder */
+    }
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    hip_device_count, options.cache);
@@ -246,8 +250,21 @@ static void find_and_install(void) {
     free(library);
 }
 
+/* A child of fork has files of its own from its first call on: one that only runs another program
+ * has none. */
+static void open_in_child(void) {
+    pthread_mutex_lock(&start_lock);
+    if (runtime_is(MODE_FORKED))
+        recorder_open(true);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_FORKED);
+    pthread_mutex_unlock(&start_lock);
+}
+
 void runtime_start(void) {
-    if (LIKELY(!(load_acquire(&runtime_mode) & MODE_UNSTARTED)))
+    const unsigned mode = load_acquire(&runtime_mode);
+    if (UNLIKELY(mode & MODE_FORKED))
+        open_in_child();
+    if (LIKELY(!(mode & MODE_UNSTARTED)))
         return;
     pthread_mutex_lock(&start_lock);
     if (!options_known) {

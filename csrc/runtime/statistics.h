@@ -2,7 +2,15 @@
 #ifndef MGPU_RT_STATISTICS_H
 #define MGPU_RT_STATISTICS_H
 
-/* MGPU_RT_STATS: a table on stderr, or JSON at a path. At most once a process. */
-void statistics_write(const char *destination);
+#include "base/counters.h"
+
+#include <stdio.h>
+
+/* For people: the calls of the program and of the driver, and the launches of kernels. */
+void statistics_print_tables(FILE *out);
+
+/* JSON, without a line's end: of this process, and of one that has left a recording. */
+void statistics_print(FILE *out);
+void statistics_print_record(FILE *out, const struct counts *record);
 
 #endif

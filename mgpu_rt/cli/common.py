@@ -1,4 +1,4 @@
-"""What several commands have: the options --device and --json, and how JSON is printed.
+"""What several commands have: the options --device and --json, -- PROGRAM, and how JSON is printed.
 
 Each command is imported at every start, so it imports what it needs only when it is called.
 """
@@ -9,6 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+
+#: A file, for a shell to complete; what is wrong with it is said by who opens it.
+PATH = click.Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -29,3 +32,12 @@ def show_json(values: Any) -> None:
     import json
 
     click.echo(json.dumps(values, indent=2))
+
+
+class FilesOrProgram(click.Command):
+    """What follows -- is a program with its arguments; click would not say that -- was there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta["program"] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.hoist import rewrite, tools
 from mgpu_rt.images.sharing import NotBuilt
 from mgpu_rt.lowering.toolchain import ToolchainMissing
 
+NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
+
 
 def write(program: str, out: str, llvm: int | None) -> list[str]:
     """Hoists a file into another; returns what there is to say. Raises Problem; then
     nothing was written."""
+    given = _read(program)
     try:
-        given = sys.stdin.buffer.read() if program == "-" else Path(program).read_bytes()
         hoisted = rewrite.hoist(given, tools.find(llvm))
         if out == "-":
             sys.stdout.buffer.write(hoisted.program)
@@ -25,7 +28,17 @@ def write(program: str, out: str, llvm: int | None) -> list[str]:
     except tools.Refused as reason:
         raise Problem(f"{'stdin' if program == '-' else program}: {reason}") from None
     except OSError as error:
-        raise Problem(f"{error.filename or 'stdout'}: {error.strerror}") from None
+        raise place.unwritable("stdout" if out == "-" else out, error) from None
     except (ToolchainMissing, NotBuilt) as missing:
         raise Problem(str(missing)) from None
     return hoisted.said
+
+
+def _read(program: str) -> bytes:
+    try:
+        given = sys.stdin.buffer.read() if program == "-" else Path(program).read_bytes()
+    except OSError as error:
+        raise place.unreadable(program, error, NAME_ONE) from None
+    if not given.strip():
+        raise Problem(f"'{program}' is empty: {NAME_ONE}")
+    return given

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mgpu_rt.cli import common, place
 from mgpu_rt.cli.problem import Problem, fail
 
 if TYPE_CHECKING:
     from mgpu_rt.lowering.pipelines import Pipeline
     from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing
 
+NAME_ONE = "name a program in MLIR, or - for stdin"
+
 
 @click.command()
-@click.argument("program")
+@click.argument("program", type=common.PATH)
 @click.option("-o", "--out", required=True, metavar="PATH", help="What to write; -: to stdout.")
 @click.option(
     "--llvm",
@@ -96,7 +99,9 @@ def _read(program: str) -> str:
             with open(program, "rb") as file:
                 content = file.read()
     except OSError as error:
-        raise Problem(f"'{program}' cannot be read: {error.strerror}") from None
+        raise place.unreadable(program, error, NAME_ONE) from None
+    if not content.strip():
+        raise Problem(f"'{program}' is empty: {NAME_ONE}")
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -133,7 +138,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
             mode = os.stat(out).st_mode
             os.chmod(out, mode | (mode & 0o444) >> 2)
     except OSError as error:
-        raise Problem(f"'{out}' cannot be written: {error.strerror}") from None
+        raise place.unwritable(out, error) from None
 
 
 def _without(absent: list[ToolchainMissing]) -> Problem:

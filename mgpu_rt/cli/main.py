@@ -16,7 +16,9 @@ from mgpu_rt.cli import common
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.stats.command import compare, stats
+from mgpu_rt.cli.trace import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +27,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare):
+for command in (lower, inspect, stats, compare, report, trace):
     main.add_command(command)
 
 
@@ -35,20 +37,28 @@ for command in (lower, inspect, stats, compare):
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
     "auto: the first of hip, cuda, softgpu that is there, and a line that says which."
 )
-@click.option("--stats", is_flag=True, help="Print a table of calls and times on stderr at exit.")
+@click.option(
+    "--stats",
+    is_flag=True,
+    help="Print a table of calls and times on stderr at exit; a program that is killed prints "
+    "none: then use --stats-json.",
+)
 @click.option(
     "--stats-json",
-    type=click.Path(dir_okay=False),
+    type=common.PATH,
     metavar="PATH",
-    help="Write them there as JSON (%p in it becomes the process id).",
+    help="Keep them there, as JSON from the exit on; `mgpu-rt stats PATH` reads them however the "
+    "program ended. %p in it becomes the process id, %r MPI's rank; without them ranks and "
+    "children of fork have names of their own: s.json, s.rank3.json, s.12345.json.",
 )
 @click.option(
     "--trace",
-    type=click.Path(dir_okay=False),
+    type=common.PATH,
     metavar="PATH",
-    help="Write when each call was there, as a Chrome trace (%p as above), for ui.perfetto.dev.",
+    help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
+    "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
 )
-@click.argument("program")
+@click.argument("program", type=common.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
     device: str,
@@ -64,9 +74,11 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import executable, preload
+    from mgpu_rt.cli import executable, place, preload
 
     try:
+        for output in filter(None, (stats_json, trace)):
+            place.check(output)
         environment = preload.environment(preload.announced(device))
         wanted = ["1"] if stats else []
         if stats_json:
@@ -151,16 +163,16 @@ def doctor(device: str, as_json: bool) -> None:
     """
     from mgpu_rt.cli.doctor import examine
 
-    report = examine(device)
+    found = examine(device)
     if as_json:
-        common.show_json(report.as_dict())
+        common.show_json(found.as_dict())
     else:
-        report.show()
-    sys.exit(0 if report.possible else 1)
+        found.show()
+    sys.exit(0 if found.possible else 1)
 
 
 @main.command()
-@click.argument("program", metavar="IN")
+@click.argument("program", type=common.PATH, metavar="IN")
 @click.option(
     "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import mgpu_rt
 from mgpu_rt import abi
 from mgpu_rt.cli import doctor as doctor_module
 from mgpu_rt.cli import options, preload
+from mgpu_rt.cli.main import main
 from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import command, invoke
 from tests.support.compiled import LIB, RUNTIME, compile_c
@@ -72,6 +74,34 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
     package, *modules = result.stdout.split()
     assert package == "mgpu_rt"
     assert [name for name in modules if not name.startswith("mgpu_rt.cli")] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("rep", ["plain,report"]),
+        ("report --dev", ["plain,--device"]),
+        ("run --device s", ["plain,softgpu"]),
+        ("stats some", ["file,some"]),  # the shell's own, for files
+    ],
+)
+def test_a_shell_completes(typed: str, found: list[str]) -> None:
+    words = {"COMP_WORDS": f"mgpu-rt {typed}", "COMP_CWORD": str(len(typed.split()))}
+    result = command(_MGPU_RT_COMPLETE="bash_complete", **words)
+    assert result.stdout.splitlines() == found
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_a_misspelt_option_is_named(name: str) -> None:
+    result = invoke(name, "--oops")
+    assert result.exit_code == 2
+    assert re.search("No such option:? '?--oops", result.stderr)
+
+
+def test_a_misspelt_command_is_named() -> None:
+    result = invoke("reprot")
+    assert result.exit_code == 2
+    assert "No such command 'reprot'" in result.stderr
 
 
 def test_python_m() -> None:

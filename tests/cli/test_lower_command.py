@@ -93,18 +93,22 @@ def test_for_another_chip() -> None:
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     missing = tmp_path / "x.mlir"
-    said = f"mgpu-rt: '{missing}' cannot be read: No such file or directory\n"
+    way_out = "name a program in MLIR, or - for stdin"
+    said = f"mgpu-rt: '{missing}' was not found: {way_out}\n"
     assert complaint(missing, "-o", tmp_path / "x.o") == said
-    said = f"mgpu-rt: '{tmp_path}' cannot be read: Is a directory\n"
+    said = f"mgpu-rt: '{tmp_path}' is a directory: name a file\n"
     assert complaint(tmp_path, "-o", tmp_path / "x.o") == said
+    missing.touch()
+    said = f"mgpu-rt: '{missing}' is empty: {way_out}\n"
+    assert complaint(missing, "-o", tmp_path / "x.o") == said
     missing.write_bytes(b"ML\xefR")
     assert "is not text: mlir-opt makes text" in complaint(missing, "-o", tmp_path / "x.o")
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     out = tmp_path / "none" / "x.o"
-    said = f"mgpu-rt: '{out}' cannot be written: No such file or directory\n"
-    assert complaint(FORUM, "-o", out) == said
+    why = f"there is no folder '{out.parent}'; make it, or name another place"
+    assert complaint(FORUM, "-o", out) == f"mgpu-rt: '{out}' cannot be written: {why}\n"
 
 
 def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:

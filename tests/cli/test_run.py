@@ -17,7 +17,7 @@ import pytest
 from mgpu_rt import layout
 from mgpu_rt.cli import cuda, doctor, executable, preload
 from tests.support.child import BUILD, CUSTUB, STUB, environment
-from tests.support.command import COMMAND, command, invoke, python
+from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 
 
@@ -180,6 +180,17 @@ def test_a_misspelt_option_is_named(program: Path) -> None:
     assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
     result = command("run", "sh", "-c", 'echo "$@"', "sh", "--trcae", "--device", "x")
     assert result.stdout == "--trcae --device x\n"
+
+
+def test_a_place_for_results_is_looked_at_before_the_run(tmp_path: Path) -> None:
+    """Not at the end of a run of hours."""
+    flag = tmp_path / "ran"
+    for option in ("--stats-json", "--trace"):
+        place = tmp_path / "none" / "x.json"
+        result = command("run", option, place, "--", "touch", flag)
+        assert_sentence(result.returncode, result.stderr, f"there is no folder '{place.parent}'")
+        command("run", option, tmp_path / "%p.json", "--", "true")
+    assert not flag.exists()
 
 
 def test_static_program_runs_with_a_warning(tmp_path: Path) -> None:

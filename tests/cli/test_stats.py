@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from bench.setup.printing import print_library
+from mgpu_rt.cli.stats import recordings
 from mgpu_rt.cli.stats.comparison import as_dict
 from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added
+from tests.support.child import library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
@@ -80,6 +83,58 @@ def test_what_was_not_counted_is_never_0(files: tuple[Path, Path]) -> None:
     assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
 
 
+def test_stats_of_kernels_copies_and_images(tmp_path: Path) -> None:
+    path = tmp_path / "stats.json"
+    run(build("churn", 22, 5, STOCK), path)
+    stats = json.loads(path.read_text())
+    assert {name: row["launches"] for name, row in stats["kernels"].items()} == {"increment": 5}
+    (module,) = stats["modules"]
+    assert (module["kernels"], module["why"]) == (["increment"], None)
+    lines = command("stats", path).stdout.splitlines()
+    begin = lines.index("mgpu_rt: launches of kernels")
+    assert lines[begin + 3].split()[-2:] == ["5", "increment"]
+    rows = {cells[0]: cells[1:] for cells in (re.split(r"\s{2,}", line) for line in lines)}
+    copies = stats["copies"]
+    assert rows["from device"] == [str(copies["from_device"][key]) for key in ("calls", "bytes")]
+    assert rows["on device"] == ["–", "–"]
+    (row,) = (line for line in lines if line.startswith(module["image"]))
+    assert row.endswith("  increment")
+    assert any("process" in line and "ended by exit" in line for line in lines)
+
+
+#: Needs the library, so that its destructor runs just before the library's.
+KILL_AT_EXIT = """
+#include <signal.h>
+extern const char *mgpu_rt_version(void);
+__attribute__((destructor)) static void die(void) { raise(mgpu_rt_version() ? SIGKILL : SIGTERM); }
+"""
+
+
+def test_a_killed_program_on_hip(forum: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    killer = compile_c(tmp_path / "killer.so", KILL_AT_EXIT, "-shared", "-fPIC", str(library()))
+    stats, trace = tmp_path / "stats", tmp_path / "trace"
+    options = ("--device", "softgpu", "--stats-json", stats, "--trace", trace)
+    shell = f'LD_PRELOAD="$LD_PRELOAD:{killer}" exec {forum}'
+    done = command("run", *options, "--", "sh", "-c", shell, **ON_SOFTGPU)
+    assert (done.returncode, done.stderr) == (-9, "")
+    killed = json.loads(command("stats", "--json", stats).stdout)
+    ended = json.loads(files[1].read_text())
+    assert killed["process"]["ended"] == "unfinished"
+    assert _calls(killed, "abi") == _calls(ended, "abi")
+    assert killed["kernels"]["test_func"]["launches"] == LAUNCHES
+    assert killed["modules"] == ended["modules"]
+    compared = command("compare", files[0], stats)
+    assert (compared.returncode, compared.stderr) == (0, "")
+    assert "mgpuLaunchKernel" in compared.stdout
+    events = json.loads(command("trace", trace).stdout)["traceEvents"]
+    names = [event["name"] for event in events if event.get("cat") == "stream"]
+    assert names.count("test_func") == LAUNCHES
+
+
+def _calls(stats: dict, layer: str) -> dict[str, int]:
+    return {name: counter["calls"] for name, counter in stats[layer].items()}
+
+
 def test_stats_as_json(files: tuple[Path, Path]) -> None:
     shown = command("stats", "--json", files[1])
     assert json.loads(shown.stdout) == json.loads(files[1].read_text())
@@ -96,6 +151,7 @@ def test_compare_files(files: tuple[Path, Path]) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in lines if line}
     assert rows["mgpuLaunchKernel"][:2] == [str(LAUNCHES)] * 2
     assert rows["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
+    assert rows["test_func"][:2] == [str(LAUNCHES)] * 2
     assert rows["hipStreamQuery"] == ["–", str(LAUNCHES), "–", rows["hipStreamQuery"][3], "–"]
     assert rows["modules"] == ["–", "–", "–", str(LAUNCHES - 1), "1", "95.0", "%"]
     assert all(len(line) <= 80 for line in lines[2:])
@@ -111,6 +167,8 @@ def test_compare_as_json(files: tuple[Path, Path]) -> None:
     assert result["driver"]["functions"]["hipStreamQuery"]["before"] is None
     calls = sum(counter["calls"] for counter in ours["abi"].values())
     assert result["program"]["total"]["after"]["calls"] == calls
+    launches = result["launches"]["kernels"]["test_func"]
+    assert launches["after"] == {"calls": LAUNCHES, "ns": ours["kernels"]["test_func"]["ns"]}
     assert result["cache"]["modules"]["after"] == ours["cache"]["modules"]
 
 
@@ -165,6 +223,11 @@ def test_compare_wants_two_files_or_a_program() -> None:
             "other JSON",
         ),
         (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "holds other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "copies": []}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "other JSON"),
+        (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "other JSON"),
+        (b"mgpu_rt 1 recording of statistics", "mgpu_rt 1 has recorded it, and this is"),
         (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
     ],
 )
@@ -184,7 +247,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(recordings, "kind", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
 

@@ -141,10 +141,14 @@ def commands() -> Iterator[tuple[str, str]]:
 SHOWN = sorted(set(commands()))
 
 
+#: A program that ends otherwise than by exit.
+CUT_OFF = b"int main(void) { mgpuStreamSynchronize(0); _exit(0); }"
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the documents name: a program, its object file, LLVM's dialect, the
-    statistics of two runs."""
+    statistics and traces of two runs."""
     directory = tmp_path_factory.mktemp("documents")
     forum = PROGRAMS / "forum.mlir"
     shutil.copy(forum, directory / "program.mlir")
@@ -158,8 +162,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "examples").symlink_to(ROOT / "examples")
     here = {"cwd": directory, "env": surroundings(directory), "check": True}
     subprocess.run(["sh", "-c", "cc program.o $(mgpu-rt config --libs) -o program"], **here)
+    subprocess.run(
+        ["sh", "-c", "cc -w -xc - $(mgpu-rt config --libs) -o cut"], input=CUT_OFF, **here
+    )
+    run = "mgpu-rt run --stats-json killed.json --trace killed.trace -- ./cut"
+    subprocess.run(["sh", "-c", run], **here)
+    shutil.copy(directory / "killed.json", directory / "s.json")
     for name in ("before", "after"):
-        run = f"mgpu-rt run --stats-json {name}.json -- ./program; test -s {name}.json"
+        outputs = f"--stats-json {name}.json --trace {name}-trace.json"
+        run = f"mgpu-rt run {outputs} -- ./program; test -s {name}.json -a -s {name}-trace.json"
         subprocess.run(["sh", "-c", run], **here)
     return directory
 

@@ -142,12 +142,20 @@ def test_every_dialect_has_a_way_out(name: str) -> None:
 
 
 def test_files_that_are_not_there(program: Path, tmp_path: Path) -> None:
-    missing, folder = tmp_path / "missing.mlir", tmp_path
+    missing, folder, empty = tmp_path / "missing.mlir", tmp_path, tmp_path / "empty.mlir"
+    empty.touch()
+    way_out = "name a program in the LLVM dialect, or - for stdin"
     for given, out, sentence in (
-        (missing, "-", f"{missing}: No such file or directory"),
-        (folder, "-", f"{folder}: Is a directory"),
-        (program, missing / "x", f"{missing / 'x'}: No such file or directory"),
-        (program, folder, f"{folder}: Is a directory"),
+        (missing, "-", f"'{missing}' was not found: {way_out}"),
+        (empty, "-", f"'{empty}' is empty: {way_out}"),
+        (folder, "-", f"'{folder}' is a directory: name a file"),
+        (
+            program,
+            missing / "x",
+            f"'{missing / 'x'}' cannot be written: there is no folder '{missing}'; make it, or "
+            "name another place",
+        ),
+        (program, folder, f"'{folder}' is a directory: name a file"),
     ):
         result = invoke("hoist", "--llvm", "22", str(given), "-o", str(out))
         assert (result.exit_code, result.stdout) == (2, "")

@@ -113,6 +113,14 @@ def test_lower_into_an_executable(installed: Installed, tmp_path: Path) -> None:
     run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
     result = attempt(installed.command, "run", "--device", "softgpu", "--stats", "--", out)
     assert " 2 mgpuLaunchKernel\n" in result.stderr
+    page = run(installed.command, "report", "-o", "-", "--device", "softgpu", "--", out)
+    assert_is_report(page)
+
+
+def assert_is_report(page: str) -> None:
+    """With its style, which is no Python."""
+    assert "prefers-color-scheme: dark" in page
+    assert "hipModuleLaunchKernel" in page
 
 
 # ---- what stands in the way ----
@@ -223,6 +231,12 @@ def test_make_install(tmp_path: Path, installed: Installed) -> None:
     (stage / prefix.relative_to("/")).rename(prefix)
     placed = Installed(prefix / "bin" / "mgpu-rt", installed.python)
     check(placed, tmp_path / "work", THIS)
+    trace = tmp_path / "trace.json"
+    trace.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "driver", "name": "hipModuleLaunchKernel", "pid": 1,'
+        ' "ts": 1, "dur": 1}]}'
+    )
+    assert_is_report(run(placed.command, "report", "-o", "-", trace))
     found = run(
         *("cmake", "-S", machine.EXAMPLE, "-B", tmp_path / "found"),
         f"-DCMAKE_PREFIX_PATH={prefix}",

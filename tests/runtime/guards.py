@@ -44,6 +44,7 @@ LAZY_LOAD = "tests.runtime.test_lazy_load"
 OPTIONS = "tests.runtime.test_options"
 LAST_ERROR = "tests.runtime.test_last_error"
 LOCAL_RANK = "tests.runtime.test_local_rank"
+COUNTED = "tests.runtime.test_counted"
 GUARDS = [
     Guard(
         "hip/device.c",
@@ -56,6 +57,36 @@ GUARDS = [
         "    if (is_chosen())\n        return;\n",
         "    (void)is_chosen;\n",
         f"{LOCAL_RANK}:test_a_device_chosen_through_hip_stays_chosen",
+    ),
+    Guard(
+        "base/counters.c",
+        "MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)",
+        "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
+        f"{COUNTED}:test_a_child_of_fork_leaves_its_parents_file_alone",
+    ),
+    Guard(
+        "base/output.c",
+        "errno != EEXIST || !is_taken(output->path)",
+        "errno == EEXIST",
+        f"{COUNTED}:test_a_living_process_keeps_its_file",
+    ),
+    Guard(
+        "base/output.c",
+        "output->direct || !is_within_limit(size)",
+        "output->direct",
+        f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
+    ),
+    Guard(
+        "recorder.c",
+        "(void)stats_take_decision();",
+        "",
+        f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",
+    ),
+    Guard(
+        "recorder.c",
+        "if (!runtime_counting())\n        return;",
+        "",
+        f"{COUNTED}:test_nothing_is_counted_that_was_not_asked_for",
     ),
     Guard(
         "calls/module.c",

@@ -56,6 +56,14 @@ def test_launches(kind: str, mode: str, image: Path) -> None:
     _run(kind, "host", str(image), "test_func", mode)
 
 
+@pytest.mark.parametrize("mode", ["plain", "threads", "fork-after"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_launches_that_are_recorded(kind: str, mode: str, image: Path, tmp_path: Path) -> None:
+    files = {name: str(tmp_path / name) for name in ("MGPU_RT_STATS", "MGPU_RT_TRACE")}
+    _run(kind, "host", str(image), "test_func", mode, **files)
+    assert all(Path(path).stat().st_size for path in files.values())
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_streams_of_several_threads(kind: str, seed: int) -> None:

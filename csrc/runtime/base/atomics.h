@@ -49,6 +49,7 @@
     __atomic_compare_exchange_n(at, expected, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 
 #define fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #endif

@@ -1,12 +1,12 @@
 #include "base/counters.h"
 #include "base/atomics.h"
-#include "base/trace.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
-struct counter stats_of_abi[ABI_COUNT], stats_of_hip[HIP_COUNT];
-struct cache_counter stats_of_caches[CACHE_COUNT];
+struct counts counts;
+static __thread enum decision decision __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -33,32 +33,40 @@ static void count_call(struct counter *counter, uint64_t nanoseconds) {
     fetch_add_relaxed(&counter->nanoseconds, nanoseconds);
 }
 
-void stats_abi_call(enum abi_index function, uint64_t begin) {
-    const uint64_t nanoseconds = stats_now() - begin;
-    count_call(&stats_of_abi[function], nanoseconds);
-    if (options.trace[0])
-        trace_call(abi_names[function], "program", begin, nanoseconds);
+void stats_abi_call(enum abi_index function, uint64_t nanoseconds) {
+    count_call(&counts.abi[function], nanoseconds);
 }
 
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
-    count_call(&stats_of_hip[function], nanoseconds);
-    if (options.trace[0])
-        trace_call(hip_names[function], "driver", stats_now() - nanoseconds, nanoseconds);
+    count_call(&counts.hip[function], nanoseconds);
 }
 
 void stats_miss(enum cache cache) {
-    fetch_add_relaxed(&stats_of_caches[cache].misses, 1);
+    fetch_add_relaxed(&counts.caches[cache].misses, 1);
+    decision = DECISION_MISS;
 }
 void stats_eviction(enum cache cache) {
-    fetch_add_relaxed(&stats_of_caches[cache].evictions, 1);
+    fetch_add_relaxed(&counts.caches[cache].evictions, 1);
 }
 void stats_bypass(enum cache cache) {
-    fetch_add_relaxed(&stats_of_caches[cache].bypasses, 1);
+    fetch_add_relaxed(&counts.caches[cache].bypasses, 1);
+    decision = DECISION_BYPASS;
 }
 
+enum decision stats_take_decision(void) {
+    const enum decision taken = decision;
+    decision = DECISION_NONE;
+    return taken;
+}
+
+/* The pages may be those of the parent's file, and a copy of what was touched would cost more than
+ * new ones. The caches' memory is as it was. */
 void stats_reset(void) {
-    memset(stats_of_abi, 0, sizeof stats_of_abi);
-    memset(stats_of_hip, 0, sizeof stats_of_hip);
-    memset(stats_of_caches, 0, sizeof stats_of_caches);
-    trace_reset();
+    struct memory_counter memory[MEMORY_DEVICES];
+    memcpy(memory, counts.memory, sizeof memory);
+    void *fresh = mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (fresh != &counts)
+        memset(&counts, 0, sizeof counts);
+    memcpy(counts.memory, memory, sizeof memory);
 }

@@ -1,4 +1,5 @@
-/* Counts and times of the program's calls and of the driver's; statistics.c shows them. */
+/* What is counted and timed: the program's calls, the driver's, caches, kernels, copies, modules,
+ * memory. statistics.c shows it. */
 #ifndef MGPU_RT_COUNTERS_H
 #define MGPU_RT_COUNTERS_H
 
@@ -25,20 +26,36 @@ enum cache {
     CACHE_COUNT
 };
 
+/* Where a copy went, as far as the runtime's own table of memory tells. */
+enum copy_way {
+    COPY_TO_DEVICE,   /* into a block of device memory, from what is none of ours */
+    COPY_FROM_DEVICE, /* out of one */
+    COPY_ON_DEVICE,   /* between two */
+    COPY_UNKNOWN,     /* between two places that are none of ours */
+    COPY_FILL,        /* mgpuMemset */
+    COPY_WAYS
+};
+
+/* What a cache did for the call at hand. */
+enum decision { DECISION_NONE, DECISION_HIT, DECISION_MISS, DECISION_BYPASS };
+
 /* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
 static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0];
 }
 
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
-void stats_abi_call(enum abi_index function, uint64_t begin);
+void stats_abi_call(enum abi_index function, uint64_t nanoseconds);
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds);
 void stats_miss(enum cache cache);
 void stats_eviction(enum cache cache);
 /* A call that a cache did not serve and did not count as a miss: it is no hit either. */
 void stats_bypass(enum cache cache);
 
-/* A child of fork counts from 0. */
+/* The calling thread's miss or bypass since it was last taken. */
+enum decision stats_take_decision(void);
+
+/* A child of fork counts from 0, in pages of its own. */
 void stats_reset(void);
 
 /* ---- what was counted ---- */
@@ -49,8 +66,64 @@ struct counter {
 struct cache_counter {
     uint64_t misses, evictions, bypasses;
 };
-extern struct counter stats_of_abi[ABI_COUNT], stats_of_hip[HIP_COUNT];
-extern struct cache_counter stats_of_caches[CACHE_COUNT];
+struct copy_counter {
+    uint64_t calls, bytes;
+};
+
+/* Device memory in bytes. It changes under tables_lock but for in_use, its peak and live, which are
+ * counted only while statistics are on. */
+struct memory_counter {
+    size_t reserved, peak_reserved; /* held from HIP */
+    size_t in_use, peak_in_use;     /* of it in the program's hands */
+    uint64_t blocks, live;
+};
+
+/* A kernel of an image; the same name in another image is another one. */
+struct kernel_counter {
+    struct counter launches;
+    uint64_t image; /* its hash; 0: not known */
+    char name[232]; /* cut off, if it is longer */
+};
+
+/* All loads of an image. */
+struct module_counter {
+    uint64_t bytes, loads, driver_loads;
+    uint64_t why; /* enum unshared */
+};
+
+/* Why an image is loaded anew each time. */
+enum unshared {
+    UNSHARED_NOT,
+    UNSHARED_CACHE_OFF,
+    UNSHARED_WRITABLE,
+    UNSHARED_OPAQUE,
+    UNSHARED_REASONS
+};
+
+/* The process that counts. */
+struct process {
+    int64_t id, rank; /* -1: none */
+    uint64_t begin;   /* as stats_now */
+    char program[232];
+};
+
+enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, MEMORY_DEVICES = 64 };
+
+/* On pages of their own: a file may lie under them (output.h). */
+struct counts {
+    struct process process;
+    uint64_t last; /* when a call of the program ended last */
+    struct counter abi[ABI_COUNT], hip[HIP_COUNT];
+    struct cache_counter caches[CACHE_COUNT];
+    struct copy_counter copies[COPY_WAYS];
+    struct memory_counter memory[MEMORY_DEVICES];
+    struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */
+    uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* keys.h; a module's is its hash */
+    struct kernel_counter kernels[KERNELS];
+    struct module_counter modules[MODULES];
+} __attribute__((aligned(COUNT_PAGE)));
+
+extern struct counts counts;
 extern const char *const abi_names[ABI_COUNT], *const hip_names[HIP_COUNT];
 
 #endif

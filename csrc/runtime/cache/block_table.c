@@ -1,8 +1,10 @@
 #include "cache/block_table.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/counters.h"
 #include "base/handles.h"
 #include "base/state.h"
+#include "base/trace.h"
 #include "cache/ranges.h"
 #include "hip/hip.h"
 
@@ -14,10 +16,7 @@ enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 static struct handle *buckets[BUCKETS];
 static struct handle *all;
 
-/* Change on calls of HIP only, under tables_lock; in_use only while statistics are on. */
-static struct {
-    size_t reserved, peak_reserved, in_use, peak_in_use;
-} accounts[BLOCK_DEVICES];
+_Static_assert((int)BLOCK_DEVICES == (int)MEMORY_DEVICES, "an account for each");
 
 static size_t bucket_of(const void *address) {
     return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> (64 - BUCKET_BITS);
@@ -29,19 +28,35 @@ struct block *block_find(const void *address) {
 
 /* ---- entering and leaving ---- */
 
+static void trace_memory(int device) {
+    const struct memory_counter *memory = &counts.memory[device];
+    if (!trace_on())
+        return;
+    const size_t held = load_relaxed(&memory->reserved), in_use = load_relaxed(&memory->in_use);
+    trace_add(&(struct trace_event){.kind = TRACE_MEMORY,
+                                    .function = (uint16_t)device,
+                                    .begin = stats_now(),
+                                    .nanoseconds = in_use,
+                                    .bytes = held > in_use ? held - in_use : 0});
+}
+
 static void add_reserved(int device, size_t bytes) {
-    const size_t now = accounts[device].reserved + bytes;
-    store_relaxed(&accounts[device].reserved, now);
-    if (now > accounts[device].peak_reserved)
-        accounts[device].peak_reserved = now;
+    struct memory_counter *memory = &counts.memory[device];
+    const size_t now = memory->reserved + bytes;
+    store_relaxed(&memory->reserved, now);
+    if (now > memory->peak_reserved)
+        memory->peak_reserved = now;
+    memory->blocks++;
 }
 
 /* Under tables_lock. */
 static void leave_table(struct block *block) {
     if (block->state == BLOCK_GONE)
         return;
-    const size_t now = accounts[block->device].reserved - block->size;
-    store_relaxed(&accounts[block->device].reserved, now);
+    struct memory_counter *memory = &counts.memory[block->device];
+    store_relaxed(&memory->reserved, memory->reserved - block->size);
+    memory->blocks--;
+    trace_memory(block->device);
     ranges_remove((uintptr_t)block->handle.key);
     store_release(&block->state, BLOCK_GONE);
 }
@@ -137,20 +152,23 @@ void block_forget_all(void) {
 /* ---- accounts ---- */
 
 void block_count(int device, ptrdiff_t bytes) {
-    const size_t now = add_fetch_relaxed(&accounts[device].in_use, (size_t)bytes);
-    size_t peak = load_relaxed(&accounts[device].peak_in_use);
-    while (bytes > 0 && now > peak && !cas_weak_relaxed(&accounts[device].peak_in_use, &peak, now))
+    struct memory_counter *memory = &counts.memory[device];
+    const size_t now = add_fetch_relaxed(&memory->in_use, (size_t)bytes);
+    size_t peak = load_relaxed(&memory->peak_in_use);
+    fetch_add_relaxed(&memory->live, bytes > 0 ? 1 : UINT64_MAX);
+    while (bytes > 0 && now > peak && !cas_weak_relaxed(&memory->peak_in_use, &peak, now))
         continue;
+    trace_memory(device);
 }
 
 size_t block_reserved(int device) {
-    return load_relaxed(&accounts[device].reserved);
+    return load_relaxed(&counts.memory[device].reserved);
 }
 
 struct block_account block_account(int device) {
     struct block_account account = {.reserved = block_reserved(device),
-                                    .peak_reserved = accounts[device].peak_reserved,
-                                    .peak_allocated = accounts[device].peak_in_use};
+                                    .peak_reserved = counts.memory[device].peak_reserved,
+                                    .peak_allocated = counts.memory[device].peak_in_use};
     if (!account.peak_reserved)
         return account;
     for (const struct block *block = block_first(); block;

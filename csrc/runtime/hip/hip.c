@@ -1,5 +1,6 @@
 #include "hip/hip.h"
 #include "base/counters.h"
+#include "base/trace.h"
 
 #include <string.h>
 
@@ -61,11 +62,22 @@ const char *hip_path(void) {
 
 static struct hip_functions untimed;
 
+static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
+    const uint64_t nanoseconds = stats_now() - begin;
+    stats_hip_call(function, nanoseconds);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
+                                        .function = (uint16_t)function,
+                                        .begin = begin,
+                                        .nanoseconds = nanoseconds,
+                                        .detail = (uint16_t)error});
+}
+
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t timed_##name params {                                                        \
         const uint64_t begin = stats_now();                                                        \
         const hipError_t error = untimed.name args;                                                \
-        stats_hip_call(HIP_##name, stats_now() - begin);                                           \
+        note_call(HIP_##name, begin, error);                                                       \
         return error;                                                                              \
     }
 #include "base/hip.def"

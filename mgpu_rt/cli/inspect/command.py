@@ -14,7 +14,7 @@ NEEDED = {"elftools": "pyelftools", "msgpack": "msgpack"}
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=common.PATH)
 @common.device(
     "Whose HIP is asked to load the images, as for `mgpu-rt run`; auto starts no software GPU."
 )

@@ -9,12 +9,13 @@ from mgpu_rt.cli.problem import Problem, fail
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=common.PATH)
 @common.as_json
 def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
 
-    FILE is what `mgpu-rt run --stats-json FILE` has written; "–" is what was not counted.
+    FILE is what `mgpu-rt run --stats-json FILE` has written, or what is there of a program that
+    was killed or still runs; "–" is what was not counted.
     """
     from mgpu_rt.cli.stats import files, table
 
@@ -28,17 +29,10 @@ def stats(file: str, as_json: bool) -> None:
         click.echo("\n".join(table.lines(statistics)))
 
 
-class _FilesOrProgram(click.Command):
-    """What follows -- is a program with its arguments; click would not say that -- was there."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        ctx.meta["program"] = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
-
-
-@click.command(cls=_FilesOrProgram)
-@click.argument("files", nargs=-1, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]...")
+@click.command(cls=common.FilesOrProgram)
+@click.argument(
+    "files", nargs=-1, type=common.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
+)
 @common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
 @common.as_json
 @click.pass_context

@@ -17,26 +17,30 @@ def ratio(before: Counter | None, after: Counter | None) -> float | None:
     return before.ns / after.ns if before and after and before.ns and after.ns else None
 
 
-def _pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
+def pairs(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> dict[str, Pair]:
     """By function, the longest before first."""
     names = sorted({**before, **after}, key=lambda name: -(before.get(name) or after[name]).ns)
     return {name: (before.get(name), after.get(name)) for name in names}
 
 
-def _sum(counters: Mapping[str, Counter]) -> Counter | None:
+def summed(counters: Mapping[str, Counter]) -> Counter | None:
+    """None if nothing was counted."""
     return total(counters.values()) if counters else None
 
 
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     """For JSON; null is what was not counted."""
 
-    def layer(left: Mapping[str, Counter], right: Mapping[str, Counter]) -> dict[str, Any]:
-        pairs = {name: _values(pair) for name, pair in _pairs(left, right).items()}
-        return {"functions": pairs, "total": _values((_sum(left), _sum(right)))}
+    def layer(
+        left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
+    ) -> dict[str, Any]:
+        counted = {name: _values(pair) for name, pair in pairs(left, right).items()}
+        return {what: counted, "total": _values((summed(left), summed(right)))}
 
     return {
         "program": layer(before.program, after.program),
         "driver": layer(before.driver, after.driver),
+        "launches": layer(before.kernels, after.kernels, "kernels"),
         "cache": {
             name: {
                 "before": asdict(before.caches[name]) if name in before.caches else None,
@@ -59,10 +63,13 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     for title, left, right in (
         ("calls of the program", before.program, after.program),
         ("calls of the driver", before.driver, after.driver),
+        ("launches of kernels", before.kernels, after.kernels),
     ):
+        if not left and not right:
+            continue
         yield ""
-        rows = [_row(name, pair) for name, pair in _pairs(left, right).items()]
-        rows.append(_row("total", (_sum(left), _sum(right))))
+        rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
+        rows.append(_row("total", (summed(left), summed(right))))
         yield from _right((title, "calls before", "after", "ms before", "after", "ratio"), rows)
     yield ""
     head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
@@ -76,10 +83,10 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
 def _row(name: str, pair: Pair) -> tuple[str, ...]:
     calls = [str(counter.calls) if counter else NONE for counter in pair]
     times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    return (name, *calls, *times, _words(ratio(*pair)))
+    return (name, *calls, *times, words(ratio(*pair)))
 
 
-def _words(factor: float | None) -> str:
+def words(factor: float | None) -> str:
     """Three digits that matter."""
     if factor is None:
         return NONE

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.stats import recordings
 from mgpu_rt.report import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
+
+ENDING = ".json"  # of those that a run of ours writes for itself
 
 
 @dataclass(frozen=True)
@@ -46,38 +50,70 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class Copies:
+    """Copies or fills of one direction."""
+
+    calls: int
+    bytes: int
+
+    def __add__(self, other: Copies) -> Copies:
+        return Copies(self.calls + other.calls, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True)
+class Module:
+    """An image of device code."""
+
+    image: str  # its hash
+    bytes: int
+    loads: int
+    driver_loads: int
+    kernels: tuple[str, ...]
+    why: str | None  # it is loaded anew each time
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Of a run."""
 
     program: dict[str, Counter]
     driver: dict[str, Counter]
     caches: dict[str, Cache]
+    kernels: dict[str, Counter] = field(default_factory=dict)
+    copies: dict[str, Copies] = field(default_factory=dict)
+    modules: tuple[Module, ...] = ()
+    process: str = ""  # which, and how it ended
     memory: str = ""  # of each device, as a table
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
 
 def read(path: str | Path) -> Statistics:
     """A statistics file. Raises Problem."""
+    raw = load(path, HOW_TO_GET)
+    if isinstance(raw, dict) and "traceEvents" in raw and recordings.kind(path):
+        raise Problem(f"'{path}' is a recording of a trace: `mgpu-rt trace {path}` shows it")
+    return parse(raw, path)
+
+
+def load(path: str | Path, how_to_get: str) -> Any:
+    """What a JSON file of the library's holds. Raises Problem."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise Problem(f"'{path}' was not found: {HOW_TO_GET}") from None
-    except IsADirectoryError:
-        raise Problem(f"'{path}' is a directory: name a statistics file") from None
+        recorded = recordings.kind(path)
+        text = recordings.as_json(path).decode() if recorded else Path(path).read_text("utf-8")
     except OSError as error:
-        raise Problem(f"'{path}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
+        raise place.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
-        raise Problem(f"'{path}' is not text: {HOW_TO_GET}") from None
+        raise Problem(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():
-        raise Problem(f"'{path}' is empty: the program that was to write it did not end by itself")
+        raise Problem(f"'{path}' is empty: {how_to_get}")
     try:
-        raw = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Problem(f"'{path}' is damaged or truncated ({error}): {HOW_TO_GET}") from None
-    return _parse(raw, path)
+        raise Problem(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
 
 
-def _parse(raw: Any, path: str | Path) -> Statistics:
+def parse(raw: Any, path: str | Path) -> Statistics:
+    """Statistics as the file has them. Raises Problem."""
     if isinstance(raw, dict) and "traceEvents" in raw:
         raise Problem(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:
@@ -88,6 +124,13 @@ def _parse(raw: Any, path: str | Path) -> Statistics:
                 name: Cache(*_numbers(value, "hits", "misses", "evictions"))
                 for name, value in raw["cache"].items()
             },
+            kernels=_counters(raw.get("kernels", {}), "launches"),
+            copies={
+                way: Copies(*_numbers(value, "calls", "bytes"))
+                for way, value in raw.get("copies", {}).items()
+            },
+            modules=tuple(map(_module, raw.get("modules", []))),
+            process=_process(raw["process"]) if "process" in raw else "",
             memory=memory_summary(raw) if raw.get("memory") else "",
             raw=raw,
         )
@@ -95,8 +138,25 @@ def _parse(raw: Any, path: str | Path) -> Statistics:
         raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
 
 
-def _counters(values: dict[str, Any]) -> dict[str, Counter]:
-    return {name: Counter(*_numbers(value, "calls", "ns")) for name, value in values.items()}
+def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
+    return {name: Counter(*_numbers(value, calls, "ns")) for name, value in values.items()}
+
+
+def _module(values: dict[str, Any]) -> Module:
+    image, kernels, why = values["image"], tuple(values["kernels"]), values["why"]
+    if not all(isinstance(text, str) for text in (image, why or "", *kernels)):
+        raise ValueError
+    numbers = _numbers(values, "bytes", "loads", "driver_loads")
+    return Module(image, *numbers, kernels, why)
+
+
+def _process(values: dict[str, Any]) -> str:
+    """A sentence for people."""
+    rank = "" if values["rank"] is None else f", rank {values['rank']:d}"
+    ended = {"exit": "ended by exit", "unfinished": "not ended by exit, or still running"}
+    how = ended.get(values["ended"], f"ended by {values['ended']}")
+    seconds = f"{values['seconds']:.3f} s since its first call"
+    return f"{values['program']}, process {values['pid']:d}{rank}: {how}, {seconds}"
 
 
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
@@ -115,11 +175,16 @@ def added(runs: Iterable[Statistics]) -> Statistics:
     """Those of a program's processes as one."""
     program: dict[str, Counter] = {}
     driver: dict[str, Counter] = {}
+    kernels: dict[str, Counter] = {}
     caches: dict[str, Cache] = {}
+    copies: dict[str, Copies] = {}
     for run in runs:
-        for sums, counters in ((program, run.program), (driver, run.driver)):
+        layers = ((program, run.program), (driver, run.driver), (kernels, run.kernels))
+        for sums, counters in layers:
             for name, counter in counters.items():
                 sums[name] = sums.get(name, Counter(0, 0)) + counter
         for name, cache in run.caches.items():
             caches[name] = caches.get(name, Cache(0, 0, 0)) + cache
-    return Statistics(program, driver, caches)
+        for way, copied in run.copies.items():
+            copies[way] = copies.get(way, Copies(0, 0)) + copied
+    return Statistics(program, driver, caches, kernels, copies)

@@ -6,18 +6,33 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from mgpu_rt.cli import executable, preload
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats.files import Statistics, added, read
+from mgpu_rt.cli.stats.files import ENDING, Statistics, added, read
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
+
+Read = TypeVar("Read")
 
 
 def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
     """The statistics of both runs. Raises Problem."""
+    return both(command, device, _statistics)
+
+
+def _statistics(folder: Path) -> Statistics:
+    return added(read(file) for file in sorted(folder.glob(f"*{ENDING}")))
+
+
+def both(
+    command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
+) -> tuple[Read, Read]:
+    """What `read` makes of the folder that each run fills: for each process its statistics, and
+    with `trace` PID.trace. Raises Problem."""
     try:
         reason = executable.obstacle(executable.find(command[0]))
     except Problem as problem:
@@ -29,29 +44,33 @@ def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics
         for name, value in preload.environment(preload.announced(device)).items()
         if name not in ("MGPU_RT_CACHE", "MGPU_RT_TRACE")
     }
-    stock = _run(command, {**environment, "MGPU_RT_CACHE": "off"}, NAMES[0])
-    return stock, _run(command, environment, NAMES[1])
+
+    def run(name: str, **changes: str) -> Read:
+        with tempfile.TemporaryDirectory() as folder:
+            changes["MGPU_RT_STATS"] = os.path.join(folder, f"%p{ENDING}")
+            if trace:
+                changes["MGPU_RT_TRACE"] = os.path.join(folder, "%p.trace")
+            _run(command, {**environment, **changes}, name)
+            if not any(Path(folder).glob(f"*{ENDING}")):
+                raise Problem(
+                    f"'{command[0]}' called none of the library's functions: name a program that "
+                    "MLIR lowered for a GPU"
+                )
+            return read(Path(folder))
+
+    return run(NAMES[0], MGPU_RT_CACHE="off"), run(NAMES[1])
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> Statistics:
-    """What the program prints goes to stderr: stdout is the comparison's. Its exit status says
+def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
+    """What the program prints goes to stderr: stdout is the caller's. Its exit status says
     nothing, since MLIR's main functions return none; a signal does."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**environment, "MGPU_RT_STATS": os.path.join(folder, "%p.json")}
-        try:
-            done = subprocess.run([*command], env=env, stdout=sys.stderr.fileno())
-        except OSError as error:
-            why = executable.why_not(executable.find(command[0]), error)
-            raise Problem(f"'{command[0]}' cannot be executed: {why}") from None
-        if done.returncode < 0:
-            raise Problem(
-                f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so there is "
-                "nothing to compare: `mgpu-rt doctor` says what is in the way"
-            )
-        files = sorted(Path(folder).glob("*.json"))
-        if not files:
-            raise Problem(
-                f"'{command[0]}' called none of the library's functions: name a program that MLIR "
-                "lowered for a GPU"
-            )
-        return added(read(file) for file in files)
+    try:
+        done = subprocess.run([*command], env=environment, stdout=sys.stderr.fileno())
+    except OSError as error:
+        why = executable.why_not(executable.find(command[0]), error)
+        raise Problem(f"'{command[0]}' cannot be executed: {why}") from None
+    if done.returncode < 0:
+        raise Problem(
+            f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so there is "
+            "nothing to compare: `mgpu-rt doctor` says what is in the way"
+        )

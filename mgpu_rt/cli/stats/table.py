@@ -1,10 +1,11 @@
-"""A statistics file for people: the tables of `mgpu-rt run --stats`, then caches and memory."""
+"""A statistics file for people: the tables of `mgpu-rt run --stats`, then copies, modules, caches
+and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, total
+from mgpu_rt.cli.stats.files import Cache, Counter, Module, Statistics, total
 from mgpu_rt.text import columns
 
 NONE = "–"  # what was not counted
@@ -15,6 +16,18 @@ def lines(statistics: Statistics) -> Iterator[str]:
     """Everything that a file says."""
     yield from _calls("mgpu_rt: calls of the program", statistics.program)
     yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
+    if statistics.kernels:
+        yield from _calls("mgpu_rt: launches of kernels", statistics.kernels, "kernel")
+    if statistics.process:
+        yield ""
+        yield statistics.process
+    if statistics.copies:
+        yield ""
+        yield from columns([("copies", "calls", "bytes"), *_copies(statistics)])
+    if statistics.modules:
+        yield ""
+        head = ("image", "bytes", "loads", "by the driver", "kernels")
+        yield from columns([head, *map(_module, statistics.modules)])
     yield ""
     yield from columns([("cache", "hits", "misses", "rate", "given back"), *_caches(statistics)])
     if statistics.memory:
@@ -22,11 +35,11 @@ def lines(statistics: Statistics) -> Iterator[str]:
         yield statistics.memory.rstrip()
 
 
-def _calls(title: str, counters: Mapping[str, Counter]) -> Iterator[str]:
-    """The columns of `ltrace -c`, as csrc/runtime's stats.c prints them."""
+def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") -> Iterator[str]:
+    """The columns of `ltrace -c`, as csrc/runtime/statistics.c prints them."""
     everything = total(counters.values())
     yield title
-    yield "% time     seconds  usecs/call     calls      function"
+    yield f"% time     seconds  usecs/call     calls      {what}"
     yield RULE
     for name, counter in sorted(counters.items(), key=lambda item: -item[1].ns):
         part = 100 * counter.ns / everything.ns if everything.ns else 0.0
@@ -34,6 +47,19 @@ def _calls(title: str, counters: Mapping[str, Counter]) -> Iterator[str]:
         yield f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f} {counter.calls:9} {name}"
     yield RULE
     yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
+
+
+def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for way, copied in statistics.copies.items():
+        counted = (str(copied.calls), str(copied.bytes)) if copied.calls else (NONE, NONE)
+        yield (way.replace("_", " "), *counted)
+
+
+def _module(module: Module) -> tuple[str, ...]:
+    kernels = ", ".join(module.kernels) or NONE
+    why = f" (loaded anew each time: {module.why})" if module.why else ""
+    numbers = (module.bytes, module.loads, module.driver_loads)
+    return (module.image, *map(str, numbers), kernels + why)
 
 
 def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:

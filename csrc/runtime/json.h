@@ -1,0 +1,10 @@
+/* JSON's texts. */
+#ifndef MGPU_RT_JSON_H
+#define MGPU_RT_JSON_H
+
+#include <stdio.h>
+
+/* A text in its quotes, whatever it holds: what is no UTF-8 becomes "?". */
+void json_text(FILE *out, const char *text);
+
+#endif

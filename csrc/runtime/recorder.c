@@ -1,0 +1,308 @@
+#include "recorder.h"
+#include "base/atomics.h"
+#include "base/counters.h"
+#include "base/keys.h"
+#include "base/options.h"
+#include "base/output.h"
+#include "base/process.h"
+#include "base/state.h"
+#include "base/trace.h"
+#include "cache/ranges.h"
+#include "image/image.h"
+#include "statistics.h"
+#include "trace_json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* What a handle of HIP's was last: 1 + its row or number, 0 for what has none. A handle that HIP
+ * hands out again is given its new meaning. */
+enum { HANDLES = 4096 };
+struct meanings {
+    uint64_t handles[HANDLES];
+    uint16_t meaning[HANDLES];
+};
+static struct meanings modules, kernels, streams;
+
+static void set_meaning(struct meanings *table, const void *handle, size_t meaning) {
+    bool fresh;
+    const size_t place =
+        handle ? key_enter(table->handles, HANDLES, (uintptr_t)handle, &fresh) : HANDLES;
+    if (place < HANDLES)
+        store_relaxed(&table->meaning[place], (uint16_t)meaning);
+}
+
+static size_t meaning_of(const struct meanings *table, const void *handle) {
+    const size_t place = handle ? key_find(table->handles, HANDLES, (uintptr_t)handle) : HANDLES;
+    return place < HANDLES ? load_relaxed(&table->meaning[place]) : 0;
+}
+
+/* ---- modules ---- */
+
+static enum unshared why_unshared(const struct image *image) {
+    if (!options.cache_on)
+        return UNSHARED_CACHE_OFF;
+    if (!image->writable)
+        return UNSHARED_NOT;
+    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
+}
+
+/* The row of an image that was just loaded by HIP, which is looked at after the call was timed;
+ * MODULES if there is none. */
+static size_t image_row(const void *data) {
+    bool fresh;
+    const struct image image = image_describe(data);
+    if (image.damage || !image.size)
+        return MODULES;
+    const uint64_t hash = image_hash(&image);
+    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
+    if (row < MODULES && fresh) {
+        counts.modules[row].bytes = image.size;
+        counts.modules[row].why = why_unshared(&image);
+    }
+    return row;
+}
+
+static void count_load(const struct call *call, const hipModule_t *handle, enum decision decision) {
+    if (!*handle)
+        return;
+    size_t row = meaning_of(&modules, *handle) - 1;
+    if (decision != DECISION_HIT) {
+        row = image_row(call->image);
+        set_meaning(&modules, *handle, row < MODULES ? row + 1 : 0);
+    }
+    if (row >= MODULES)
+        return;
+    fetch_add_relaxed(&counts.modules[row].loads, 1);
+    if (decision != DECISION_HIT)
+        fetch_add_relaxed(&counts.modules[row].driver_loads, 1);
+}
+
+/* ---- kernels ---- */
+
+/* FNV-1a, begun with the image's hash. */
+static uint64_t kernel_key(uint64_t image, const char *name) {
+    uint64_t key = UINT64_C(0xCBF29CE484222325) ^ image;
+    for (; *name; name++)
+        key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+    return key ? key : 1;
+}
+
+static void name_kernel(size_t row, uint64_t image, const char *name) {
+    struct kernel_counter *kernel = &counts.kernels[row];
+    kernel->image = image;
+    snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    if (trace_on())
+        memcpy(trace_now->kernel_names[row], kernel->name, sizeof kernel->name);
+}
+
+/* HIP was asked for a kernel. */
+static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
+    bool fresh;
+    if (!*handle || !call->name)
+        return;
+    const size_t module = meaning_of(&modules, call->module);
+    const uint64_t image = module ? counts.module_keys[module - 1] : 0;
+    const size_t row =
+        key_enter(counts.kernel_keys, KERNELS, kernel_key(image, call->name), &fresh);
+    if (row < KERNELS && fresh)
+        name_kernel(row, image, call->name);
+    set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
+}
+
+/* The kernel's row; KERNELS if it has none. */
+static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
+    const size_t row = meaning_of(&kernels, call->kernel) - 1;
+    struct counter *launches =
+        row < KERNELS ? &counts.kernels[row].launches : &counts.other_kernels;
+    fetch_add_relaxed(&launches->calls, 1);
+    fetch_add_relaxed(&launches->nanoseconds, nanoseconds);
+    return row < KERNELS ? row : KERNELS;
+}
+
+/* ---- copies ---- */
+
+static enum copy_way way_of(const struct call *call) {
+    const bool to = ranges_find(call->to, call->bytes) == RANGE_DEVICE;
+    const bool from = ranges_find(call->from, call->bytes) == RANGE_DEVICE;
+    if (to)
+        return from ? COPY_ON_DEVICE : COPY_TO_DEVICE;
+    return from ? COPY_FROM_DEVICE : COPY_UNKNOWN;
+}
+
+static void count_copy(enum copy_way way, uint64_t bytes) {
+    fetch_add_relaxed(&counts.copies[way].calls, 1);
+    fetch_add_relaxed(&counts.copies[way].bytes, bytes);
+}
+
+/* ---- a call ---- */
+
+/* In the order in which they were first seen; the null stream is 0. */
+static uint16_t stream_number(hipStream_t stream) {
+    static uint16_t last;
+    size_t number = meaning_of(&streams, stream);
+    if (stream && !number) {
+        number = add_fetch_relaxed(&last, 1);
+        set_meaning(&streams, stream, number);
+    }
+    return (uint16_t)number;
+}
+
+static bool is_served_by_a_cache(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuModuleLoad:
+    case ABI_mgpuModuleLoadJIT:
+    case ABI_mgpuModuleGetFunction:
+    case ABI_mgpuStreamCreate:
+    case ABI_mgpuEventCreate:
+    case ABI_mgpuMemAlloc:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void recorder_begins(struct call *call) {
+    (void)stats_take_decision(); /* of what mgpu_rt.h offers */
+    call->begin = stats_now();
+}
+
+static enum decision decision_for(enum abi_index function) {
+    const enum decision decision = stats_take_decision();
+    if (!is_served_by_a_cache(function))
+        return DECISION_NONE;
+    return decision == DECISION_NONE ? DECISION_HIT : decision;
+}
+
+/* What is counted of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
+static size_t count_details(const struct call *call, const void *result, enum decision decision,
+                            uint64_t nanoseconds) {
+    switch (call->function) {
+    case ABI_mgpuModuleLoad:
+    case ABI_mgpuModuleLoadJIT:
+        count_load(call, result, decision);
+        break;
+    case ABI_mgpuModuleGetFunction:
+        if (decision != DECISION_HIT)
+            enter_kernel(call, result);
+        break;
+    case ABI_mgpuLaunchKernel:
+    case ABI_mgpuLaunchKernelCooperative:
+    case ABI_mgpuLaunchClusterKernel:
+    case ABI_mgpuLaunchKernelRT:
+        return count_launch(call, nanoseconds);
+    case ABI_mgpuMemcpy:
+        count_copy(way_of(call), call->bytes);
+        break;
+    case ABI_mgpuMemset16:
+    case ABI_mgpuMemset32:
+        count_copy(COPY_FILL, call->bytes);
+        break;
+    default:
+        break;
+    }
+    return TRACE_NO_KERNEL;
+}
+
+void recorder_ended(const struct call *call, const void *result) {
+    if (!runtime_counting())
+        return; /* the first call of all, or one after the exit */
+    const uint64_t nanoseconds = stats_now() - call->begin;
+    const enum decision decision = decision_for(call->function);
+    stats_abi_call(call->function, nanoseconds);
+    store_relaxed(&counts.last, call->begin + nanoseconds);
+    const size_t kernel = count_details(call, result, decision, nanoseconds);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
+                                        .function = (uint16_t)call->function,
+                                        .begin = call->begin,
+                                        .nanoseconds = nanoseconds,
+                                        .bytes = call->bytes,
+                                        .kernel = (uint16_t)kernel,
+                                        .stream = call->in_stream ? stream_number(call->stream)
+                                                                  : TRACE_NO_STREAM,
+                                        .detail = (uint16_t)decision});
+}
+
+/* ---- the files ---- */
+
+static struct output stats_output, trace_output;
+static bool is_open;
+
+/* MGPU_RT_STATS is a path, "1" for the table, or both: "1,PATH". */
+static bool wants_table(void) {
+    return strcmp(options.stats, "1") == 0 || strncmp(options.stats, "1,", 2) == 0;
+}
+
+static const char *stats_path(void) {
+    if (!wants_table())
+        return options.stats;
+    return options.stats[1] ? options.stats + 2 : "";
+}
+
+/* Without a file that could be mapped, the trace is in memory until the end. */
+static struct trace *trace_pages(void) {
+    struct trace *trace = output_record(&trace_output, "a trace", NULL, sizeof *trace);
+    if (trace || trace_output.failed)
+        return trace;
+    trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return trace == MAP_FAILED ? NULL : trace;
+}
+
+void recorder_open(bool forked) {
+    is_open = true;
+    counts.process = process_now();
+    if (stats_path()[0]) {
+        output_choose(&stats_output, "MGPU_RT_STATS", stats_path(), forked);
+        (void)output_record(&stats_output, "statistics", &counts, sizeof counts);
+    }
+    if (options.trace[0]) {
+        output_choose(&trace_output, "MGPU_RT_TRACE", options.trace, forked);
+        struct trace *trace = trace_pages();
+        if (trace)
+            trace->process = counts.process;
+        trace_into(trace);
+    }
+}
+
+void recorder_leave(void) {
+    is_open = false;
+    stats_reset();
+    trace_into(NULL);
+    memset(&modules, 0, sizeof modules);
+    memset(&kernels, 0, sizeof kernels);
+    memset(&streams, 0, sizeof streams);
+}
+
+static void write_stats(void) {
+    FILE *out = output_open(&stats_output);
+    if (!out)
+        return;
+    statistics_print(out);
+    fputc('\n', out);
+    output_close(&stats_output, out);
+}
+
+static void write_trace(void) {
+    FILE *out = trace_on() ? output_open(&trace_output) : NULL;
+    if (!out)
+        return;
+    const struct trace_kept kept = trace_print(out, trace_now, "exit");
+    output_close(&trace_output, out);
+    if (kept.lost)
+        fprintf(stderr, "mgpu_rt: MGPU_RT_TRACE: of %zu events the newest %zu were kept\n",
+                kept.events + kept.lost, kept.events);
+}
+
+void recorder_close(void) {
+    if (!is_open)
+        return;
+    is_open = false;
+    if (wants_table())
+        statistics_print_tables(stderr);
+    if (stats_path()[0])
+        write_stats();
+    write_trace();
+}

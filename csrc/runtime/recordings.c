@@ -1,0 +1,76 @@
+/* Recordings of processes that could not write their JSON, read back. */
+#include "base/counters.h"
+#include "base/output.h"
+#include "base/trace.h"
+#include "mgpu_rt.h"
+#include "statistics.h"
+#include "trace_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Whatever a damaged file holds, its texts end. */
+#define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
+
+static void print_stats_record(FILE *out, struct counts *record) {
+    END_TEXT(record->process.program);
+    for (size_t i = 0; i < KERNELS; i++)
+        END_TEXT(record->kernels[i].name);
+    statistics_print_record(out, record);
+}
+
+static void print_trace_record(FILE *out, struct trace *record) {
+    END_TEXT(record->process.program);
+    for (size_t i = 0; i < KERNELS; i++)
+        END_TEXT(record->kernel_names[i]);
+    for (size_t i = 0; i < TRACE_THREADS; i++)
+        END_TEXT(record->thread_names[i]);
+    (void)trace_print(out, record, "unfinished");
+}
+
+/* The rest of a file, if it is as long as that; NULL with errno if not. */
+static void *read_rest(FILE *file, size_t size) {
+    void *rest = malloc(size);
+    if (rest && fread(rest, 1, size, file) == size && fgetc(file) == EOF)
+        return rest;
+    if (rest && !ferror(file))
+        errno = EBADMSG;
+    free(rest);
+    return NULL;
+}
+
+static bool print_record(FILE *out, FILE *file) {
+    char head[OUTPUT_HEAD];
+    errno = EBADMSG;
+    if (fread(head, 1, sizeof head, file) != sizeof head)
+        return false;
+    const bool stats = output_is_record(head, "statistics");
+    if (!stats && !output_is_record(head, "a trace"))
+        return false;
+    void *record = read_rest(file, stats ? sizeof(struct counts) : sizeof(struct trace));
+    if (!record)
+        return false;
+    if (stats)
+        print_stats_record(out, record);
+    else
+        print_trace_record(out, record);
+    free(record);
+    return true;
+}
+
+char *mgpu_rt_recording_json(const char *path) {
+    char *text = NULL;
+    size_t size;
+    FILE *file = fopen(path, "re");
+    FILE *out = file ? open_memstream(&text, &size) : NULL;
+    const bool printed = out && print_record(out, file);
+    const int error = errno;
+    if (file)
+        fclose(file);
+    if (out && fclose(out) == 0 && printed)
+        return text;
+    free(text);
+    errno = error;
+    return NULL;
+}

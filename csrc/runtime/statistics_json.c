@@ -1,0 +1,247 @@
+/* The statistics as JSON: what csrc/include/mgpu_rt.h describes. */
+#include "base/abi.h"
+#include "base/counters.h"
+#include "base/process.h"
+#include "cache/block_pool.h"
+#include "cache/block_table.h"
+#include "json.h"
+#include "manager/manager.h"
+#include "mgpu_rt.h"
+#include "statistics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Members of an object: ", " before all but the first. */
+static const char *separator(bool *first) {
+    const char *text = *first ? "" : ", ";
+    *first = false;
+    return text;
+}
+
+static void print_process(FILE *out, const struct process *process, uint64_t end,
+                          const char *ended) {
+    fprintf(out, "\"process\": {\"pid\": %" PRId64 ", \"rank\": ", process->id);
+    if (process->rank >= 0)
+        fprintf(out, "%" PRId64, process->rank);
+    else
+        fputs("null", out);
+    fputs(", \"program\": ", out);
+    json_text(out, process->program);
+    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %.6f}", ended,
+            end > process->begin ? (double)(end - process->begin) / 1e9 : 0.0);
+}
+
+static void print_counters(FILE *out, const char *key, const struct counter *counters,
+                           const char *const *names, size_t count) {
+    bool first = true;
+    fprintf(out, "\"%s\": {", key);
+    for (size_t i = 0; i < count; i++)
+        if (counters[i].calls)
+            fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"ns\": %" PRIu64 "}",
+                    separator(&first), names[i], counters[i].calls, counters[i].nanoseconds);
+    fputs("}", out);
+}
+
+/* ---- kernels ---- */
+
+static int by_kernel_name(const void *a, const void *b) {
+    const struct kernel_counter *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static void print_kernel(FILE *out, const char *name, const struct counter *launches) {
+    json_text(out, name);
+    fprintf(out, ": {\"launches\": %" PRIu64 ", \"ns\": %" PRIu64 "}", launches->calls,
+            launches->nanoseconds);
+}
+
+/* Kernels of one name in several images are one here. */
+static void print_kernels(FILE *out, const struct counts *record) {
+    const struct kernel_counter *used[KERNELS];
+    size_t count = 0;
+    bool first = true;
+    for (size_t i = 0; i < KERNELS; i++)
+        if (record->kernels[i].launches.calls)
+            used[count++] = &record->kernels[i];
+    qsort(used, count, sizeof *used, by_kernel_name);
+    fputs("\"kernels\": {", out);
+    for (size_t i = 0; i < count;) {
+        struct counter sum = {0, 0};
+        const char *name = used[i]->name;
+        for (; i < count && strcmp(used[i]->name, name) == 0; i++) {
+            sum.calls += used[i]->launches.calls;
+            sum.nanoseconds += used[i]->launches.nanoseconds;
+        }
+        fputs(separator(&first), out);
+        print_kernel(out, name, &sum);
+    }
+    if (record->other_kernels.calls) {
+        fputs(separator(&first), out);
+        print_kernel(out, "(others)", &record->other_kernels);
+    }
+    fputs("}", out);
+}
+
+/* ---- modules ---- */
+
+static const char *const unshared_reasons[UNSHARED_REASONS] = {
+    [UNSHARED_NOT] = "null",
+    [UNSHARED_CACHE_OFF] = "\"MGPU_RT_CACHE=off\"",
+    [UNSHARED_WRITABLE] = "\"writable globals\"",
+    [UNSHARED_OPAQUE] = "\"it may have writable globals, in parts that cannot be read\"",
+};
+
+static void print_module(FILE *out, const struct counts *record, size_t row) {
+    const struct module_counter *module = &record->modules[row];
+    const uint64_t hash = record->module_keys[row];
+    bool first = true;
+    fprintf(out,
+            "{\"image\": \"%016" PRIx64 "\", \"bytes\": %" PRIu64 ", \"loads\": %" PRIu64
+            ", \"driver_loads\": %" PRIu64 ", \"kernels\": [",
+            hash, module->bytes, module->loads, module->driver_loads);
+    for (size_t i = 0; i < KERNELS; i++)
+        if (record->kernel_keys[i] && record->kernels[i].image == hash) {
+            fputs(separator(&first), out);
+            json_text(out, record->kernels[i].name);
+        }
+    fprintf(out, "], \"why\": %s}",
+            unshared_reasons[module->why < UNSHARED_REASONS ? module->why : UNSHARED_NOT]);
+}
+
+static void print_modules(FILE *out, const struct counts *record) {
+    bool first = true;
+    fputs("\"modules\": [", out);
+    for (size_t i = 0; i < MODULES; i++)
+        if (record->modules[i].loads) {
+            fputs(separator(&first), out);
+            print_module(out, record, i);
+        }
+    fputs("]", out);
+}
+
+/* ---- copies, caches, memory ---- */
+
+static const char *const copy_ways[COPY_WAYS] = {[COPY_TO_DEVICE] = "to_device",
+                                                 [COPY_FROM_DEVICE] = "from_device",
+                                                 [COPY_ON_DEVICE] = "on_device",
+                                                 [COPY_UNKNOWN] = "unknown",
+                                                 [COPY_FILL] = "fill"};
+
+static void print_copies(FILE *out, const struct counts *record) {
+    bool first = true;
+    fputs("\"copies\": {", out);
+    for (size_t i = 0; i < COPY_WAYS; i++)
+        fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
+                separator(&first), copy_ways[i], record->copies[i].calls, record->copies[i].bytes);
+    fputs("}", out);
+}
+
+struct served {
+    const char *name;
+    enum abi_index entry; /* the function that asks it */
+};
+static const struct served served[CACHE_COUNT] = {
+    [CACHE_MODULES] = {"modules", ABI_mgpuModuleLoad},
+    [CACHE_FUNCTIONS] = {"functions", ABI_mgpuModuleGetFunction},
+    [CACHE_STREAMS] = {"streams", ABI_mgpuStreamCreate},
+    [CACHE_EVENTS] = {"events", ABI_mgpuEventCreate},
+    [CACHE_MEMORY] = {"memory", ABI_mgpuMemAlloc},
+};
+
+static void print_caches(FILE *out, const struct counts *record) {
+    bool first = true;
+    fputs("\"cache\": {", out);
+    for (size_t i = 0; i < CACHE_COUNT; i++) {
+        const struct cache_counter *cache = &record->caches[i];
+        const uint64_t unserved = cache->misses + cache->bypasses;
+        const uint64_t calls = record->abi[served[i].entry].calls;
+        fprintf(out,
+                "%s\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
+                "}",
+                separator(&first), served[i].name, calls > unserved ? calls - unserved : 0,
+                cache->misses, cache->evictions);
+    }
+    fputs("}", out);
+}
+
+/* What a process had counted when it was ended. */
+static struct block_account account_of(const struct memory_counter *memory) {
+    return (struct block_account){.reserved = memory->reserved,
+                                  .peak_reserved = memory->peak_reserved,
+                                  .allocated = memory->in_use,
+                                  .peak_allocated = memory->peak_in_use,
+                                  .blocks = memory->blocks,
+                                  .cached_blocks = memory->blocks - memory->live};
+}
+
+/* A device that no block was ever asked of is left out. */
+static void print_memory(FILE *out, const struct counts *record) {
+    bool first = true;
+    fputs("\"memory\": {", out);
+    for (int device = 0; device < MEMORY_DEVICES; device++) {
+        const struct block_account account =
+            record == &counts ? block_account(device) : account_of(&record->memory[device]);
+        if (!account.peak_reserved)
+            continue;
+        fprintf(out,
+                "%s\"%d\": {\"allocated\": %zu, \"peak_allocated\": %zu, \"reserved\": %zu, "
+                "\"peak_reserved\": %zu, \"blocks\": %zu, \"cached_blocks\": %zu}",
+                separator(&first), device, account.allocated, account.peak_allocated,
+                account.reserved, account.peak_reserved, account.blocks, account.cached_blocks);
+    }
+    fputs("}", out);
+}
+
+/* ---- all of it ---- */
+
+static void print_counts(FILE *out, const struct counts *record) {
+    print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
+    fputs(", ", out);
+    print_counters(out, "hip", record->hip, hip_names, HIP_COUNT);
+    fputs(", ", out);
+    print_kernels(out, record);
+    fputs(", ", out);
+    print_copies(out, record);
+    fputs(", ", out);
+    print_modules(out, record);
+    fputs(", ", out);
+    print_caches(out, record);
+    fputs(", ", out);
+    print_memory(out, record);
+}
+
+static const char *const manager_states[] = {"none", "starting", "serving", "ended"};
+
+static void print_own(FILE *out, const char *ended) {
+    const struct process process = counts.process.id ? counts.process : process_now();
+    fputs("{", out);
+    print_process(out, &process, stats_now(), ended);
+    fputs(", ", out);
+    print_counts(out, &counts);
+    fprintf(out, ", \"manager\": \"%s\"}", manager_states[manager_state()]);
+}
+
+void statistics_print(FILE *out) {
+    print_own(out, "exit");
+}
+
+void statistics_print_record(FILE *out, const struct counts *record) {
+    fputs("{", out);
+    print_process(out, &record->process, record->last, "unfinished");
+    fputs(", ", out);
+    print_counts(out, record);
+    fputs("}", out);
+}
+
+char *mgpu_rt_stats_json(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    print_own(out, "unfinished");
+    return fclose(out) == 0 ? text : NULL;
+}

@@ -1,0 +1,199 @@
+#include "trace_json.h"
+#include "base/atomics.h"
+#include "base/counters.h"
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Streams are rows of a process of their own, with an id that Linux gives to none. */
+static int64_t streams_id(const struct process *process) {
+    return process->id + (1 << 22);
+}
+
+/* ---- names ---- */
+
+static void print_name(FILE *out, const char *what, int64_t process, uint32_t row,
+                       const char *name) {
+    fprintf(out,
+            ",\n{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %" PRId64 ", \"tid\": %" PRIu32
+            ", \"args\": {\"name\": ",
+            what, process, row);
+    json_text(out, name);
+    fputs("}}", out);
+}
+
+static void print_thread_names(FILE *out, const struct trace *trace) {
+    for (size_t i = 0; i < TRACE_THREADS; i++)
+        if (trace->thread_keys[i])
+            print_name(out, "thread_name", trace->process.id, (uint32_t)trace->thread_keys[i],
+                       trace->thread_names[i]);
+}
+
+static void print_stream_names(FILE *out, const struct trace *trace, const bool *used) {
+    char name[sizeof trace->process.program + 16];
+    snprintf(name, sizeof name, "%s: streams", trace->process.program);
+    bool any = false;
+    for (uint32_t stream = 0; stream < TRACE_NO_STREAM; stream++) {
+        if (!used[stream])
+            continue;
+        if (!any)
+            print_name(out, "process_name", streams_id(&trace->process), 0, name);
+        any = true;
+        char row[24] = "null stream";
+        if (stream)
+            snprintf(row, sizeof row, "stream %" PRIu32, stream);
+        print_name(out, "thread_name", streams_id(&trace->process), stream, row);
+    }
+}
+
+/* ---- events ---- */
+
+static const char *const decisions[] = {
+    [DECISION_HIT] = "hit", [DECISION_MISS] = "miss", [DECISION_BYPASS] = "bypass"};
+
+static const char *function_of(const struct trace_event *event) {
+    if (event->kind == TRACE_PROGRAM)
+        return event->function < ABI_COUNT ? abi_names[event->function] : "?";
+    return event->function < HIP_COUNT ? hip_names[event->function] : "?";
+}
+
+/* NULL if it launches none, or one without a name. */
+static const char *kernel_name_of(const struct trace *trace, const struct trace_event *event) {
+    const bool named = event->kind == TRACE_PROGRAM && event->kernel < KERNELS;
+    return named ? trace->kernel_names[event->kernel] : NULL;
+}
+
+static const char *separator_of(bool *first) {
+    const char *text = *first ? "" : ", ";
+    *first = false;
+    return text;
+}
+
+static void print_args(FILE *out, const struct trace *trace, const struct trace_event *event) {
+    bool first = true;
+    fputs("\"args\": {", out);
+    if (event->kind == TRACE_PROGRAM) {
+        const char *kernel = kernel_name_of(trace, event);
+        if (kernel) {
+            fprintf(out, "%s\"kernel\": ", separator_of(&first));
+            json_text(out, kernel);
+        }
+        if (event->stream != TRACE_NO_STREAM)
+            fprintf(out, "%s\"stream\": %u", separator_of(&first), event->stream);
+        if (event->bytes)
+            fprintf(out, "%s\"bytes\": %" PRIu64, separator_of(&first), event->bytes);
+        if (event->detail > DECISION_NONE && event->detail <= DECISION_BYPASS)
+            fprintf(out, "%s\"result\": \"%s\"", separator_of(&first), decisions[event->detail]);
+    } else if (event->detail) {
+        fprintf(out, "\"error\": %u", event->detail);
+    }
+    fputs("}", out);
+}
+
+/* A row of the trace: a thread of the process, or a stream. */
+struct place {
+    const char *name, *category;
+    int64_t process;
+    uint32_t row;
+};
+
+/* Chrome counts in microseconds. */
+static void print_event(FILE *out, const struct trace *trace, const struct trace_event *event,
+                        const struct place *place) {
+    fputs(",\n{\"ph\": \"X\", \"name\": ", out);
+    json_text(out, place->name);
+    fprintf(out,
+            ", \"cat\": \"%s\", \"pid\": %" PRId64 ", \"tid\": %" PRIu32 ", \"ts\": %" PRIu64
+            ".%03u, \"dur\": %" PRIu64 ".%03u, ",
+            place->category, place->process, place->row, event->begin / 1000,
+            (unsigned)(event->begin % 1000), event->nanoseconds / 1000,
+            (unsigned)(event->nanoseconds % 1000));
+    print_args(out, trace, event);
+    fputs("}", out);
+}
+
+static void print_memory_event(FILE *out, int64_t process, const struct trace_event *event) {
+    fprintf(out,
+            ",\n{\"ph\": \"C\", \"name\": \"device memory\", \"pid\": %" PRId64 ", \"tid\": 0, ",
+            process);
+    if (event->function)
+        fprintf(out, "\"id\": \"%u\", ", event->function);
+    fprintf(out,
+            "\"ts\": %" PRIu64 ".%03u, \"args\": {\"allocated\": %" PRIu64 ", \"cached\": %" PRIu64
+            "}}",
+            event->begin / 1000, (unsigned)(event->begin % 1000), event->nanoseconds, event->bytes);
+}
+
+/* What is submitted to a stream, or waits for it. */
+static bool is_work(const struct trace_event *event) {
+    switch ((enum abi_index)event->function) {
+    case ABI_mgpuLaunchKernel:
+    case ABI_mgpuLaunchKernelCooperative:
+    case ABI_mgpuLaunchClusterKernel:
+    case ABI_mgpuLaunchKernelRT:
+    case ABI_mgpuMemcpy:
+    case ABI_mgpuMemset16:
+    case ABI_mgpuMemset32:
+    case ABI_mgpuEventRecord:
+    case ABI_mgpuStreamWaitEvent:
+    case ABI_mgpuStreamSynchronize:
+        return event->kind == TRACE_PROGRAM && event->stream != TRACE_NO_STREAM;
+    default:
+        return false;
+    }
+}
+
+static void print_one(FILE *out, const struct trace *trace, const struct trace_event *event) {
+    const int64_t process = trace->process.id;
+    if (event->kind == TRACE_MEMORY) {
+        print_memory_event(out, process, event);
+        return;
+    }
+    const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";
+    const char *kernel = kernel_name_of(trace, event);
+    print_event(out, trace, event,
+                &(struct place){function_of(event), category, process, event->thread});
+    if (is_work(event))
+        print_event(out, trace, event,
+                    &(struct place){kernel ? kernel : function_of(event), "stream",
+                                    streams_id(&trace->process), event->stream});
+}
+
+/* The events in their order that were written to the end. */
+static struct trace_kept print_events(FILE *out, const struct trace *trace) {
+    const uint64_t end = load_acquire(&trace->next);
+    const uint64_t begin = end > TRACE_EVENTS ? end - TRACE_EVENTS : 0;
+    bool *used = calloc(TRACE_NO_STREAM, sizeof *used);
+    struct trace_kept kept = {0, (size_t)begin};
+    for (uint64_t number = begin; number < end; number++) {
+        const struct trace_event *event = &trace->events[number % TRACE_EVENTS];
+        if (load_acquire(&event->number) != number + 1) {
+            kept.lost++;
+            continue;
+        }
+        print_one(out, trace, event);
+        if (used && is_work(event))
+            used[event->stream] = true;
+        kept.events++;
+    }
+    if (used)
+        print_stream_names(out, trace, used);
+    free(used);
+    return kept;
+}
+
+struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *ended) {
+    fprintf(out,
+            "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"ph\": \"M\", \"name\": "
+            "\"process_name\", \"pid\": %" PRId64 ", \"tid\": 0, \"args\": {\"name\": ",
+            trace->process.id);
+    json_text(out, trace->process.program);
+    fputs("}}", out);
+    print_thread_names(out, trace);
+    const struct trace_kept kept = print_events(out, trace);
+    fprintf(out, "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"ended\": \"%s\"}}\n",
+            kept.events, kept.lost, ended);
+    return kept;
+}

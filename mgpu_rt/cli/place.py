@@ -1,0 +1,47 @@
+"""The files that commands read and write: what is said when that cannot be."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from mgpu_rt.cli.problem import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def unreadable(path: str | Path, error: OSError, way_out: str) -> Problem:
+    """Why a file was not read; `way_out` says what to name instead."""
+    if isinstance(error, FileNotFoundError):
+        return Problem(f"'{path}' was not found: {way_out}")
+    if isinstance(error, IsADirectoryError):
+        return Problem(f"'{path}' is a directory: name a file")
+    return Problem(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
+
+
+def unwritable(path: str | Path, error: OSError) -> Problem:
+    """Why a file was not written."""
+    if isinstance(error, IsADirectoryError):
+        return Problem(f"'{path}' is a directory: name a file")
+    if isinstance(error, FileNotFoundError):
+        return _no_folder(path)
+    return Problem(f"'{path}' cannot be written: {error.strerror or error}; name another place")
+
+
+def check(path: str | Path) -> None:
+    """Looks whether a file could be written there, before the work for it. Raises Problem."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise Problem(f"'{path}' is a directory: name a file")
+    if not os.path.isdir(folder):
+        raise _no_folder(path)
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise Problem(f"'{path}' cannot be written: permission denied; name another place")
+
+
+def _no_folder(path: str | Path) -> Problem:
+    folder = os.path.dirname(path) or "."
+    return Problem(
+        f"'{path}' cannot be written: there is no folder '{folder}'; make it, or name another place"
+    )

@@ -1,0 +1,259 @@
+"""What to change: only what the files prove, each with its evidence and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mgpu_rt.cli.report import start
+from mgpu_rt.cli.report.runs import Run
+from mgpu_rt.cli.report.words import count, ending, plural, share, size, time
+from mgpu_rt.cli.stats.files import Counter, total
+
+MANY = 10  # what happens less often is no loop's doing
+PART = 0.1  # of the calls' time: less is not worth a change
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A finding."""
+
+    title: str
+    evidence: str
+    step: str  # what to do next
+    is_note: bool = False  # explains the figures: there is nothing to mend
+
+
+def advice(run: Run) -> list[Advice]:
+    """What to mend first, then what explains."""
+    found = [item for rule in _RULES for item in rule(run)]
+    return sorted(found, key=lambda item: item.is_note)
+
+
+def _program_ns(run: Run) -> int:
+    return total(run.statistics.program.values()).ns
+
+
+def _of(run: Run, *functions: str) -> Counter:
+    """The program's calls of these functions, as one."""
+    return total(run.statistics.program.get(name, Counter(0, 0)) for name in functions)
+
+
+# ---- the caches ----
+
+
+def _no_cache(run: Run) -> Iterator[Advice]:
+    if run.is_stock:
+        loads = _of(run, "mgpuModuleLoad").calls
+        yield Advice(
+            "No cache was at work",
+            f"{plural(loads, 'module load')} and no cache was asked, as with MGPU_RT_CACHE=off.",
+            "Leave MGPU_RT_CACHE unset.",
+        )
+
+
+def _private_modules(run: Run) -> Iterator[Advice]:
+    for module in run.details.modules or []:
+        if not module.why or module.driver_loads < 2 or run.is_stock:
+            continue
+        kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
+        is_global = "global" in module.why
+        yield Advice(
+            f"A module is loaded {count(module.driver_loads)} times: {module.why}",
+            f"Image {module.image} ({size(module.bytes)}{kernels}).",
+            "`mgpu-rt inspect PROGRAM` names the globals: make them constants, or pass them to the "
+            "kernel in a buffer."
+            if is_global
+            else "`mgpu-rt inspect PROGRAM` shows the image.",
+        )
+
+
+def _unshared_modules(run: Run) -> Iterator[Advice]:
+    """The same of a file that does not list modules."""
+    cache = run.statistics.caches.get("modules")
+    if run.details.modules is not None or cache is None or run.is_stock:
+        return
+    unserved = _of(run, "mgpuModuleLoad", "mgpuModuleLoadJIT").calls - cache.hits - cache.misses
+    if unserved >= 2:
+        yield Advice(
+            f"{count(unserved)} loads of modules could not be shared",
+            "The cache passed them on to the driver as they were.",
+            "`mgpu-rt inspect PROGRAM` says why for each image, such as writable globals.",
+        )
+
+
+def _streams(run: Run) -> Iterator[Advice]:
+    cache = run.statistics.caches.get("streams")
+    if cache is None or cache.misses < MANY or cache.misses <= cache.hits:
+        return
+    made, gone = _of(run, "mgpuStreamCreate").calls, _of(run, "mgpuStreamDestroy").calls
+    step = (
+        "Destroy each stream after its last use: the next one is then the same."
+        if gone < made / 2
+        else "They were still at work when the next was asked for: wait for a stream, or use one "
+        "of them for more. MGPU_RT_STREAM_LIMIT (32) says how many are kept."
+    )
+    yield Advice(
+        "Streams are not reused",
+        f"{count(cache.misses)} of {count(made)} streams were made by the driver; the program "
+        f"destroyed {count(gone)}.",
+        step,
+    )
+
+
+#: Of a cache: what it keeps, what makes and takes it, and the option that holds more.
+_LIMITS = {
+    "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (1G)"),
+    "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
+    "memory": ("Blocks of memory", "hipMalloc", "hipFree", "MGPU_RT_MEMORY_LIMIT (0.9)"),
+}
+
+
+def _limits(run: Run) -> Iterator[Advice]:
+    """The end of a run gives back too: only what was asked for again afterwards counts."""
+    if run.trace is None:
+        return
+    for name, (things, make, take, option) in _LIMITS.items():
+        made, taken = run.trace.driver.get(make), run.trace.driver.get(take)
+        cache = run.statistics.caches.get(name)
+        if not (made and taken and cache):
+            continue
+        last = max(made.begins)
+        early = min(sum(moment < last for moment in taken.begins), cache.evictions)
+        if early >= MANY:
+            yield Advice(
+                f"{things} leave the cache and are asked for again",
+                f"{count(early)} were given back to the driver before the last was made anew.",
+                f"Set {option} higher than its default if there is room.",
+            )
+
+
+#: What the runtime asks to be certain; an error is an answer too.
+_QUESTIONS = (
+    "hipEventQuery",
+    "hipGetLastError",
+    "hipMemGetAddressRange",
+    "hipPeekAtLastError",
+    "hipPointerGetAttribute",
+    "hipPointerGetAttributes",
+    "hipStreamGetDevice",
+    "hipStreamGetFlags",
+    "hipStreamQuery",
+)
+
+
+def _questions(run: Run) -> Iterator[Advice]:
+    driver = run.statistics.driver
+    asked = total(driver[name] for name in _QUESTIONS if name in driver)
+    if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
+        yield Advice(
+            "The driver is asked much, lest somebody else has used it",
+            f"{plural(asked.calls, 'question')} took {time(asked.ns)}, "
+            f"{share(asked.ns, _program_ns(run))} of the program's calls.",
+            "If nothing else in the process calls HIP, set MGPU_RT_EXCLUSIVE=on.",
+        )
+
+
+# ---- the program ----
+
+
+def _registrations(run: Run) -> Iterator[Advice]:
+    calls = _of(run, "mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
+    both = calls + _of(run, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
+    if calls.calls >= MANY and both.ns >= PART * _program_ns(run):
+        yield Advice(
+            "Host memory is registered again and again",
+            f"{plural(calls.calls, 'registration')} took {time(both.ns)} with their ends, "
+            f"{share(both.ns, _program_ns(run))} of the program's calls.",
+            "Register the memory once, before the loop, or copy it with gpu.memcpy: registrations "
+            "are never cached (docs/memory.md).",
+        )
+
+
+def _copies(run: Run) -> Iterator[Advice]:
+    found = run.trace and run.trace.results.get(("mgpuMemcpy", "bypass"))
+    if found and found.calls >= MANY and not run.is_stock:
+        yield Advice(
+            "Copies go HIP's way",
+            f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
+            "through memory that is pinned already.",
+            "Copies of up to 512 KB to the device and 16 MB from it can: split larger ones, or "
+            "register their host memory once (docs/memory.md).",
+        )
+
+
+def _errors(run: Run) -> Iterator[Advice]:
+    errors = run.trace.errors if run.trace else {}
+    failed = {key: times for key, times in errors.items() if key[0] not in _QUESTIONS}
+    if failed:
+        name, number = max(failed, key=lambda key: failed[key])
+        yield Advice(
+            f"{plural(sum(failed.values()), 'call')} failed",
+            f"Most often {name}, with HIP's error {number}.",
+            "The program's stderr has HIP's words for it, and once for each cause what to do.",
+        )
+
+
+def _ending(run: Run) -> Iterator[Advice]:
+    for process in run.details.processes:
+        if process.ended != "exit":
+            yield Advice(
+                "The program did not end by itself",
+                f"{process.program} was {ending(process.ended)}; the figures are those up to then.",
+                "`mgpu-rt doctor` tells whether the machine is in order; MGPU_RT_VERBOSE=1 says "
+                "what was decided before the end.",
+            )
+
+
+# ---- what explains the figures ----
+
+
+def _start(run: Run) -> Iterator[Advice]:
+    if found := start.find(run):
+        yield Advice(
+            f"HIP's start is in these figures: {time(found.ns)}",
+            f"The first {found.driver}, within {found.program}, took "
+            f"{share(found.ns, _program_ns(run))} of the time of all calls.",
+            "It is paid once in a process, and the ratio of that function says little: compare "
+            "runs of many launches.",
+            is_note=True,
+        )
+
+
+def _waiting(run: Run) -> Iterator[Advice]:
+    waits = _of(run, "mgpuStreamSynchronize", "mgpuEventSynchronize")
+    if waits.calls and waits.ns > _program_ns(run) / 2:
+        yield Advice(
+            f"{share(waits.ns, _program_ns(run))} of the time the program waits for the GPU",
+            f"{plural(waits.calls, 'wait')} took {time(waits.ns)}.",
+            "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
+            is_note=True,
+        )
+
+
+def _lost(run: Run) -> Iterator[Advice]:
+    if run.trace and run.trace.lost:
+        yield Advice(
+            "The trace is not whole",
+            f"Of {plural(run.trace.kept + run.trace.lost, 'event')} it holds "
+            f"{count(run.trace.kept)}. The tables count all if statistics were given.",
+            "Trace a run of fewer iterations for the whole course of it.",
+            is_note=True,
+        )
+
+
+_RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
+    _errors,
+    _ending,
+    _no_cache,
+    _private_modules,
+    _unshared_modules,
+    _streams,
+    _limits,
+    _registrations,
+    _copies,
+    _questions,
+    _start,
+    _waiting,
+    _lost,
+)

@@ -1,0 +1,48 @@
+"""The command `mgpu-rt report`."""
+
+from __future__ import annotations
+
+import click
+
+from mgpu_rt.cli import common
+from mgpu_rt.cli.problem import Problem, fail
+
+
+@click.command(cls=common.FilesOrProgram)
+@click.argument("files", nargs=-1, type=common.PATH, metavar="FILE... | -- PROGRAM [ARGUMENTS]...")
+@click.option(
+    "-o",
+    "--out",
+    type=common.PATH,
+    default="report.html",
+    show_default=True,
+    metavar="PAGE",
+    help="The page to write, - for stdout.",
+)
+@common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@click.pass_context
+def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
+    """Write a page about a run for a browser: calls, times, memory, what missed and why, advice.
+
+    FILEs are what `mgpu-rt run` has written with --stats-json and --trace, in any mixture; of two
+    of a kind the first is before, the second after. PROGRAM is run twice, with stock's behaviour
+    and with the cache; what it prints goes to stderr. The page is one file that needs no network.
+    """
+    from mgpu_rt.cli import place
+    from mgpu_rt.cli.report import markup, page, runs
+
+    program = ctx.meta["program"]
+    if bool(program) == bool(files):
+        raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
+    try:
+        if out != "-":
+            place.check(out)  # before a program runs for nothing
+        found = runs.of_program(program, device) if program else runs.of_files(files)
+        text = markup.document(page.title(found), page.body(found))
+        if out == "-":
+            click.echo(text, nl=False)
+        else:
+            markup.write(out, text)
+            click.echo(f"mgpu-rt: wrote {out}", err=True)
+    except Problem as problem:
+        fail(problem)

@@ -1,0 +1,85 @@
+"""HTML and SVG as trees of elements, so that no text from a file can become markup."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from mgpu_rt.cli import place
+
+Element = ElementTree.Element
+Content = Element | str | None
+
+#: Letters of a name, which may be as long as a compiler makes it, and of a sentence with names.
+NAME, SENTENCE = 160, 600
+
+#: What would end a line, turn the direction of the text around, or cannot be written in UTF-8.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+#: Nothing is loaded and nothing runs, whatever the page holds.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def element(tag: str, *content: Content, **attributes: object) -> Element:
+    """`class_` is class, `stroke_width` stroke-width; attributes of None are left out."""
+    made = Element(tag)
+    for name, value in attributes.items():
+        if value is not None:
+            made.set(name.rstrip("_").replace("_", "-"), printable(str(value)))
+    for part in content:
+        if isinstance(part, str):
+            _append_text(made, shortened(printable(part), SENTENCE))
+        elif part is not None:
+            made.append(part)
+    return made
+
+
+def _append_text(parent: Element, text: str) -> None:
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+
+
+def printable(text: str) -> str:
+    """The text with what cannot be shown as an escape."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def shortened(text: str, longest: int = NAME) -> str:
+    """A text that fits into its place; its ends tell most."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
+
+
+def code(name: str) -> Element:
+    """A name as it stands in a program."""
+    return element("code", shortened(name))
+
+
+def document(title: str, body: list[Element]) -> str:
+    """The page."""
+    style = element("style")
+    style.text = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        style,
+    )
+    html = element("html", head, element("body", *body), lang="en")
+    return f"<!DOCTYPE html>\n{ElementTree.tostring(html, encoding='unicode', method='html')}\n"
+
+
+def write(path: str, text: str) -> None:
+    """Writes the page. Raises Problem."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise place.unwritable(path, error) from None

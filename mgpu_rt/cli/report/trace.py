@@ -1,0 +1,153 @@
+"""Trace files: what MGPU_RT_TRACE=PATH writes, in the terms of the page."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.report import checked
+from mgpu_rt.cli.stats.files import Counter
+
+HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
+
+LAYERS = ("program", "driver")
+
+
+@dataclass
+class Calls:
+    """All calls of a function: when each began and how long it took, in microseconds."""
+
+    begins: array = field(default_factory=lambda: array("d"))
+    durations: array = field(default_factory=lambda: array("d"))
+
+    def add(self, begin: float, duration: float) -> None:
+        self.begins.append(begin)
+        self.durations.append(duration)
+
+    def counter(self) -> Counter:
+        """The same as a statistics file has it."""
+        return Counter(len(self.durations), round(1000 * math.fsum(self.durations)))
+
+
+@dataclass
+class Results:
+    """How a cache took the calls of a function, by the trace's word for it."""
+
+    calls: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Level:
+    """Device memory at a moment."""
+
+    moment: float
+    allocated: int
+    cached: int
+
+
+@dataclass
+class Trace:
+    """The calls of a run's processes."""
+
+    layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
+    kernels: dict[str, Counter] = field(default_factory=dict)
+    results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
+    errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
+    memory: list[Level] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
+    pids: set[int] = field(default_factory=set)
+    kept: int = 0
+    lost: int = 0
+
+    @property
+    def program(self) -> Mapping[str, Calls]:
+        return self.layers["program"]
+
+    @property
+    def driver(self) -> Mapping[str, Calls]:
+        return self.layers["driver"]
+
+    @property
+    def begin(self) -> float:
+        """When the first call began."""
+        return min(min(calls.begins) for calls in self._all())
+
+    @property
+    def end(self) -> float:
+        """When the last call had returned."""
+        return max(
+            begin + duration
+            for calls in self._all()
+            for begin, duration in zip(calls.begins, calls.durations, strict=True)
+        )
+
+    def _all(self) -> Iterable[Calls]:
+        return (calls for layer in self.layers.values() for calls in layer.values())
+
+
+def parse(files: Mapping[str, Any]) -> Trace:
+    """The traces of a run's processes as one; `files` are contents by path. Raises Problem."""
+    trace = Trace()
+    levels: list[tuple[float, int, int, int]] = []
+    for path, raw in files.items():
+        try:
+            for event in raw["traceEvents"]:
+                _take(trace, levels, event)
+            other = raw.get("otherData", {})
+            trace.kept += checked.count(other.get("kept", 0))
+            trace.lost += checked.count(other.get("lost", 0))
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+            raise Problem(f"'{path}' holds other JSON than a trace: {HOW_TO_GET}") from None
+        if not any(trace.layers.values()):
+            raise Problem(f"'{path}' is a trace without calls: trace a program that MLIR lowered")
+    trace.memory = _sums(levels)
+    return trace
+
+
+def _take(trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[str, Any]) -> None:
+    """One event. Those of other makers and of streams are passed over."""
+    kind, args = event["ph"], event.get("args", {})
+    if kind == "X" and event.get("cat") in LAYERS:
+        trace.pids.add(event["pid"])
+        _take_call(trace, event, args)
+    elif kind == "C" and event["name"] == "device memory":
+        values = (checked.count(args["allocated"]), checked.count(args["cached"]))
+        levels.append((checked.time(event["ts"]), event["pid"], *values))
+    elif kind == "M" and event["name"] == "process_name":
+        trace.programs.append(str(args["name"]))
+
+
+def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None:
+    name, duration = event["name"], checked.time(event["dur"])
+    calls = trace.layers[event["cat"]]
+    if name not in calls:
+        calls[str(name)] = Calls()
+    calls[name].add(checked.time(event["ts"]), duration)
+    if error := args.get("error"):
+        key = (name, int(error))
+        trace.errors[key] = trace.errors.get(key, 0) + 1
+    if not args or event["cat"] != "program":
+        return
+    if kernel := args.get("kernel"):
+        before = trace.kernels.get(str(kernel), Counter(0, 0))
+        trace.kernels[str(kernel)] = before + Counter(1, round(1000 * duration))
+    if result := args.get("result"):
+        results = trace.results.setdefault((name, str(result)), Results())
+        results.calls += 1
+        results.bytes += checked.count(args.get("bytes", 0))
+
+
+def _sums(levels: list[tuple[float, int, int, int]]) -> list[Level]:
+    """Of all processes at each moment at which one has changed."""
+    latest: dict[int, tuple[int, int]] = {}
+    sums = []
+    for moment, pid, allocated, cached in sorted(levels):
+        latest[pid] = (allocated, cached)
+        both = zip(*latest.values(), strict=True)
+        sums.append(Level(moment, *map(sum, both)))
+    return sums

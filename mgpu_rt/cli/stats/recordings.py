@@ -1,0 +1,45 @@
+"""Recordings: what MGPU_RT_STATS and MGPU_RT_TRACE leave of a program that did not end by exit."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from mgpu_rt.cli.problem import Problem
+
+STATISTICS, TRACE = "statistics", "a trace"
+_BEGIN, _OF = b"mgpu_rt ", b" recording of "
+
+
+def kind(path: str | Path) -> str | None:
+    """STATISTICS or TRACE; None for what is no recording. Raises OSError."""
+    with open(path, "rb") as file:
+        version, found, what = file.read(256).partition(_OF)
+    if not found or not version.startswith(_BEGIN):
+        return None
+    return TRACE if what.startswith(TRACE.encode()) else STATISTICS
+
+
+def as_json(path: str | Path) -> bytes:
+    """A recording as the JSON that the program would have written. Raises Problem."""
+    import mgpu_rt
+
+    try:
+        library = mgpu_rt.load()
+    except (ImportError, OSError) as error:
+        raise Problem(f"'{path}' is a recording; to read it takes the library: {error}") from None
+    try:
+        return library.recording_json(path)
+    except OSError as error:
+        why = _what_is_wrong(path) if error.errno == errno.EBADMSG else error.strerror
+        raise Problem(f"'{path}' cannot be read: {why}") from None
+
+
+def _what_is_wrong(path: str | Path) -> str:
+    import mgpu_rt
+
+    with open(path, "rb") as file:
+        version = file.read(64).removeprefix(_BEGIN).partition(_OF)[0].decode(errors="replace")
+    if version != mgpu_rt.__version__:
+        return f"mgpu_rt {version} has recorded it, and this is {mgpu_rt.__version__}: use that one"
+    return "the recording is damaged or truncated: record the program again"

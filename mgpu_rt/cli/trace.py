@@ -1,0 +1,55 @@
+"""The command `mgpu-rt trace`."""
+
+from __future__ import annotations
+
+import click
+
+from mgpu_rt.cli.problem import Problem, fail
+
+HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
+)
+def trace(file: str, out: str) -> None:
+    """Turn what is left of a killed program's trace into a Chrome trace, for ui.perfetto.dev.
+
+    A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
+    """
+    try:
+        _write(_json(file), out)
+    except Problem as problem:
+        fail(problem)
+
+
+def _json(file: str) -> bytes:
+    from mgpu_rt.cli.stats import recordings
+
+    try:
+        kind = recordings.kind(file)
+        with open(file, "rb") as stream:
+            begin = stream.read(64)
+    except FileNotFoundError:
+        raise Problem(f"'{file}' was not found: {HOW_TO_GET}") from None
+    except IsADirectoryError:
+        raise Problem(f"'{file}' is a directory: name a recording") from None
+    except OSError as error:
+        raise Problem(f"'{file}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
+    if kind == recordings.STATISTICS:
+        raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")
+    if kind is None and b"traceEvents" in begin:
+        raise Problem(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
+    if kind is None:
+        raise Problem(f"'{file}' is no recording of a trace: {HOW_TO_GET}")
+    return recordings.as_json(file)
+
+
+def _write(text: bytes, out: str) -> None:
+    try:
+        with click.open_file(out, "wb") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise Problem(f"'{out}' cannot be written: {error.strerror}") from None

@@ -1,0 +1,537 @@
+"""`mgpu-rt report`: what its page says of which files, and what stands in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mgpu_rt.cli.report import bins, charts, page, runs, trace, words
+from mgpu_rt.cli.report.advice import advice
+from mgpu_rt.cli.report.markup import document
+from mgpu_rt.cli.stats.files import Counter
+from tests.support import recorded
+from tests.support.command import assert_sentence, command, invoke
+from tests.support.pages import Page
+from tests.support.programs import STOCK, build
+from tests.support.recorded import call
+
+LAUNCHES = 20
+
+
+def files(folder: Path, **contents: Any) -> list[str]:
+    """Their paths."""
+    for name, content in contents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return [str(folder / f"{name}.json") for name in contents]
+
+
+def report(folder: Path, **contents: Any) -> Page:
+    """The page of files with these contents."""
+    result = invoke("report", "-o", "-", *files(folder, **contents))
+    assert result.exit_code == 0, result.stderr
+    return Page(result.stdout)
+
+
+def read(folder: Path, **contents: Any) -> runs.Run:
+    """The last run of such files."""
+    return runs.of_files(files(folder, **contents))[-1]
+
+
+# ---- a program ----
+
+
+@pytest.fixture(scope="module")
+def forum() -> Path:
+    return build("forum", 19, LAUNCHES, STOCK)
+
+
+def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
+    path = tmp_path / "forum.html"
+    words = ("report", "-o", path, "--device", "softgpu", "--", forum)
+    result = command(*words, MGPU_RT_HIP="")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr == f"mgpu-rt: wrote {path}\n"
+    shown = Page(path.read_text())
+    loads = shown.tables["Calls of the driver"]["hipModuleLoadData"]
+    assert loads[:2] == [str(LAUNCHES), "1"]
+    assert shown.tables["Caches, after"]["modules"][:3] == [str(LAUNCHES - 1), "1", "0"]
+    assert f"Before: {LAUNCHES} launches in" in shown.text
+    assert "after: 3 objects made by the driver" in shown.text
+    assert f"before: {forum}, run with stock's behaviour" in shown.text
+    assert "tmp" not in shown.text.replace(str(forum), "")
+
+
+def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\n"{forum}"\n"{forum}"\nexit 0\n')
+    script.chmod(0o755)
+    words = ("report", "-o", "-", "--device", "softgpu", "--", script)
+    result = command(*words, MGPU_RT_HIP="")
+    assert result.returncode == 0, result.stderr
+    shown = Page(result.stdout)
+    launches = shown.tables["Calls of the program"]["mgpuLaunchKernel"]
+    assert launches[:2] == [str(2 * LAUNCHES)] * 2
+    assert f"after: {2 * LAUNCHES} launches in" in shown.text
+
+
+def test_files_of_a_run(forum: Path, tmp_path: Path) -> None:
+    """As a user makes them."""
+    places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
+    outputs = ("--stats-json", places[0], "--trace", places[1])
+    command("run", "--device", "softgpu", *outputs, "--", forum, MGPU_RT_HIP="")
+    result = command("report", *places, "-o", tmp_path / "page.html")
+    assert result.returncode == 0, result.stderr
+    calls = Page((tmp_path / "page.html").read_text()).tables["Calls of the program"]
+    assert calls["mgpuLaunchKernel"][0] == str(LAUNCHES)
+
+
+# ---- which run a file is of ----
+
+
+def test_two_of_a_kind_are_before_and_after(tmp_path: Path) -> None:
+    shown = report(tmp_path, a=recorded.stock(), b=recorded.statistics())
+    assert shown.tables["Calls of the program"]["mgpuModuleLoad"] == [
+        *("100", "100", "1.00 ms", "10.0 µs", "10.0 µs", "100 ns", "100")
+    ]
+    assert "took 5.00 ms before and 50.0 µs after, 100 times as fast" in shown.text
+
+
+def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
+    shown = report(tmp_path, a=recorded.statistics(), b=recorded.stock())
+    assert "50.0 µs before and 5.00 ms after, 100 times as long" in shown.text
+
+
+def test_one_trace_is_the_last_runs(tmp_path: Path) -> None:
+    one = recorded.trace(call("mgpuLaunchKernel", 5))
+    first, last = runs.of_files(files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one))
+    assert first.trace is None
+    assert last.trace
+
+
+def test_a_trace_is_its_processs(tmp_path: Path) -> None:
+    before = recorded.stock(process=recorded.process())
+    after = recorded.statistics(process=recorded.process(pid=8))
+    one = recorded.trace(call("mgpuLaunchKernel", 5))  # of process 7
+    first, last = runs.of_files(files(tmp_path, t=one, a=before, b=after))
+    assert first.trace
+    assert last.trace is None
+
+
+def test_a_trace_alone_has_counts_too(tmp_path: Path) -> None:
+    calls = [call("mgpuLaunchKernel", 10 * n, 2, kernel="k") for n in range(4)]
+    shown = report(tmp_path, t=recorded.trace(*calls))
+    assert shown.tables["Calls of the program"]["mgpuLaunchKernel"] == ["4", "8.00 µs", "2.00 µs"]
+    assert shown.tables["Launches by kernel"]["k"] == ["4", "8.00 µs", "2.00 µs"]
+    assert "– No statistics were given" in shown.text
+
+
+def test_statistics_alone_say_that_the_trace_is_missing(tmp_path: Path) -> None:
+    shown = report(tmp_path, a=recorded.statistics())
+    assert "– No trace was given" in shown.text
+    assert "– Neither is in these files" in shown.text
+    assert "Time of one call, by the trace" not in shown.tables
+
+
+def test_more_than_two_of_a_kind_are_refused(tmp_path: Path) -> None:
+    paths = files(tmp_path, **dict.fromkeys("abc", recorded.statistics()))
+    result = invoke("report", *paths)
+    assert_sentence(result.exit_code, result.stderr, "3 statistics files were named: name one, or")
+
+
+# ---- what the page says ----
+
+
+def test_details(tmp_path: Path) -> None:
+    whole = recorded.statistics(
+        process=recorded.process(rank=3),
+        kernels={"mul": {"launches": 60, "ns": 1200}, "add": {"launches": 40, "ns": 9000}},
+        copies={"to_device": {"calls": 2, "bytes": 4096}, "fill": {"calls": 0, "bytes": 0}},
+        modules=[recorded.module(driver_loads=100, why="writable globals")],
+    )
+    shown = report(tmp_path, a=whole)
+    assert list(shown.tables["Launches by kernel"]) == ["kernel", "add", "mul", "total"]
+    assert shown.tables["Copies and fills"] == {
+        "direction": ["calls", "bytes"],
+        "to the device": ["2", "4.1 kB"],
+    }
+    assert shown.tables["Modules"]["0123456789abcdef"] == [
+        *("4,984", "100", "100", "count", "writable globals")
+    ]
+    assert "process 7, rank 3" in shown.text
+
+
+def test_peak_of_all_devices(tmp_path: Path) -> None:
+    """0 was counted: it is not what was not counted."""
+    keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
+    device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
+    shown = report(tmp_path, a=recorded.statistics(memory={"0": device, "1": device}))
+    assert "device memory, peak 4.0 MB" in shown.text
+
+
+def test_times_by_the_trace(tmp_path: Path) -> None:
+    calls = [call("mgpuLaunchKernel", 1000 * n, n) for n in range(1, 101)]
+    shown = report(tmp_path, t=recorded.trace(*calls))
+    row = shown.tables["Time of one call, by the trace"]["mgpuLaunchKernel"]
+    assert row == ["50.5 µs", "99.0 µs", "100 µs"]
+
+
+def test_memory_over_time(tmp_path: Path) -> None:
+    """Of two processes, whose memory adds up."""
+    one = recorded.trace(
+        call("mgpuMemAlloc", 0),
+        call("mgpuMemFree", 100),
+        recorded.memory(10, 1_000_000, 0),
+        recorded.memory(60, 0, 1_000_000),
+        recorded.memory(20, 2_000_000, 500_000, pid=8),
+    )
+    shown = report(tmp_path, t=one)
+    assert "At most 3.0 MB held by the program, 3.5 MB with what is kept" in shown.text
+
+
+def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
+    shown = report(tmp_path, t=recorded.trace(call("mgpuLaunchKernel", 0)))
+    assert "Device memory – The trace holds nothing about it." in shown.text
+
+
+def test_the_start_of_hip_is_told_apart(tmp_path: Path) -> None:
+    def one(launch: float) -> dict[str, Any]:
+        return recorded.trace(
+            call("mgpuStreamCreate", 0, 300_000),
+            call("hipStreamCreate", 1, 299_000, "driver"),
+            call("mgpuLaunchKernel", 400_000, launch),
+        )
+
+    shown = report(tmp_path, b=one(100_000), a=one(10_000))
+    assert "pays once: 101 ms before and 11.0 ms after, 9.18 times as fast." in shown.text
+    assert "HIP's start 299 ms → 299 ms" in shown.text
+    assert "streams 1.00 ms → 1.00 ms" in shown.text
+
+
+def test_the_start_is_no_longer_than_its_call(tmp_path: Path) -> None:
+    """Where the statistics are of another run than the trace."""
+    calls = (call("mgpuX", 0, 300_000), call("hipX", 1, 299_000, "driver"))
+    whole = recorded.statistics(abi={"mgpuX": {"calls": 1, "ns": 1000}})
+    assert "HIP's start 1.00 µs" in report(tmp_path, s=whole, t=recorded.trace(*calls)).text
+
+
+def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
+    kernels = {f"k{n}": {"launches": 1, "ns": 1000 - n} for n in range(100)}
+    rows = report(tmp_path, a=recorded.statistics(kernels=kernels)).tables["Launches by kernel"]
+    assert list(rows)[1:41] == [f"k{n}" for n in range(40)]
+    assert "and 60 more" in rows
+    assert rows["total"][0] == "100"
+
+
+# ---- charts ----
+
+
+def test_sums_and_levels_over_time() -> None:
+    assert bins.sums([0, 1, 5, 9.99, 10], 0, 10, 5) == [2, 2, 3, 3, 5]
+    memory = [trace.Level(2, 5, 0), trace.Level(3, 1, 4), trace.Level(7, 0, 0)]
+    held, kept = bins.levels(memory, 0, 10, 5)
+    assert held == [0, 5, 1, 1, 0]
+    assert kept == [0, 5, 5, 5, 0]
+
+
+def test_a_short_run_has_as_many_steps_as_it_takes() -> None:
+    assert bins.places(5, 10) == bins.BINS / 2
+    assert bins.places(1, 10_000) == 1
+
+
+def test_a_run_of_one_call_of_no_length(tmp_path: Path) -> None:
+    events = [call("mgpuLaunchKernel", 5, 0), recorded.memory(5, 0, 0)]
+    shown = report(tmp_path, t=recorded.trace(*events))
+    assert "1 launch in 1 ns" in shown.text
+
+
+def test_ticks_are_round() -> None:
+    assert charts.ticks(1000) == [0, 250, 500, 750, 1000]
+    assert charts.ticks(7) == [0, 2, 4, 6, 8]
+    assert charts.ticks(0.3)[-1] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("ns", "told"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (41.4, "41 ns"),
+        (999.6, "1.00 µs"),
+        (9_996, "10.0 µs"),
+        (446e6, "446 ms"),
+        (999.6e6, "1.00 s"),
+        (12_345e9, "12345 s"),
+    ],
+)
+def test_times_in_words(ns: float | None, told: str) -> None:
+    assert words.time(ns) == told
+
+
+def test_a_million_events_are_binned() -> None:
+    """Whatever the length of a trace and the number of its kernels."""
+    half = 500_000
+    events = (
+        event
+        for n in range(half)
+        for event in (
+            call("mgpuLaunchKernel", 10 * n, 2, kernel=f"kernel_{n % 5000}_{'x' * 500}"),
+            call("hipModuleLaunchKernel", 10 * n + 0.5, 1, "driver"),
+        )
+    )
+    read = trace.parse({"t.json": {"traceEvents": events}})
+    assert read.program["mgpuLaunchKernel"].counter() == Counter(half, 2000 * half)
+    counted = runs.Statistics({}, {}, {})
+    run = runs.Run("program", counted, runs.Details(), read, ("t.json",))
+    text = document("title", page.body([run]))
+    assert "500,000 launches in 5.00 s" in Page(text).text
+    assert len(text) < 200_000
+
+
+# ---- advice ----
+
+
+def titles(folder: Path, **contents: Any) -> list[str]:
+    return [item.title for item in advice(read(folder, **contents))]
+
+
+def counted(key: str, name: str, **values: int) -> dict[str, Any]:
+    """Statistics with one counter of another value."""
+    whole = recorded.statistics()
+    whole[key][name] = values
+    return whole
+
+
+def with_modules(**changes: Any) -> dict[str, Any]:
+    return recorded.statistics(modules=[recorded.module(**changes)])
+
+
+def evicted(again: bool, evictions: int = 10) -> dict[str, Any]:
+    """Ten blocks that went back to the driver, before or after the last was asked for."""
+    whole = counted("cache", "memory", hits=0, misses=11, evictions=evictions)
+    last = 1000 if again else 1
+    calls = [call("hipFree", 10 + n, 1, "driver") for n in range(10)]
+    return {"s": whole, "t": recorded.trace(*calls, call("hipMalloc", last, 1, "driver"))}
+
+
+COPY = [call("mgpuMemcpy", n, bytes=1 << 20, result="bypass") for n in range(10)]
+
+FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # the title; files that prove it; files that all but do
+    ("No cache was at work", {"s": recorded.stock()}, {"s": recorded.statistics()}),
+    (
+        "A module is loaded 100 times: writable globals",
+        {"s": with_modules(driver_loads=100, why="writable globals")},
+        {"s": with_modules(driver_loads=1, why="writable globals")},
+    ),
+    (
+        "98 loads of modules could not be shared",
+        {"s": counted("cache", "modules", hits=1, misses=1, evictions=0)},
+        {"s": counted("cache", "modules", hits=98, misses=1, evictions=0)},
+    ),
+    (
+        "Streams are not reused",
+        {"s": counted("cache", "streams", hits=9, misses=10, evictions=0)},
+        {"s": counted("cache", "streams", hits=5, misses=9, evictions=0)},
+    ),
+    ("Blocks of memory leave the cache and are asked for again", evicted(True), evicted(False)),
+    (
+        "Host memory is registered again and again",
+        {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)},
+        {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=9, ns=10_000)},
+    ),
+    (
+        "Copies go HIP's way",
+        {"s": recorded.statistics(), "t": recorded.trace(*COPY)},
+        {"s": recorded.statistics(), "t": recorded.trace(*COPY[1:])},
+    ),
+    (
+        "The driver is asked much, lest somebody else has used it",
+        {"s": counted("hip", "hipStreamQuery", calls=100, ns=5_000)},
+        {"s": counted("hip", "hipStreamQuery", calls=100, ns=4_900)},
+    ),
+    (
+        "1 call failed",
+        {"t": recorded.trace(call("hipModuleLaunchKernel", 1, layer="driver", error=98))},
+        {"t": recorded.trace(call("hipPointerGetAttributes", 1, layer="driver", error=1))},
+    ),
+    (
+        "The program did not end by itself",
+        {"s": recorded.statistics(process=recorded.process(ended="signal 6"))},
+        {"s": recorded.statistics(process=recorded.process())},
+    ),
+    (
+        "HIP's start is in these figures: 10.0 ms",
+        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))},
+        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 9_999, "driver"))},
+    ),
+    (
+        "60 % of the time the program waits for the GPU",
+        {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=75_000)},
+        {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=50_000)},
+    ),
+    (
+        "The trace is not whole",
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1), lost=1)},
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1))},
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "proof", "nearly"), FINDINGS, ids=[f[0] for f in FINDINGS])
+def test_advice_needs_evidence(
+    title: str, proof: dict[str, Any], nearly: dict[str, Any], tmp_path: Path
+) -> None:
+    assert title in titles(tmp_path, **proof)
+    assert title not in titles(tmp_path, **nearly)
+
+
+def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
+    """Those that are kept from those at work."""
+    whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
+    (busy,) = advice(read(tmp_path, s=whole))
+    assert "still at work" in busy.step
+    del whole["abi"]["mgpuStreamDestroy"]
+    (held,) = advice(read(tmp_path, s=whole))
+    assert held.step.startswith("Destroy each stream")
+
+
+def test_the_end_of_a_run_is_no_limit(tmp_path: Path) -> None:
+    """What a program frees by itself is not what a cache gave back either."""
+    assert "Blocks" not in " ".join(titles(tmp_path, **evicted(True, evictions=0)))
+
+
+def test_a_run_in_order_gets_no_advice(tmp_path: Path) -> None:
+    shown = report(tmp_path, s=recorded.statistics())
+    assert "Nothing in these files calls for a change." in shown.text
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [("signal 6", "ended by signal 6"), ("unfinished", "killed, or still running")],
+)
+def test_the_end_of_a_process(ended: str, told: str, tmp_path: Path) -> None:
+    shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended=ended)))
+    assert f"forum was {told}; the figures are those up to then." in shown.text
+    assert f"process 7, {told}" in shown.text
+
+
+def test_stocks_behaviour_gets_no_advice_for_caches(tmp_path: Path) -> None:
+    private = recorded.module(driver_loads=100, why="writable globals")
+    whole = recorded.stock(modules=[private])
+    whole["hip"]["hipStreamQuery"] = {"calls": 100, "ns": 5_000_000}
+    assert titles(tmp_path, s=whole) == ["No cache was at work"]
+
+
+# ---- what names may hold ----
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=http://localhost:1/x onerror=alert(1)>',
+    "</style></title></svg><u>",
+    "a\x00b\x1b[31m\nc",
+    "\u202eevil\u2066",
+    "\ud800",
+    "&lt;i&gt;",
+    "x" * 100_000,
+]
+
+
+def hostile() -> dict[str, Any]:
+    """Files whose every name is one of those."""
+    functions = {name: {"calls": 1, "ns": 10} for name in HOSTILE}
+    whole = recorded.statistics(
+        abi=functions,
+        hip=functions,
+        process=recorded.process(program="".join(HOSTILE), ended=HOSTILE[1]),
+        kernels={name: {"launches": 1, "ns": 1} for name in HOSTILE},
+        modules=[
+            recorded.module(image=name, kernels=HOSTILE, driver_loads=9, why=name)
+            for name in HOSTILE
+        ],
+    )
+    whole["cache"].update({name: {"hits": 1, "misses": 1, "evictions": 1} for name in HOSTILE})
+    events = [call(name, n, 5, kernel=name, result=name) for n, name in enumerate(HOSTILE)]
+    return {"s": whole, "t": recorded.trace(*events)}
+
+
+def test_names_are_only_text(tmp_path: Path) -> None:
+    shown = report(tmp_path, **hostile())
+    assert not {"script", "img", "u", "i"} & set(shown.tags)
+    kernels = shown.tables["Launches by kernel"]
+    assert set(HOSTILE[:3]) <= set(kernels)
+    assert {r"a\u0000b\u001b[31m\u000ac", r"\u202eevil\u2066", r"\ud800"} <= set(kernels)
+    assert "&lt;i&gt;" in kernels
+    assert max(map(len, kernels)) <= 161
+
+
+# ---- what stands in the way ----
+
+BAD = [
+    (b"", "is empty"),
+    (b'{"traceEvents": [{"ph": "X"', "is damaged or truncated"),
+    (b"\xff\xfe", "is not text"),
+    (b"[1, 2]", "holds other JSON than statistics"),
+    (b'{"abi": {}}', "holds other JSON than statistics"),
+    (b'{"traceEvents": []}', "is a trace without calls: trace a program"),
+    (b'{"traceEvents": 5}', "holds other JSON than a trace"),
+    (b'{"traceEvents": [5]}', "holds other JSON than a trace"),
+    (b'{"traceEvents": [{"ph": "X", "cat": "driver"}]}', "holds other JSON than a trace"),
+    (json.dumps(recorded.trace(call("f", float("nan")))).encode(), "other JSON than a trace"),
+    (json.dumps(recorded.trace(call("f", -1))).encode(), "other JSON than a trace"),
+    (json.dumps(recorded.trace(call("f", 10**400))).encode(), "other JSON than a trace"),
+    (json.dumps(recorded.trace(call(["f"], 1))).encode(), "other JSON than a trace"),  # type: ignore
+    (json.dumps(recorded.trace(call("f", 1, kernel=5, bytes="x", result="hit"))).encode(), "other"),
+    (json.dumps(recorded.trace(recorded.memory(1, -1, 0))).encode(), "other JSON than a trace"),
+    (json.dumps(recorded.statistics(modules=[5])).encode(), "holds other JSON than statistics"),
+    (json.dumps(recorded.statistics(kernels={"k": 1})).encode(), "other JSON than statistics"),
+    (json.dumps(recorded.statistics(process={"pid": -1})).encode(), "other JSON than statistics"),
+]
+
+
+@pytest.mark.parametrize(("content", "said"), BAD)
+def test_bad_files(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    out = tmp_path / "page.html"
+    result = invoke("report", str(path), "-o", str(out))
+    assert_sentence(result.exit_code, result.stderr, said)
+    assert not out.exists()
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    missing = invoke("report", str(tmp_path / "none.json"))
+    assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
+    folder = invoke("report", str(tmp_path))
+    assert_sentence(folder.exit_code, folder.stderr, "is a directory")
+
+
+def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = files(tmp_path, s=recorded.statistics())
+    for place, said in [
+        (tmp_path, "is a directory: name a file"),
+        (tmp_path / "none" / "page.html", "there is no folder"),
+        ("/dev/full", "No space left on device; name another place"),
+    ]:
+        result = invoke("report", path, "-o", str(place))
+        assert_sentence(result.exit_code, result.stderr, said)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    result = invoke("report", path, "-o", str(tmp_path / "page.html"))
+    assert_sentence(result.exit_code, result.stderr, "permission denied; name another place")
+
+
+def test_a_program_is_not_run_for_nothing(tmp_path: Path) -> None:
+    result = invoke("report", "-o", str(tmp_path), "--", "no-such-program")
+    assert_sentence(result.exit_code, result.stderr, "is a directory: name a file")
+
+
+def test_report_wants_files_or_a_program(tmp_path: Path) -> None:
+    for arguments in ((), ("a", "--", "true")):
+        result = invoke("report", *arguments)
+        assert result.exit_code == 2
+        assert "name statistics and trace files, or -- and a program" in result.stderr
+    result = invoke("report", "--", str(tmp_path / "none"))
+    assert_sentence(result.exit_code, result.stderr, "was not found")

@@ -1,0 +1,223 @@
+"""What is counted beside calls: kernels, images; and that a process counts for itself."""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from mgpu_rt.lowering import lower
+from tests.support.child import Mgpu, in_child, library
+from tests.support.images import code_object
+
+COUNTED = {"MGPU_RT_STATS": "/dev/null"}
+FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
+
+
+def run_kernel(mgpu: Mgpu, image, name: str) -> None:
+    """As LLVM 19 has it: loaded and looked up for one launch."""
+    module = mgpu.load(image)
+    mgpu.launch(mgpu.function(module, name))
+    mgpu.ModuleUnload(module)
+
+
+def launches(mgpu: Mgpu) -> dict[str, int]:
+    return {name: row["launches"] for name, row in mgpu.stats()["kernels"].items()}
+
+
+@in_child(policies=("builtin",), **COUNTED)
+def test_launches_by_kernel(mgpu: Mgpu) -> None:
+    forum, churn = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
+    for _ in range(3):
+        run_kernel(mgpu, forum, FORUM)
+    run_kernel(mgpu, churn, INCREMENT)
+    assert launches(mgpu) == {FORUM: 3, INCREMENT: 1}
+    stats = mgpu.stats()
+    assert (
+        sum(row["ns"] for row in stats["kernels"].values())
+        == (stats["abi"]["mgpuLaunchKernel"]["ns"])
+    )
+
+
+@in_child(policies=("builtin",), **COUNTED)
+def test_a_name_in_two_images_is_one_row_and_two_kernels(mgpu: Mgpu) -> None:
+    for module, times in (("first", 2), ("second", 3)):
+        image = mgpu.image(code_object("samename", module))
+        for _ in range(times):
+            run_kernel(mgpu, image, "mark")
+    assert launches(mgpu) == {"mark": 5}
+    stats = mgpu.stats()
+    assert [(m["loads"], m["driver_loads"], m["kernels"]) for m in by_loads(stats)] == [
+        (2, 1, ["mark"]),
+        (3, 1, ["mark"]),
+    ]
+
+
+def by_loads(stats: dict) -> list[dict]:
+    return sorted(stats["modules"], key=lambda module: module["loads"])
+
+
+@in_child(policies=("builtin",), **COUNTED)
+def test_launches_of_what_was_not_looked_up_here(mgpu: Mgpu) -> None:
+    """HIP's own function, and a kernel's symbol in the host's code."""
+    null = mgpu.ffi.NULL
+    mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
+    mgpu.LaunchKernelRT(mgpu.ffi.cast("void *", 0x4560), *[1] * 6, 0, null, null, null, 0)
+    assert launches(mgpu) == {"(others)": 2}
+
+
+@in_child(policies=("builtin",), **COUNTED)
+def test_why_an_image_is_loaded_anew(mgpu: Mgpu) -> None:
+    forum, private = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
+    for _ in range(3):
+        run_kernel(mgpu, forum, FORUM)
+    for _ in range(4):
+        run_kernel(mgpu, private, GLOBALS)
+    shared, writable = by_loads(mgpu.stats())
+    assert (shared["loads"], shared["driver_loads"], shared["why"]) == (3, 1, None)
+    assert (writable["loads"], writable["driver_loads"]) == (4, 4)
+    assert writable["why"] == "writable globals"
+    assert writable["bytes"] == len(code_object("globals"))
+    assert len(writable["image"]) == 16 and int(writable["image"], 16)
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
+def test_without_the_cache_the_same_is_counted(mgpu: Mgpu) -> None:
+    """So that two runs can be compared."""
+    image = mgpu.image(code_object("forum"))
+    for _ in range(3):
+        run_kernel(mgpu, image, FORUM)
+    (module,) = mgpu.stats()["modules"]
+    assert (module["loads"], module["driver_loads"]) == (3, 3)
+    assert (module["kernels"], module["why"]) == ([FORUM], "MGPU_RT_CACHE=off")
+    assert launches(mgpu) == {FORUM: 3}
+
+
+MANY = 1200  # kernels; there are 1024 rows
+
+
+@in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
+def test_more_kernels_than_there_are_rows(mgpu: Mgpu) -> None:
+    """Those that find none are counted as others: none is lost, none counted twice."""
+    functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "many.mlir")
+        source.write_text(
+            "module attributes {gpu.container_module} { gpu.module @all {\n"
+            + "\n".join(functions)
+            + "\n} }\n"
+        )
+        module = mgpu.load(mgpu.image(lower.code_object(source, "gfx90a", module="all")))
+    for number in range(MANY):
+        mgpu.launch(mgpu.function(module, f"kernel{number}"))
+    counted = launches(mgpu)
+    assert sum(counted.values()) == MANY
+    assert 0 < counted.pop("(others)") <= MANY - 900
+    assert set(counted.values()) == {1}
+    assert set(counted) < {f"kernel{number}" for number in range(MANY)}
+
+
+@in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
+def test_threads_count_together(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    run_kernel(mgpu, image, FORUM)
+
+    def work() -> None:
+        for _ in range(500):
+            run_kernel(mgpu, image, FORUM)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert launches(mgpu) == {FORUM: 2001}
+    (module,) = mgpu.stats()["modules"]
+    assert module["loads"] == mgpu.stats()["abi"]["mgpuModuleLoad"]["calls"] == 2001
+
+
+@in_child(policies=("builtin",), **COUNTED)
+def test_a_miss_outside_of_the_abi_is_no_calls(mgpu: Mgpu) -> None:
+    """A scratch buffer's memory was a miss, the load after it is a hit."""
+    image = mgpu.image(code_object("forum"))
+    run_kernel(mgpu, image, FORUM)
+    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    assert mgpu.lib.mgpu_rt_scratch_reserve(scratch, 1000)
+    run_kernel(mgpu, image, FORUM)
+    (module,) = mgpu.stats()["modules"]
+    assert (module["loads"], module["driver_loads"]) == (2, 1)
+
+
+# ---- files -----
+
+
+def in_folder(test: Callable[[Mgpu], None]) -> Callable[[Mgpu], None]:
+    """In a directory of its own, to which MGPU_RT_STATS is relative."""
+
+    @functools.wraps(test)
+    def run(mgpu: Mgpu) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                test(mgpu)
+            finally:
+                os.chdir("/")
+
+    return run
+
+
+FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}
+
+
+@in_child(**FILES)
+@in_folder
+def test_a_child_of_fork_leaves_its_parents_file_alone(mgpu: Mgpu) -> None:
+    """Its counts begin at 0, in memory of its own."""
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    before = Path("stats.json").read_bytes()
+    child = os.fork()
+    if not child:
+        for _ in range(10):
+            mgpu.StreamDestroy(mgpu.StreamCreate())
+        os._exit(0 if mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 10 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert Path("stats.json").read_bytes() == before
+    assert mgpu.stats()["abi"]["mgpuStreamCreate"]["calls"] == 1
+    assert Path(f"stats.{child}.json").read_bytes().startswith(b"mgpu_rt ")
+
+
+OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os._exit(0)"
+
+
+@in_child(**FILES)
+@in_folder
+def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
+    """Another that would have its name takes the next."""
+    mgpu.StreamCreate()
+    before = Path("stats.json").read_bytes()
+    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=60)
+    assert Path("stats.json").read_bytes() == before
+    assert Path("stats.2.json").read_bytes().startswith(b"mgpu_rt ")
+
+
+@in_child(**FILES)
+@in_folder
+def test_a_limit_of_file_sizes_is_kept_to(mgpu: Mgpu) -> None:
+    """What is beyond it would end most programs by SIGXFSZ; Python ignores that."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    mgpu.StreamCreate()
+    assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="")
+def test_nothing_is_counted_that_was_not_asked_for(mgpu: Mgpu) -> None:
+    run_kernel(mgpu, mgpu.image(code_object("forum")), FORUM)
+    stats = mgpu.stats()
+    assert (stats["abi"], stats["kernels"], stats["modules"]) == ({}, {}, [])
+    assert (stats["process"]["pid"], stats["process"]["rank"]) == (os.getpid(), None)

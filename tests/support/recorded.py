@@ -1,0 +1,73 @@
+"""Statistics and traces as a run writes them, made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PID = 7
+
+
+def statistics(**changes: Any) -> dict[str, Any]:
+    """Of 100 launches that the caches served."""
+    caches = ("modules", "functions", "streams", "events", "memory")
+    hit = {"hits": 99, "misses": 1, "evictions": 1}
+    return {
+        "abi": {
+            name: {"calls": 100, "ns": 10_000}
+            for name in (
+                "mgpuModuleLoad",
+                "mgpuModuleGetFunction",
+                "mgpuLaunchKernel",
+                "mgpuStreamCreate",
+                "mgpuStreamDestroy",
+            )
+        },
+        "hip": {"hipModuleLaunchKernel": {"calls": 100, "ns": 9_000}},
+        "cache": {
+            name: hit if name in ("modules", "functions", "streams") else dict.fromkeys(hit, 0)
+            for name in caches
+        },
+        "memory": {},
+        **changes,
+    }
+
+
+def stock(**changes: Any) -> dict[str, Any]:
+    """The same without a cache."""
+    none = {"hits": 0, "misses": 0, "evictions": 0}
+    whole = statistics()
+    slow = {name: {"calls": 100, "ns": 1_000_000} for name in whole["abi"]}
+    return {**whole, "abi": slow, "cache": dict.fromkeys(whole["cache"], none), **changes}
+
+
+def process(**changes: Any) -> dict[str, Any]:
+    """Of statistics."""
+    known = {"pid": PID, "rank": None, "program": "forum", "ended": "exit", "seconds": 1.5}
+    return {**known, **changes}
+
+
+def module(**changes: Any) -> dict[str, Any]:
+    """Of statistics."""
+    known = {"image": "0123456789abcdef", "bytes": 4984, "loads": 100, "driver_loads": 1}
+    return {**known, "kernels": ["count"], "why": None, **changes}
+
+
+def call(
+    name: str, begin: float, duration: float = 1.0, layer: str = "program", **args: Any
+) -> dict[str, Any]:
+    """An event of a trace; times are in microseconds."""
+    place = {"pid": PID, "tid": PID, "ts": begin, "dur": duration}
+    return {"ph": "X", "name": name, "cat": layer, **place, **({"args": args} if args else {})}
+
+
+def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
+    """Another."""
+    args = {"allocated": allocated, "cached": cached}
+    return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
+
+
+def trace(*events: dict[str, Any], lost: int = 0) -> dict[str, Any]:
+    """A trace file's content."""
+    name = {"ph": "M", "name": "process_name", "pid": PID, "args": {"name": "forum"}}
+    kept = len(events)
+    return {"traceEvents": [name, *events], "otherData": {"kept": kept, "lost": lost}}

@@ -104,12 +104,12 @@ class Page:
             "value"
         ]
 
-    def picture(self, path: Path, *, height: int | None = None) -> None:
-        """Of the page's upper part, or of all of it, as PNG."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {**size, "height": height or size["height"], "scale": 1}
-        answer = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(answer["data"]))
+    def picture(self, path: Path, *, part: str = "body", height: int | None = None) -> None:
+        """Of what a selector finds, or of its upper part, as PNG."""
+        box = self.value(f"document.querySelector('{part}').getBoundingClientRect().toJSON()")
+        size = {**{key: box[key] for key in ("x", "y", "width")}, "height": height or box["height"]}
+        shot = {"clip": {**size, "scale": 1}, "captureBeyondViewport": True}
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **shot)["data"]))
 
 
 @contextmanager

@@ -54,9 +54,9 @@ int mgpu_rt_empty_cache(void);
  * of the caches are always kept where they cost nothing: on misses. */
 char *mgpu_rt_stats_json(void);
 
-/* The same JSON, or a trace's, from the recording at a path: what MGPU_RT_STATS or MGPU_RT_TRACE has
- * left of a process that was ended otherwise than by exit. The caller frees it with free(). NULL
- * with errno, which is EBADMSG if it is no whole recording of this version's. */
+/* The same JSON, or a trace's, from the recording at a path: what MGPU_RT_STATS or MGPU_RT_TRACE
+ * has left of a process that was ended otherwise than by exit. The caller frees it with free().
+ * NULL with errno, which is EBADMSG if it is no whole recording of this version's. */
 char *mgpu_rt_recording_json(const char *path);
 
 /* ---- scratch buffers ----

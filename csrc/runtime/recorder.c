@@ -64,6 +64,12 @@ static size_t image_row(const void *data) {
     return row;
 }
 
+static void count_driver_loads(size_t row) {
+    const unsigned loads = stats_take_driver_loads();
+    if (loads && row < MODULES)
+        fetch_add_relaxed(&counts.modules[row].driver_loads, loads);
+}
+
 static void count_load(const struct call *call, const hipModule_t *handle, enum decision decision) {
     if (!*handle)
         return;
@@ -72,11 +78,9 @@ static void count_load(const struct call *call, const hipModule_t *handle, enum 
         row = image_row(call->image);
         set_meaning(&modules, *handle, row < MODULES ? row + 1 : 0);
     }
-    if (row >= MODULES)
-        return;
-    fetch_add_relaxed(&counts.modules[row].loads, 1);
-    if (decision != DECISION_HIT)
-        fetch_add_relaxed(&counts.modules[row].driver_loads, 1);
+    if (row < MODULES)
+        fetch_add_relaxed(&counts.modules[row].loads, 1);
+    count_driver_loads(row);
 }
 
 /* ---- kernels ---- */
@@ -165,6 +169,7 @@ static bool is_served_by_a_cache(enum abi_index function) {
 
 void recorder_begins(struct call *call) {
     (void)stats_take_decision(); /* of what mgpu_rt.h offers */
+    (void)stats_take_driver_loads();
     call->begin = stats_now();
 }
 
@@ -186,6 +191,7 @@ static size_t count_details(const struct call *call, const void *result, enum de
     case ABI_mgpuModuleGetFunction:
         if (decision != DECISION_HIT)
             enter_kernel(call, result);
+        count_driver_loads(meaning_of(&modules, call->module) - 1);
         break;
     case ABI_mgpuLaunchKernel:
     case ABI_mgpuLaunchKernelCooperative:

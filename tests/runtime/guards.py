@@ -35,6 +35,7 @@ TRAPS = "tests.runtime.test_traps"
 CONSTANTS = "tests.runtime.test_constants"
 MEMORY = "tests.runtime.test_memory"
 COPIES = "tests.runtime.test_copies"
+COUNTED = "tests.runtime.test_counted"
 SYNC = "tests.runtime.test_sync"
 KNOWN = "tests.runtime.test_known"
 LIMITS = "tests.runtime.test_known_limits"
@@ -44,7 +45,6 @@ LAZY_LOAD = "tests.runtime.test_lazy_load"
 OPTIONS = "tests.runtime.test_options"
 LAST_ERROR = "tests.runtime.test_last_error"
 LOCAL_RANK = "tests.runtime.test_local_rank"
-COUNTED = "tests.runtime.test_counted"
 GUARDS = [
     Guard(
         "hip/device.c",
@@ -57,36 +57,6 @@ GUARDS = [
         "    if (is_chosen())\n        return;\n",
         "    (void)is_chosen;\n",
         f"{LOCAL_RANK}:test_a_device_chosen_through_hip_stays_chosen",
-    ),
-    Guard(
-        "base/counters.c",
-        "MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)",
-        "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
-        f"{COUNTED}:test_a_child_of_fork_leaves_its_parents_file_alone",
-    ),
-    Guard(
-        "base/output.c",
-        "errno != EEXIST || !is_taken(output->path)",
-        "errno == EEXIST",
-        f"{COUNTED}:test_a_living_process_keeps_its_file",
-    ),
-    Guard(
-        "base/output.c",
-        "output->direct || !is_within_limit(size)",
-        "output->direct",
-        f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
-    ),
-    Guard(
-        "recorder.c",
-        "(void)stats_take_decision();",
-        "",
-        f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",
-    ),
-    Guard(
-        "recorder.c",
-        "if (!runtime_counting())\n        return;",
-        "",
-        f"{COUNTED}:test_nothing_is_counted_that_was_not_asked_for",
     ),
     Guard(
         "calls/module.c",
@@ -439,6 +409,36 @@ GUARDS = [
         "entry.header_size < sizeof entry || !view_holds(view, from, entry.size)",
         "entry.header_size < sizeof entry",
         f"{IMAGES}:test_header_size_of_a_fatbin_entry",
+    ),
+    Guard(
+        "base/counters.c",
+        "MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)",
+        "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
+        f"{COUNTED}:test_a_child_of_fork_leaves_its_parents_file_alone",
+    ),
+    Guard(
+        "base/output.c",
+        "errno != EEXIST || !is_taken(output->path)",
+        "errno == EEXIST",
+        f"{COUNTED}:test_a_living_process_keeps_its_file",
+    ),
+    Guard(
+        "base/output.c",
+        "output->direct || !is_within_limit(size)",
+        "output->direct",
+        f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
+    ),
+    Guard(
+        "recorder.c",
+        "(void)stats_take_decision();",
+        "",
+        f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",
+    ),
+    Guard(
+        "recorder.c",
+        "if (!runtime_counting())\n        return;",
+        "",
+        f"{COUNTED}:test_nothing_is_counted_that_was_not_asked_for",
     ),
     Guard(
         "base/options.c",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import resource
 import subprocess
@@ -142,18 +143,6 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
     assert module["loads"] == mgpu.stats()["abi"]["mgpuModuleLoad"]["calls"] == 2001
 
 
-@in_child(policies=("builtin",), **COUNTED)
-def test_a_miss_outside_of_the_abi_is_no_calls(mgpu: Mgpu) -> None:
-    """A scratch buffer's memory was a miss, the load after it is a hit."""
-    image = mgpu.image(code_object("forum"))
-    run_kernel(mgpu, image, FORUM)
-    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
-    assert mgpu.lib.mgpu_rt_scratch_reserve(scratch, 1000)
-    run_kernel(mgpu, image, FORUM)
-    (module,) = mgpu.stats()["modules"]
-    assert (module["loads"], module["driver_loads"]) == (2, 1)
-
-
 # ---- files -----
 
 
@@ -170,6 +159,20 @@ def in_folder(test: Callable[[Mgpu], None]) -> Callable[[Mgpu], None]:
                 os.chdir("/")
 
     return run
+
+
+@in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
+@in_folder
+def test_a_miss_outside_of_the_abi_is_no_calls(mgpu: Mgpu) -> None:
+    """A scratch buffer's memory was a miss, the load after it is a hit."""
+    image = mgpu.image(code_object("forum"))
+    run_kernel(mgpu, image, FORUM)
+    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    assert mgpu.lib.mgpu_rt_scratch_reserve(scratch, 1000)
+    run_kernel(mgpu, image, FORUM)
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    loads = [event for event in trace["traceEvents"] if event["name"] == "mgpuModuleLoad"]
+    assert [load["args"]["result"] for load in loads] == ["miss", "hit"]
 
 
 FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}

@@ -242,6 +242,7 @@ def test_a_recording_of_a_dead_process_gives_way(program: Path, tmp_path: Path) 
         ("s.json", "OMPI_COMM_WORLD_RANK", "s.rank3.json"),
         ("s.json", "PMI_RANK", "s.rank3.json"),
         ("s.json", "SLURM_PROCID", "s.rank3.json"),
+        ("s.json", "RANK", "s.json"),  # torchrun sets LOCAL_RANK too
         ("a.b/s", "PMIX_RANK", "a.b/s.rank3"),
         ("s-%r.json", "PMI_RANK", "s-3.json"),
         ("s-%r.json", "NOTHING", "s-0.json"),
@@ -256,7 +257,7 @@ def test_names_of_ranks(
     (tmp_path / "a.b").mkdir()
     run(program, tmp_path, MGPU_RT_STATS=pattern, **{variable: "3"})
     stats = json.loads((tmp_path / name).read_text())
-    assert stats["process"]["rank"] == (None if variable == "NOTHING" else 3)
+    assert stats["process"]["rank"] == (None if variable in ("NOTHING", "RANK") else 3)
 
 
 def test_a_link_stays_one(program: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 
 struct counts counts;
 static __thread enum decision decision __attribute__((tls_model("initial-exec")));
+static __thread unsigned driver_loads __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -56,6 +57,16 @@ void stats_bypass(enum cache cache) {
 enum decision stats_take_decision(void) {
     const enum decision taken = decision;
     decision = DECISION_NONE;
+    return taken;
+}
+
+void stats_driver_load(void) {
+    driver_loads++;
+}
+
+unsigned stats_take_driver_loads(void) {
+    const unsigned taken = driver_loads;
+    driver_loads = 0;
     return taken;
 }
 

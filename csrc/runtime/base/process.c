@@ -1,21 +1,29 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* Open MPI; whatever is built on PMIx; MPICH and Intel MPI; MVAPICH; PALS; Flux; and last Slurm,
- * which also numbers processes that another one launches. */
+/* torchrun; Open MPI; whatever is built on PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2;
+ * PALS; Flux; Slurm. Innermost first: a launcher may run inside another. */
 static const char *const rank_variables[] = {
-    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",      "PMI_RANK",    "MV2_COMM_WORLD_RANK",
-    "PALS_RANKID",          "FLUX_TASK_RANK", "SLURM_PROCID"};
+    "RANK",        "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+    "PMI_RANK",    "MVP_COMM_WORLD_RANK",  "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID", "FLUX_TASK_RANK",       "SLURM_PROCID"};
+
+/* So general a name is torchrun's only beside another of its. */
+static bool is_foreign(const char *variable) {
+    return strcmp(variable, "RANK") == 0 && !secure_getenv("LOCAL_RANK");
+}
 
 int process_rank(void) {
     for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
         const char *value = secure_getenv(rank_variables[i]);
         char *end;
-        if (!value || !value[0])
+        if (!value || !value[0] || is_foreign(rank_variables[i]))
             continue;
         const long rank = strtol(value, &end, 10);
         return *end == '\0' && rank >= 0 && rank <= 1 << 30 ? (int)rank : -1;

@@ -34,6 +34,8 @@ class Device:
     #: Iterations of a program's loop by the program's name; an emulated device takes few.
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
+    #: NVIDIA's own library, where the device is its.
+    driver_library: str = ""
 
     @property
     def hip(self) -> Path:
@@ -81,7 +83,7 @@ def _cuda() -> Device:
     if "/" in library:  # where no loader's configuration names it
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
     words = f"{name}, driver {driver}, through cuhip"
-    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS)
+    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS, driver_library=library)
 
 
 def _hip() -> Device:

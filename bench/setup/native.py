@@ -28,7 +28,7 @@ FORUM = PROGRAMS / "forum.mlir"
 KERNEL = "test_func"
 
 MEASURING = ("calls", "threads", "startup", "hoisted", "latency", "replay", "pairs")
-HEADERS = ("forum.h", "native.h", "rounds.h", "runtime.h")
+HEADERS = ("forum.h", "hoisted.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 

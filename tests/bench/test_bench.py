@@ -6,6 +6,7 @@ No figure is judged here: those are of a machine, and `make bench` shows them.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import shutil
 import time
@@ -13,12 +14,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from bench import __main__ as command
 from bench.measure import breakdown, growth, programs
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
-from bench.show import report
+from bench.show import report, table
 from bench.show.figures import Figure, Result, median, ratios
 from mgpu_rt.lowering import cache, pipelines, toolchain
 
@@ -206,6 +208,34 @@ def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> N
     assert {p.name for p in drawn} == {
         p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix in (".png", ".svg")
     }
+
+
+def test_plots_of_models(tmp_path: Path) -> None:
+    """With what one gains apart, and without what was left out."""
+    plots = pytest.importorskip("bench.show.plots")
+    row = {"model": "block", "variant": "waits"}
+    data = [
+        {**row, "llvm": llvm, "side": side, "us": us, "low": us - 10, "high": us + 10}
+        for llvm in (19, 22)
+        for side, us in ((sides.LLVM, 300), (sides.OURS, 100))
+    ]
+    left_out = {"model": "block", "variant": "shared", "llvm": 22, "left_out": "for a reason"}
+    benchmark = {"name": "models", "on": "cuda", "device": "a GPU", "data": [*data, left_out]}
+    results = {"date": "2026-01-01", "benchmarks": {"models-cuda": benchmark}}
+    drawn = plots.draw(results, tmp_path / "some.json")
+    assert {path.name for path in drawn} == {
+        f"some-models-cuda{which}.{suffix}" for which in ("", "-gain") for suffix in ("png", "svg")
+    }
+    shown = table.models(results, "cuda")
+    assert "| block, waits | 300 | 100 | 3 | 300 | 100 | 3 |" in shown
+    assert "| block, shared | – | – | – | – | – | – |" in shown
+
+
+def test_what_was_left_out_is_said() -> None:
+    data = [{"model": "mlp", "llvm": 19, "left_out": "no lowering"}]
+    console = Console(width=200, record=True, file=io.StringIO())
+    report.show(Result("models", "a GPU", "", data=data), console)
+    assert "left out: mlp, 19: no lowering" in console.export_text()
 
 
 def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

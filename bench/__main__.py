@@ -207,11 +207,11 @@ def main(
 def plot(results: tuple[Path, ...]) -> None:
     """Draw the plots of RESULTS (JSON) as PNG and SVG beside them."""
     try:
-        from bench.show import plot as plotting
+        from bench.show import plots
     except ImportError as problem:
         raise click.ClickException(f"{problem}: pip install '.[bench]'") from None
     for path in results:
-        for drawn in plotting.draw(json.loads(path.read_text(encoding="utf-8")), path):
+        for drawn in plots.draw(json.loads(path.read_text(encoding="utf-8")), path):
             print(drawn)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-import time
-from pathlib import Path
+import os
 from typing import Any
 
 from bench.setup import native
@@ -15,7 +12,8 @@ from bench.show.figures import Figure, Result, Step
 
 METHOD = (
     "One process a side with MGPU_RT_STATS, which counts and times every call of the program and "
-    "every call of the driver. Timing itself costs about 50 ns a call."
+    "every call of the driver, in the steady state: after a first call of the program's main, in "
+    "which everything is loaded and created. Timing itself costs about 50 ns a call."
 )
 COUNTED = {"forum": 1000, "churn": 200}  # iterations
 RELEASES = (19, 22)
@@ -34,37 +32,49 @@ def run(device: Device, step: Step) -> Result:
             for side in sides:
                 step(f"{program}, LLVM {llvm}, {side.words}")
                 calls = max(iterations // device.iterations[program], 1)
-                statistics = _statistics(device, side, program, llvm, calls)
+                first, all_of_it = _statistics(device, side, program, llvm, calls)
                 label = {"program": program, "llvm": llvm, "side": side.name}
-                data += _rows(statistics, label)
-                made = calls * device.iterations[program]
-                figures += _figures(statistics["hip"], program, llvm, side, made)
+                data += _rows(first, all_of_it, calls * device.iterations[program], label)
+                made = (1 + calls) * device.iterations[program]
+                figures += _figures(all_of_it["hip"], program, llvm, side, made)
     return Result("breakdown", device.words, METHOD, figures, on=device.name, data=data)
 
 
-def _statistics(device: Device, side: Side, program: str, llvm: int, calls: int) -> dict[str, Any]:
+def _statistics(
+    device: Device, side: Side, program: str, llvm: int, calls: int
+) -> list[dict[str, Any]]:
+    """After the first call of the program's main, in which everything is loaded and created, and
+    after so many more."""
     command = side.command(program, llvm, device)
     assert command is not None
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch, "statistics.json")
-        environment = {**side.environment, "MGPU_RT_STATS": str(path)}
-        native.run([*command, time.monotonic_ns(), calls], environment)
-        return json.loads(path.read_text())
+    environment = {**side.environment, "MGPU_RT_STATS": os.devnull}
+    return native.run_json([*command, "statistics", 1, calls], environment)
 
 
-def _rows(statistics: dict[str, Any], label: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            **label,
-            "layer": layer,
-            "function": function,
-            "calls": counter["calls"],
-            "us": round(counter["ns"] / 1e3 / counter["calls"], 3),
-        }
-        for key, layer in (("abi", "program"), ("hip", "driver"))
-        for function, counter in statistics[key].items()
-        if counter["calls"]
-    ]
+def _rows(
+    first: dict[str, Any], all_of_it: dict[str, Any], iterations: int, label: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Each function's calls and time: in the steady state, and what the first call took beyond
+    that."""
+    rows = []
+    for key, layer in (("abi", "program"), ("hip", "driver")):
+        for function, counter in all_of_it[key].items():
+            before = first[key].get(function, {"calls": 0, "ns": 0})
+            calls, ns = counter["calls"] - before["calls"], counter["ns"] - before["ns"]
+            each = ns / calls if calls else 0
+            if counter["calls"]:
+                rows.append(
+                    {
+                        **label,
+                        "layer": layer,
+                        "function": function,
+                        "calls": calls,
+                        "us": round(each / 1e3, 3),
+                        "iterations": iterations,
+                        "once_ms": round(max(before["ns"] - each * before["calls"], 0) / 1e6, 3),
+                    }
+                )
+    return rows
 
 
 def _figures(

@@ -18,6 +18,7 @@ from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
     ALONE,
+    DRIVER,
     HOISTED,
     LAZY,
     LLVM,
@@ -97,6 +98,8 @@ SHOWN = (
     (LAZY, HOISTED),
     (STOCK, REWRITTEN),
     (REWRITTEN, HOISTED),
+    (ALONE, DRIVER),
+    (HOISTED, DRIVER),
 )
 #: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
 EMULATED_TARGETS = (Target("forum", OURS, STOCK, at_most=0.01),)

@@ -2,28 +2,15 @@
  *
  *     hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS
  *
+ * HIP is the path of its library, or of NVIDIA's libcuda.so, which is called directly then.
  * The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images are those of
  * the program's modules, in their order. Copies are of pageable memory, as the lowered programs'
  * are, unless they register it. */
+#include "hoisted.h"
+#include "libcuda.h"
 #include "rounds.h"
 
 enum { MAX_KERNELS = 50, ELEMENTS = 1000, BLOCK = 256, SMALL = 64 };
-
-typedef void *handle;
-
-static struct {
-    int (*ModuleLoadData)(handle *module, const void *image);
-    int (*ModuleGetFunction)(handle *function, handle module, const char *name);
-    int (*ModuleLaunchKernel)(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
-                              handle stream, void **params, void **extra);
-    int (*StreamCreate)(handle *stream);
-    int (*StreamSynchronize)(handle stream);
-    int (*Malloc)(void **pointer, size_t size);
-    int (*MemcpyAsync)(void *to, const void *from, size_t size, int kind, handle stream);
-    int (*MemsetD32Async)(void *to, int value, size_t count, handle stream);
-    int (*HostRegister)(void *pointer, size_t size, unsigned flags);
-} hip;
 
 enum { MEMCPY_DEFAULT = 4 };
 
@@ -31,13 +18,6 @@ static handle kernels[MAX_KERNELS], streams[2];
 static void *device[3];
 static float host[3][ELEMENTS];
 static long iterations;
-
-static void check(int error, const char *what) {
-    if (error != 0)
-        fail("HIP failed", what);
-}
-
-#define CALL(name, ...) check(hip.name(__VA_ARGS__), "hip" #name)
 
 /* A memref's descriptor of one dimension, as a kernel takes it. */
 struct memref {
@@ -182,7 +162,10 @@ int main(int argc, char **argv) {
         images_end++;
     if (images_end >= argc)
         fail("usage", "hoisted HIP PROGRAM ITERATIONS IMAGE... -- ARGUMENTS");
-    open_hip(argv[1]);
+    if (is_libcuda(argv[1]))
+        open_libcuda(argv[1]);
+    else
+        open_hip(argv[1]);
     iterations = atol(argv[3]);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(programs[i].name, argv[2]) != 0)

@@ -35,6 +35,8 @@ class Device:
     iterations: Mapping[str, int] = field(default_factory=dict)
     repetitions: int = 20
     count: int = 1  # devices of this kind
+    #: NVIDIA's own library, where the device is its.
+    driver_library: str = ""
 
     @property
     def hip(self) -> Path:
@@ -83,7 +85,16 @@ def _cuda() -> Device:
     if "/" in library:  # where no loader's configuration names it
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
     words = f"{name}, driver {driver}, through cuhip"
-    return Device("cuda", words, CUDA_CHIP, environment, driver, ITERATIONS, count=len(found))
+    return Device(
+        "cuda",
+        words,
+        CUDA_CHIP,
+        environment,
+        driver,
+        ITERATIONS,
+        count=len(found),
+        driver_library=library,
+    )
 
 
 def _hip() -> Device:

@@ -13,6 +13,7 @@ from bench.setup.device import Device
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
 REWRITTEN = "rewritten"
+DRIVER = "driver"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 WORDS = {
@@ -24,8 +25,12 @@ WORDS = {
     LAZY: "mgpu_rt alone, lazy",
     REWRITTEN: "hoisted by mgpu-rt",
     HOISTED: "hoisted by hand",
+    DRIVER: "by hand on libcuda",
     SERIAL: "on one stream, by hand",
 }
+
+#: What waits for all where NVIDIA's driver is called directly.
+ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
 #: What bench/native/hoisted.c knows by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
@@ -36,7 +41,7 @@ NOT_REWRITTEN = ("events",)
 
 @dataclass(frozen=True)
 class Side:
-    """A way of being served. The hoisted side has no runtime: it is another program."""
+    """A way of being served. By hand there is no runtime: it is another program."""
 
     name: str
     environment: Mapping[str, str]
@@ -52,12 +57,13 @@ class Side:
             if program in NOT_REWRITTEN:
                 return None
             return [str(build.hoisted(program, llvm, device.chip, iterations))]
-        if self.name != HOISTED:
+        if self.name not in (HOISTED, DRIVER):
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
             return None
         images = build.images(program.removesuffix("-serial"), device.chip)
-        arguments = [device.hip, program, iterations or 1, *images, "--"]
+        library = device.driver_library if self.name == DRIVER else device.hip
+        arguments = [library, program, iterations or 1, *images, "--"]
         return [str(word) for word in [native.program("hoisted", device.chip), *arguments]]
 
 
@@ -75,13 +81,16 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     sides += [Side(OURS, base), Side(ALONE, alone), Side(LAZY, {**alone, "MGPU_RT_SYNC": "lazy"})]
     # What `mgpu-rt hoist` makes is for a runtime that asks the driver at each call.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
-    return [*sides, rewritten, Side(HOISTED, base)]
+    sides += [rewritten, Side(HOISTED, base)]
+    if device.name == "cuda":
+        sides.append(Side(DRIVER, {**base, "BENCH_WAIT": ON_LIBCUDA}))
+    return sides
 
 
 def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:
     environment = _preload(base, library, device.hip.parent)
     if device.name == "cuda":  # it calls the driver itself, in a context of its own making
-        environment["BENCH_WAIT"] = "libcuda.so.1,cuCtxSynchronize"
+        environment["BENCH_WAIT"] = ON_LIBCUDA
     return environment
 
 

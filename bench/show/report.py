@@ -46,6 +46,18 @@ def show(result: Result, console: Console) -> None:
     for figure in result.figures:
         table.add_row(*_row(figure))
     console.print(table)
+    for reason, rows in _left_out(result).items():
+        console.print(f"left out: {'; '.join(rows)}: {reason}")
+
+
+def _left_out(result: Result) -> dict[str, list[str]]:
+    """What was not measured, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for row in result.data:
+        if "left_out" in row:
+            words = [str(value) for key, value in row.items() if key != "left_out"]
+            reasons.setdefault(row["left_out"], []).append(", ".join(words))
+    return reasons
 
 
 def _show_calls(result: Result, console: Console) -> None:

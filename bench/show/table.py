@@ -9,9 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, PLAIN, REWRITTEN, STOCK, WORDS
+from bench.setup.sides import (
+    ALONE,
+    DRIVER,
+    HOISTED,
+    LAZY,
+    LLVM,
+    OURS,
+    PLAIN,
+    REWRITTEN,
+    STOCK,
+    WORDS,
+)
 
-ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, REWRITTEN, HOISTED)
+ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, REWRITTEN, HOISTED, DRIVER)
 
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
@@ -88,6 +99,35 @@ def programs(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def models(results: dict[str, Any], device: str) -> str:
+    """Microseconds a forward pass of each model in each variant: before, after, and the ratio."""
+    benchmark = results["benchmarks"][f"models-{device}"]
+    rows = benchmark["data"]
+    base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
+    taken = {(r["model"], r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if "us" in r}
+    releases = sorted({row["llvm"] for row in rows})
+    heads = [f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio" for llvm in releases]
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs a forward pass:",
+        "",
+        f"| | {' | '.join(heads)} |",
+        "|---" + "|---:" * (3 * len(releases)) + "|",
+    ]
+    for model, variant in dict.fromkeys((row["model"], row["variant"]) for row in rows):
+        cells = [
+            _before_and_after(*(taken.get((model, variant, llvm, side)) for side in (base, OURS)))
+            for llvm in releases
+        ]
+        lines.append(f"| {model}, {variant} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _before_and_after(before: float | None, after: float | None) -> str:
+    if before is None or after is None:
+        return "– | – | –"
+    return f"{number(before)} | {number(after)} | {number(before / after)}"
+
+
 def targets(results: dict[str, Any], device: str) -> str:
     """Every figure that was held against a target on a device."""
     lines = ["| figure | median | target | |", "|---|---|---|---|"]
@@ -160,6 +200,7 @@ def _at(row: dict[str, Any], percent: int) -> str:
 TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
+    "models": models,
     "targets": targets,
     "latency": latency,
     "replay": replay,

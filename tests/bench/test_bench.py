@@ -6,6 +6,7 @@ No figure is judged here: those are of a machine, and `make bench` shows them.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import shutil
 import time
@@ -13,12 +14,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from bench import __main__ as command
-from bench.measure import growth, programs
+from bench.measure import breakdown, growth, programs
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
-from bench.show import report
+from bench.show import report, table
 from bench.show.figures import Figure, Result, median, ratios
 from mgpu_rt.lowering import cache, pipelines, toolchain
 
@@ -69,6 +71,30 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
             by_side[side.name] = json.loads(log.read_text())["counts"]["hipModuleLaunchKernel"]
         assert by_side[sides.OURS] == by_side[sides.HOISTED] > 0, program
         assert by_side[sides.REWRITTEN] == by_side[sides.OURS], program
+
+
+@pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
+def test_by_hand_on_libcuda(program: str) -> None:
+    """On a stand-in for NVIDIA's driver, which takes any image."""
+    library = native.ROOT / "build" / "custub" / "libcuda.so.1"
+    words = [library, program, 2, *build.images(program, CHIP), "--", time.monotonic_ns(), 3]
+    env = {**native.plain_environment(), "BENCH_WAIT": f"{library},cuCtxSynchronize"}
+    assert native.run_json([native.program("hoisted"), *words], env)[0] > 0
+
+
+def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
+    """What is loaded and created once is apart from what each iteration takes."""
+    rows = breakdown.run(stub, quiet).data
+    calls = {
+        (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]
+        for row in rows
+        if (row["program"], row["layer"]) == ("forum", "driver")
+    }
+    assert calls[19, sides.STOCK, "hipModuleLoadData"] == 1
+    assert calls[19, sides.OURS, "hipModuleLoadData"] == 0
+    assert calls[22, sides.STOCK, "hipModuleLoadData"] == 0
+    assert calls[22, sides.OURS, "hipStreamCreate"] == 0
+    assert calls[22, sides.OURS, "hipModuleLaunchKernel"] == 1
 
 
 def test_a_program_that_ends_is_told(stub: device.Device) -> None:
@@ -177,11 +203,39 @@ def test_command_writes_and_draws(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((native.ROOT / "bench" / "results").glob("*.json")))
 def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> None:
-    plot = pytest.importorskip("bench.show.plot")
-    drawn = list(plot.draw(json.loads(path.read_text()), tmp_path / path.name))
+    plots = pytest.importorskip("bench.show.plots")
+    drawn = list(plots.draw(json.loads(path.read_text()), tmp_path / path.name))
     assert {p.name for p in drawn} == {
         p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix in (".png", ".svg")
     }
+
+
+def test_plots_of_models(tmp_path: Path) -> None:
+    """With what one gains apart, and without what was left out."""
+    plots = pytest.importorskip("bench.show.plots")
+    row = {"model": "block", "variant": "waits"}
+    data = [
+        {**row, "llvm": llvm, "side": side, "us": us, "low": us - 10, "high": us + 10}
+        for llvm in (19, 22)
+        for side, us in ((sides.LLVM, 300), (sides.OURS, 100))
+    ]
+    left_out = {"model": "block", "variant": "shared", "llvm": 22, "left_out": "for a reason"}
+    benchmark = {"name": "models", "on": "cuda", "device": "a GPU", "data": [*data, left_out]}
+    results = {"date": "2026-01-01", "benchmarks": {"models-cuda": benchmark}}
+    drawn = plots.draw(results, tmp_path / "some.json")
+    assert {path.name for path in drawn} == {
+        f"some-models-cuda{which}.{suffix}" for which in ("", "-gain") for suffix in ("png", "svg")
+    }
+    shown = table.models(results, "cuda")
+    assert "| block, waits | 300 | 100 | 3 | 300 | 100 | 3 |" in shown
+    assert "| block, shared | – | – | – | – | – | – |" in shown
+
+
+def test_what_was_left_out_is_said() -> None:
+    data = [{"model": "mlp", "llvm": 19, "left_out": "no lowering"}]
+    console = Console(width=200, record=True, file=io.StringIO())
+    report.show(Result("models", "a GPU", "", data=data), console)
+    assert "left out: mlp, 19: no lowering" in console.export_text()
 
 
 def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

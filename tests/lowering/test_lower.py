@@ -321,6 +321,32 @@ def test_ptx_ends_with_a_0(llvm: int) -> None:
     assert b"mgpuModuleLoadJIT" in host
 
 
+EXPONENTIAL = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @exponential(%data: memref<1xf32>) kernel {
+      %zero = arith.constant 0 : index
+      %old = memref.load %data[%zero] : memref<1xf32>
+      %new = math.exp %old : f32
+      memref.store %new, %data[%zero] : memref<1xf32>
+      gpu.return
+    }
+  }
+}
+"""
+
+
+def test_nvidias_device_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a variable that says where CUDA is; what computes an exponential is in it."""
+    if not any(Path(home, "nvvm", "libdevice").exists() for home in pipelines.CUDA_HOMES):
+        pytest.skip("no CUDA toolkit here")
+    for variable in pipelines.CUDA_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    program = tmp_path / "exponential.mlir"
+    program.write_text(EXPONENTIAL)
+    assert b"__nv_expf" not in lower.code_object(program, "sm_90", image="isa")
+
+
 def test_form_of_the_image_follows_the_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
     monkeypatch.setattr(shutil, "which", found.get)

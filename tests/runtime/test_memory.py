@@ -265,6 +265,26 @@ def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
     assert mgpu.count("hipMallocManaged") == 4
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_shared_memory_whose_address_came_back_smaller(mgpu: Mgpu) -> None:
+    """The program has freed it by a call of its own, and frees here what HIP has put there."""
+    stream = mgpu.StreamCreate()
+    block = shared(mgpu, 4 * KIB)
+    assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
+    own = mgpu.stub_ffi.new("void **")
+    for size in range(4 * KIB - 256, 0, -256):  # until malloc has found the place again
+        mgpu.stub.hipMallocManaged(own, size, 1)
+        if mgpu.from_stub(own[0]) == block:
+            break
+    assert mgpu.from_stub(own[0]) == block
+    free(mgpu, block, stream)
+    mgpu.StreamSynchronize(stream)
+    large = shared(mgpu, 4 * KIB)
+    mgpu.Memset32(large, 1, KIB, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child()
 def test_shared_memory_freed_twice(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -181,6 +181,7 @@ int hipEventCreateWithFlags(void **event, unsigned flags);
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
 int hipMalloc(void **ptr, size_t bytes);
+int hipMallocManaged(void **ptr, size_t bytes, unsigned flags);
 int hipFree(void *ptr);
 int hipModuleUnload(void *module);
 int hipDeviceReset(void);

@@ -164,7 +164,9 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     if (*error != hipSuccess)
         return NULL;
     device_watch(device);
-    (void)block_enter(address, size, device, shared); /* without memory: freed by hipFree */
+    const bool entered = block_enter(address, size, device, shared);
+    if (entered && shared && !exclusive_hip()) /* without memory for the entry: freed by hipFree */
+        block_note_number(block_find(address));
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
     const size_t limit = limit_of(device);
     if (block_reserved(device) > limit && !is_direct(device))
@@ -256,10 +258,6 @@ static __attribute__((noinline)) hipError_t free_unordered(struct block *block) 
     return error;
 }
 
-static inline bool is_worth_keeping(const struct block *block) {
-    return !is_direct(block->device) && (exclusive_hip() || block_confirm(block));
-}
-
 /* What is no live block of device memory: a shared one, or one that was freed before. */
 static __attribute__((noinline)) struct block_freed free_shared(struct block *block,
                                                                 struct stream *stream) {
@@ -270,7 +268,7 @@ static __attribute__((noinline)) struct block_freed free_shared(struct block *bl
     lazy_visible(-1);
     if (runtime_counting())
         count_live(block, -1);
-    if (!is_worth_keeping(block))
+    if (is_direct(block->device) || !(exclusive_hip() || block_confirm_shared(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (!stream || stream->device != block->device)
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
@@ -287,7 +285,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
         return free_shared(block, stream);
     if (UNLIKELY(runtime_counting()))
         count_live(block, -1);
-    if (UNLIKELY(!is_worth_keeping(block)))
+    if (UNLIKELY(is_direct(block->device) || !(exclusive_hip() || block_confirm(block))))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (UNLIKELY(!stream || stream->device != block->device))
         return (struct block_freed){FREE_WAITED, free_unordered(block)};

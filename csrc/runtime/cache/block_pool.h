@@ -32,6 +32,7 @@ struct block {
     int device;
     int state;             /* enum block_state */
     bool shared;           /* managed memory, which the host reaches too */
+    uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
     struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
                               NULL: it is idle */
     uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */

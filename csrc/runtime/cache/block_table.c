@@ -6,6 +6,7 @@
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/ranges.h"
+#include "hip/device.h"
 #include "hip/hip.h"
 
 #include <stdlib.h>
@@ -94,6 +95,7 @@ bool block_enter(void *address, size_t size, int device, bool shared) {
         store_relaxed(&block->device, device);
         block_note_use(block);
         block->shared = shared;
+        block->number = 0;
         block->stream = NULL;
         add_reserved(device, size);
         ranges_add((uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
@@ -139,6 +141,17 @@ bool block_confirm(const struct block *block) {
     return hip.MemGetAddressRange(&begin, &size, (void *)(uintptr_t)block->handle.key) ==
                hipSuccess &&
            begin == block->handle.key && size >= block->size;
+}
+
+void block_note_number(struct block *block) {
+    if (!device_memory_number((void *)(uintptr_t)block->handle.key, &block->number))
+        block->number = 0;
+}
+
+bool block_confirm_shared(const struct block *block) {
+    uint64_t number = 0;
+    return device_memory_number((void *)(uintptr_t)block->handle.key, &number) && number != 0 &&
+           number == block->number;
 }
 
 void block_forget_all(void) {

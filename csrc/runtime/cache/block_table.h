@@ -22,6 +22,11 @@ void block_forget(struct block *block);
  * it by a call of its own, or have reset the device. */
 bool block_confirm(const struct block *block);
 
+/* The same of shared memory, by the number that HIP had for it when it was entered: NVIDIA's driver
+ * does not say where managed memory begins. */
+void block_note_number(struct block *block);
+bool block_confirm_shared(const struct block *block);
+
 /* All entries, newest first: block->handle.next leads on. */
 struct block *block_first(void);
 

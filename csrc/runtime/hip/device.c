@@ -96,7 +96,7 @@ static bool is_watching(int device) {
            load_acquire(&watches[device].memory);
 }
 
-static bool number_of(void *memory, uint64_t *number) {
+bool device_memory_number(void *memory, uint64_t *number) {
     const hipError_t error = hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory);
     if (error != hipSuccess)
         device_forget_error(error);
@@ -112,7 +112,7 @@ static bool set_up_watch(struct watch *watch) {
         device_forget_error(error);
         return false;
     }
-    if (!number_of(memory, &number))
+    if (!device_memory_number(memory, &number))
         return false;
     store_relaxed(&watch->number, number);
     store_release(&watch->memory, memory);
@@ -135,7 +135,7 @@ bool device_ask_kept(int device) {
         return true;
     void *memory = load_acquire(&watches[device].memory);
     const uint64_t before = load_relaxed(&watches[device].number);
-    if (LIKELY(!memory || (number_of(memory, &number) && number == before)))
+    if (LIKELY(!memory || (device_memory_number(memory, &number) && number == before)))
         return true;
     hooks.forget_all();
     return false;

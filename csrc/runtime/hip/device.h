@@ -6,6 +6,7 @@
 #include "hip/exclusive.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* True if kernels of the device reach pageable host memory by themselves (XNACK, HMM), or if HIP
  * does not say. Asked once a device. */
@@ -19,6 +20,10 @@ void device_choose(void);
  * error, which the program may read. Up to HIP 6 a call that succeeds clears that anyway, so the
  * state is the one that stock's own call would have left. */
 void device_forget_error(hipError_t error);
+
+/* The number that HIP gives to an allocation of whichever kind, and to no other one afterwards.
+ * False if it knows of none there. */
+bool device_memory_number(void *memory, uint64_t *number);
 
 /* Before something is kept on a device that is the thread's current one: from now on it shows if
  * somebody resets it. */

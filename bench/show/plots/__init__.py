@@ -1,0 +1,50 @@
+"""Draws results: time by side, the calls behind it, cost against launches, threads, latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from bench.show.plots import breakdown, lines, models, programs
+from bench.show.plots.style import STYLE, Rows
+
+#: By benchmark; what is added to the file's name, and what draws it, unless there is nothing to.
+PLOTTERS: dict[str, dict[str, Callable[[Rows], Figure | None]]] = {
+    "programs": {"": programs.draw},
+    "models": {"": models.draw, "-gain": models.draw_gain},
+    "breakdown": {"": breakdown.draw},
+    "growth": {"": lines.growth},
+    "threads": {"": lines.threads},
+    "latency": {"": lines.latency},
+}
+
+
+def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
+    """Writes <name>-<plot>.png and .svg beside the results' file; yields the paths."""
+    for key, benchmark in results["benchmarks"].items():
+        nothing_ran = benchmark["on"] == "stub" and benchmark["name"] != "threads"
+        if nothing_ran or not benchmark["data"]:
+            continue
+        words = f"{benchmark['device']}, {results['date'][:10]}"
+        for added, plotter in PLOTTERS.get(benchmark["name"], {}).items():
+            with pyplot.rc_context(STYLE):
+                figure = plotter(benchmark["data"])
+                if figure is not None:
+                    headline = figure.get_suptitle()
+                    text, size = (f"{headline}\n{words}", 11) if headline else (words, 9)
+                    figure.suptitle(text, fontsize=size, x=0.01, ha="left")
+                    yield from _saved(figure, beside.with_name(f"{beside.stem}-{key}{added}"))
+
+
+def _saved(figure: Figure, stem: Path) -> Iterator[Path]:
+    for suffix in ("png", "svg"):
+        path = stem.with_name(f"{stem.name}.{suffix}")
+        # Without a date of its own, which would change with each drawing.
+        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+        figure.savefig(path, dpi=150, metadata=metadata)
+        yield path
+    pyplot.close(figure)

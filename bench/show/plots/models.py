@@ -1,0 +1,107 @@
+"""A forward pass of each model in each variant; and what one gains, for the first page."""
+
+from __future__ import annotations
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.models.program import VARIANTS
+from bench.models.zoo import MODELS
+from bench.setup.sides import LLVM, OURS, STOCK, WORDS
+from bench.show.plots.style import COLOURS, Rows, grouped_bars, legend_below, log_scale, sides_of
+
+#: Of the first page: a model and a variant, and what a stranger calls them.
+GAINS = {
+    ("block", "waits"): "transformer block,\na wait after each kernel",
+    ("blocks", "chain"): "12 transformer blocks,\nasynchronous",
+    ("block", "copied"): "transformer block,\ncopied in and out",
+    ("mlp", "waits"): "MLP 784-256-128-10,\na wait after each kernel",
+    ("dense", "waits"): "100 dense layers,\na wait after each kernel",
+}
+
+
+def draw(rows: Rows) -> Figure:
+    """A row of panels for each release, a panel for each variant."""
+    rows = [row for row in rows if "us" in row]
+    releases = sorted({row["llvm"] for row in rows})
+    names = {row["variant"] for row in rows}
+    variants = [variant for variant in VARIANTS if variant.name in names]
+    figure, panels = pyplot.subplots(
+        len(releases),
+        len(variants),
+        figsize=(12, 2.9 * len(releases)),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for line, llvm in zip(panels, releases, strict=True):
+        for axes, variant in zip(line, variants, strict=True):
+            chosen = [r for r in rows if (r["llvm"], r["variant"]) == (llvm, variant.name)]
+            _variant(axes, chosen)
+        line[0].set_ylabel(f"LLVM {llvm}: µs a pass")
+    for axes, variant in zip(panels[0], variants, strict=True):
+        axes.set_title(variant.name, loc="left")
+    panels[0][0].set_ylim(min(row["low"] for row in rows) / 2, max(row["high"] for row in rows))
+    legend_below(figure, panels[0][0], 4)
+    return figure
+
+
+def _variant(axes: Axes, rows: Rows) -> None:
+    taken = {(row["model"], row["side"]): row for row in rows}
+    models = [model.name for model in MODELS if any(name == model.name for name, _ in taken)]
+    values = {
+        side: [
+            (row["us"], row["us"] - row["low"], row["high"] - row["us"])
+            if (row := taken.get((model, side)))
+            else None
+            for model in models
+        ]
+        for side in sides_of(rows)
+    }
+    grouped_bars(axes, models, values)
+    log_scale(axes)
+    axes.tick_params(axis="x", rotation=35)
+
+
+def draw_gain(rows: Rows) -> Figure | None:
+    """Each pair to its own scale: the longer bar is what LLVM's own library takes."""
+    rows = [row for row in rows if "us" in row]
+    base = LLVM if any(row["side"] == LLVM for row in rows) else STOCK
+    taken = {(r["model"], r["variant"], r["llvm"], r["side"]): r["us"] for r in rows}
+    releases = sorted({row["llvm"] for row in rows}, reverse=True)
+    chosen = [key for key in GAINS if (*key, releases[0], OURS) in taken]
+    if not chosen:
+        return None
+    figure, panels = pyplot.subplots(
+        1, len(releases), figsize=(11, 0.9 + 0.78 * len(chosen)), sharey=True, layout="constrained"
+    )
+    for axes, llvm in zip(panels, releases, strict=True):
+        for at, (model, variant) in enumerate(chosen):
+            before, after = (taken[model, variant, llvm, side] for side in (base, OURS))
+            _pair(axes, at, before, after, COLOURS[base])
+        axes.set_title(f"lowered by LLVM {llvm}", loc="left", fontsize=11)
+        axes.set_xlim(0, 1.3)
+        axes.set_xticks([])
+        axes.spines[["bottom", "left"]].set_visible(False)
+        axes.tick_params(left=False)
+        axes.grid(visible=False)
+    panels[0].set_yticks(range(len(chosen)), [GAINS[key] for key in chosen])
+    panels[0].invert_yaxis()
+    bars = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[side]) for side in (base, OURS)]
+    figure.legend(bars, [WORDS[base], "this library"], ncols=2, loc="outside lower center")
+    figure.suptitle("Time of a forward pass: the shorter the bar, the faster")
+    return figure
+
+
+def _pair(axes: Axes, at: int, before: float, after: float, colour: str) -> None:
+    axes.barh(at - 0.19, 1, 0.34, color=colour)
+    axes.barh(at + 0.19, after / before, 0.34, color=COLOURS[OURS])
+    axes.text(1.02, at - 0.19, f"{before:,.0f} µs", va="center")
+    axes.text(
+        after / before + 0.02,
+        at + 0.19,
+        f"{after:,.0f} µs: {before / after:.1f} times as fast",
+        va="center",
+        weight="bold",
+    )

@@ -1,0 +1,90 @@
+"""What all plots share: colours of the sides, fonts, and a ground of their own.
+
+The ground is white also where a page is dark: so a picture looks the same on both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.setup.sides import (
+    ALONE,
+    DRIVER,
+    HOISTED,
+    LAZY,
+    LLVM,
+    OURS,
+    PLAIN,
+    REWRITTEN,
+    STOCK,
+    WORDS,
+)
+
+Rows = list[dict[str, Any]]
+
+COLOURS = {
+    STOCK: "#b2182b",
+    LLVM: "#ef8a62",
+    PLAIN: "#fddbc7",
+    OURS: "#2166ac",
+    ALONE: "#4393c3",
+    LAZY: "#92c5de",
+    REWRITTEN: "#999999",
+    HOISTED: "#555555",
+    DRIVER: "#111111",
+}
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "mgpu_rt",  # the same file for the same figures
+}
+
+
+def sides_of(rows: Rows) -> list[str]:
+    """The sides that occur, in the order of the colours."""
+    return [side for side in COLOURS if any(row.get("side") == side for row in rows)]
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """Below all panels, where it covers nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, ncols=columns, loc="outside lower center")
+
+
+def log_scale(axes: Axes) -> None:
+    """Of the values, with whole numbers beside it."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+
+
+def grouped_bars(
+    axes: Axes, groups: list[str], values: dict[str, list[tuple[float, float, float] | None]]
+) -> None:
+    """A bar for each side in each group: its value, and how far down and up it spreads."""
+    width = 0.8 / len(values)
+    for number, (side, taken) in enumerate(values.items()):
+        known = [(at, value) for at, value in enumerate(taken) if value is not None]
+        axes.bar(
+            [at - 0.4 + (number + 0.5) * width for at, _ in known],
+            [value for _, (value, _, _) in known],
+            width,
+            yerr=[[below for _, (_, below, _) in known], [above for _, (_, _, above) in known]],
+            color=COLOURS[side],
+            label=WORDS[side],
+            error_kw={"lw": 0.6},
+        )
+    axes.set_xticks(range(len(groups)), groups)
+    axes.grid(axis="x", visible=False)

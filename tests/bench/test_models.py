@@ -1,0 +1,125 @@
+"""The models: that they compute what NumPy does, and that it is noticed where one does not."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from bench.measure import models as measured
+from bench.measure.rounds import Runner
+from bench.models import program, reference
+from bench.models.numbers import numbers
+from bench.models.program import CHAIN, SHARED, VARIANTS, WAITS, Variant
+from bench.models.zoo import MODELS, Model
+from bench.setup import device, models, native, sides
+from mgpu_rt.lowering import cache, lower, toolchain
+
+BY_NAME = {model.name: model for model in MODELS}
+MLP = BY_NAME["mlp"]
+
+
+def ours(name: str) -> tuple[device.Device, sides.Side]:
+    on = device.find(name)
+    return on, next(side for side in sides.all_sides(on, None) if side.name == sides.OURS)
+
+
+def run(model: Model, variant: Variant, llvm: int, name: str = "softgpu") -> None:
+    on, side = ours(name)
+    runner = Runner([str(models.executable(model, variant, llvm, on.chip))], side.environment)
+    for _ in range(2):
+        runner.round(1)
+    runner.close()
+
+
+# ---- what they are -------------------------------------------------------------------------------
+
+
+def test_they_have_as_many_kernels_as_they_say() -> None:
+    counted = {model.name: model.graph().kernels for model in MODELS}
+    assert counted == {"mlp": 11, "cnn": 13, "block": 45, "blocks": 45, "dense": 300}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_outputs_are_of_a_size_that_shows_mistakes(model: Model) -> None:
+    output = reference.output(model)
+    assert 0.1 < abs(output).max() < 100
+    assert output.std() > 0.05
+
+
+def test_numbers_do_not_repeat() -> None:
+    some = numbers((1000,), 1, 0.5)
+    assert len(set(some.tolist())) == 1000
+    assert abs(some).max() <= 0.5
+    assert abs(some.mean()) < 0.05
+    assert not (some == numbers((1000,), 2, 0.5)).any()
+
+
+# ---- on a device ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_every_variant_computes_what_numpy_does(variant: Variant) -> None:
+    run(MLP, variant, 22)
+
+
+@pytest.mark.parametrize("name", ["cnn", "block", "blocks"])
+def test_models_compute_what_numpy_does(name: str) -> None:
+    run(BY_NAME[name], CHAIN if name == "blocks" else SHARED, 19)
+
+
+def test_a_wrong_output_is_noticed() -> None:
+    """On the stub nothing is computed."""
+    with pytest.raises(native.Failed, match=r"wrong output: .* in place of "):
+        run(MLP, WAITS, 22, "stub")
+
+
+# ---- the measurement -----------------------------------------------------------------------------
+
+
+def test_what_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Path:
+        raise toolchain.LoweringFailed(["mlir-opt"], 1, "no lowering\nfor this")
+
+    monkeypatch.setattr(models, "executable", refuse)
+    on, _ = ours("stub")
+    result = measured.run(on, 3, None, lambda _: None)
+    assert len(result.data) == len(MODELS) * len(VARIANTS) * 2
+    assert {row["left_out"] for row in result.data} == {"no lowering"}
+    assert result.figures == []
+
+
+def test_no_variant_is_both_shared_and_chained() -> None:
+    """MLIR has no lowering for that; if it gets one, the variant can be measured."""
+    both = dataclasses.replace(SHARED, chained=True)
+    text = program.source(MLP, SHARED)
+    with pytest.raises(toolchain.LoweringFailed, match=r"gpu\.async\.token|host_shared"):
+        lower.lower(_written(text), llvm=22, first=both.passes)
+
+
+def _written(text: str) -> Path:
+    path = native.OUT / "models" / "both.mlir"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_what_was_prepared_is_used_without_the_tools(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on, _ = ours("stub")
+    made = models.executable(MLP, CHAIN, 22, on.chip)
+
+    def missing(name: str, llvm: int) -> Path:
+        raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"llvm-{llvm}")
+
+    monkeypatch.setattr(toolchain, "tool", missing)
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path)
+    assert models.executable(MLP, CHAIN, 22, on.chip) == made
+
+
+def test_every_target_is_of_a_model_and_a_variant() -> None:
+    assert {(name, variant) for name, variant, _ in measured.GAINS} <= {
+        (model.name, variant) for model in MODELS for variant in VARIANTS
+    }

@@ -100,10 +100,10 @@ def assembled(target: str, modified: list[Modified]) -> list[Modified]:
     return [m for n, m in enumerate(modified, 1) if n not in refused]
 
 
-def check(target: str, wanted: Iterator[Modified], at_least: int) -> None:
+def check(target: str, wanted: Iterator[Modified], at_least: int, denormals: int = 3) -> None:
     modified = assembled(target, list(wanted))
     assert len(modified) >= at_least, len(modified)
-    batch = Batch(target)
+    batch = Batch(target, denormals)
     for n, m in enumerate(modified):
         batch.add(f"case_{n}", m.text)
     code = batch.load()
@@ -251,6 +251,37 @@ def partial_words(case: Case, rng: random.Random) -> Modified:
     width = min(PARTS[to][1], 16 if narrow else 32)
     place = Place(PARTS[to][0], width, "" if to == "DWORD" else unused)
     return Modified(case, " ".join([f"{name}_sdwa", operands, *words]), before, place=place)
+
+
+def flushed(kind: str, bits: int) -> int:
+    """With zeros of their sign for denormal numbers, if it is of floats."""
+    packed = kind.startswith("pf")
+    if not packed and kind.upper() not in FLOATS:
+        return bits
+    width = int(kind.lstrip("pf"))
+    exponent = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF << 52}[width]
+    for shift in (0, width) if packed else (0,):
+        if not bits >> shift & exponent:
+            bits &= ~(((1 << (width - 1)) - 1) << shift)
+    return bits
+
+
+def without_denormals(case: Case) -> Modified:
+    def before(n: int, bits: int) -> int:
+        return flushed(kind_of(case, n).lower(), bits)
+
+    return Modified(case, case.text, before, lambda bits: flushed(case.result, bits))
+
+
+@ON_TARGETS
+def test_denormals_as_zeros(target: str) -> None:
+    """As MODE may ask for, of sources and of results."""
+    cases = (
+        case
+        for case in vector_cases(target, ("LITK", "ACC", "MIX"))
+        if "FP" in case.row.rest[4].split("|")
+    )
+    check(target, map(without_denormals, cases), 150, denormals=0)
 
 
 @ON_TARGETS

@@ -16,9 +16,10 @@ HSA = "libhsa-runtime64.so.1"
 #: Where HIP's own libraries lie if not beside it: the folders that loaders know by themselves.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that stand in for AMD's driver below HIP, by what ROCr asks for: up to 6.1 its
-#: driver library, from 7.2 on the one that HSA_ENABLE_DTIF=1 makes it open.
-SEAMS = ("libhsakmt.so.1", "libdtif.so")
+#: The libraries that stand in for AMD's driver below HIP, and what a ROCr holds that asks for them:
+#: up to 6.1 its driver library's name, from 7.2 on a function that only HSA_ENABLE_DTIF=1 makes it
+#: look for. (Of the short name libdtif.so compilers make numbers in the code.)
+SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,4 @@ def seams(hip: str) -> list[str]:
         content = runtime.read_bytes() if runtime else b""
     except OSError:
         return []
-    return [name for name in SEAMS if name.encode() in content]
+    return [name for name, words in SEAMS.items() if words in content]

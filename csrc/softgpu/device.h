@@ -56,7 +56,8 @@ enum softgpu_fault_kind {
     SOFTGPU_FAULT_DIMENSIONS,
     SOFTGPU_FAULT_GROUP_MEMORY, /* more than a compute unit has */
     SOFTGPU_FAULT_GROUP_SIZE,
-    SOFTGPU_FAULT_CODE, /* there is no kernel object */
+    SOFTGPU_FAULT_CODE,      /* there is no kernel object */
+    SOFTGPU_FAULT_REGISTERS, /* more than a compute unit has for the group */
 };
 
 /* Where a kernel stopped and why, for a message that a programmer can act on. */
@@ -78,7 +79,7 @@ void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *wo
 /* What one dispatch needs besides its packet. */
 struct softgpu_context {
     const struct softgpu_target *target;
-    uint64_t dispatch_id;      /* counts the dispatches of the queue */
+    uint64_t dispatch_id;      /* the packet's number in its queue */
     uint64_t packet_va;        /* GPU address of the packet, for kernels that read it */
     uint64_t queue_va;         /* GPU address of the amd_queue_t, for kernels that read it */
     uint64_t shared_aperture;  /* flat addresses of workgroup memory begin here (1 << 48 apart) */

@@ -41,7 +41,8 @@ bool softgpu_doorbell_open(struct softgpu_doorbell *doorbell) {
         munmap(page, PAGE);
         return false;
     }
-    *(volatile uint64_t *)page = 0; /* a page that is not there cannot be protected */
+    /* A page that is not there cannot be protected. 0 would be the first packet's number. */
+    *(volatile uint64_t *)page = UINT64_MAX;
     *doorbell = (struct softgpu_doorbell){.bell = page, .faults = open_faults(page), .kick = kick};
     return true;
 }

@@ -48,16 +48,26 @@ static bool read_descriptor(struct dispatch *d, uint64_t va) {
 /* What the command processor looks at before it reads the kernel's descriptor. */
 static bool check_packet(const struct softgpu_dispatch_packet *packet,
                          struct softgpu_fault *fault) {
-    enum { DIMENSIONS = 3, LDS_BYTES = 64 << 10 };
+    /* Of scratch a wave has at most 2^13 - 1 KiB, its 64 lanes together. */
+    enum { DIMENSIONS = 3, LDS_BYTES = 64 << 10, SCRATCH_BYTES = ((1 << 13) - 1) * 1024 / LANES };
     if ((packet->setup & DIMENSIONS) == 0)
         return refuse(fault, SOFTGPU_FAULT_DIMENSIONS, packet->kernel_object,
                       "the packet has no dimensions");
     if (packet->group_segment_size > LDS_BYTES)
         return refuse(fault, SOFTGPU_FAULT_GROUP_MEMORY, packet->kernel_object,
                       "more than 64 KiB of workgroup memory");
+    if (packet->private_segment_size > SCRATCH_BYTES)
+        return refuse(fault, SOFTGPU_FAULT_EXCEPTION, packet->kernel_object,
+                      "more scratch memory than 131056 bytes a work-item");
     if (!packet->kernel_object)
         return refuse(fault, SOFTGPU_FAULT_CODE, 0, "there is no kernel");
     return true;
+}
+
+/* The product, or as many as can be counted: no kernel comes to its end either way. */
+static uint64_t product(uint64_t a, uint64_t b) {
+    uint64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
 static void read_grid(struct dispatch *d) {
@@ -70,10 +80,32 @@ static void read_grid(struct dispatch *d) {
         /* A packet need not fill in what its dimensions do not use. */
         bool used = axis < dimensions;
         d->grid[axis] = used ? grid[axis] : 1;
-        d->block[axis] = used && block[axis] ? block[axis] : 1;
-        d->groups[axis] = d->grid[axis] ? (d->grid[axis] - 1) / d->block[axis] + 1 : 0;
-        d->group_count *= d->groups[axis];
+        d->block[axis] = used ? block[axis] : 1;
+        d->groups[axis] =
+            d->grid[axis] && d->block[axis] ? (d->grid[axis] - 1) / d->block[axis] + 1 : 0;
+        d->group_count = product(d->group_count, d->groups[axis]);
     }
+}
+
+/* Whether a compute unit can hold a group: its waves are spread over the SIMD units, each of which
+ * has so many registers for all of them. */
+static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
+    enum { SIMDS = 4, REGISTERS = 256, REGISTERS_SINCE_90A = 512 };
+    uint64_t size = (uint64_t)d->block[0] * d->block[1] * d->block[2];
+    if (size == 0)
+        return refuse(fault, SOFTGPU_FAULT_DIMENSIONS, d->packet->kernel_object,
+                      "the workgroup has no work-items");
+    if (size > WAVES_PER_GROUP * LANES)
+        return refuse(fault, SOFTGPU_FAULT_GROUP_SIZE, d->packet->kernel_object,
+                      "the workgroup is larger than 1024 work-items");
+    unsigned waves = ((unsigned)size + LANES - 1) / LANES, each = (waves + SIMDS - 1) / SIMDS;
+    unsigned vgprs = softgpu_vgprs(d);
+    if (each * vgprs <= (d->target & SINCE90A ? REGISTERS_SINCE_90A : REGISTERS))
+        return true;
+    char text[96];
+    snprintf(text, sizeof text, "a wave has %u vector registers, too many for a workgroup of %u",
+             vgprs, (unsigned)size);
+    return refuse(fault, SOFTGPU_FAULT_REGISTERS, d->packet->kernel_object, text);
 }
 
 /* ---- how long a kernel may run ---- */
@@ -137,9 +169,8 @@ bool softgpu_execute(const struct softgpu_context *context,
         return refuse(fault, SOFTGPU_FAULT_MEMORY, packet->kernel_object,
                       "there is no kernel descriptor");
     read_grid(&d);
-    if ((uint64_t)d.block[0] * d.block[1] * d.block[2] > WAVES_PER_GROUP * LANES)
-        return refuse(fault, SOFTGPU_FAULT_GROUP_SIZE, packet->kernel_object,
-                      "the workgroup is larger than 1024 work-items");
+    if (!check_group(&d, fault))
+        return false;
     softgpu_dispatch_run(&d);
     softgpu_code_release(&d);
     __atomic_add_fetch(&total_instructions, d.instructions, __ATOMIC_RELAXED);

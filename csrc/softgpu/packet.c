@@ -70,10 +70,10 @@ static bool await_value(struct softgpu_queue *queue, const union softgpu_packet 
     return true;
 }
 
-static bool dispatch(struct softgpu_queue *queue, union softgpu_packet *packet) {
+static bool dispatch(struct softgpu_queue *queue, union softgpu_packet *packet, uint64_t index) {
     const struct softgpu_context context = {
         .target = softgpu_node_target(queue->node),
-        .dispatch_id = queue->dispatches++,
+        .dispatch_id = index,
         .packet_va = (uintptr_t)packet,
         .queue_va = (uintptr_t)queue->amd,
         .shared_aperture = SOFTGPU_SHARED_APERTURE,
@@ -109,13 +109,13 @@ static bool vendor(struct softgpu_queue *queue, union softgpu_packet *packet) {
     }
 }
 
-static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet) {
+static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, uint64_t index) {
     unsigned type = packet->words[0] & 0xff;
     switch (type) {
     case VENDOR:
         return vendor(queue, packet);
     case DISPATCH:
-        return dispatch(queue, packet);
+        return dispatch(queue, packet, index);
     case BARRIER_AND:
         return await_all(queue, &packet->words[1]);
     case BARRIER_OR:
@@ -125,15 +125,22 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet) {
     }
 }
 
+/* Whether the doorbell was rung for this packet or a later one: it takes packets' numbers. Who rang
+ * it for a later one need not ring again for this one. */
+static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
+    uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
+    return (int64_t)(bell - index) >= 0;
+}
+
 /* The next packet, once HIP has written it; NULL when the queue is to stop. Its header is written
- * last, and says all that the doorbell would say. */
+ * last, and says that it is there whatever the doorbell says. */
 static union softgpu_packet *await_packet(struct softgpu_queue *queue, uint64_t index) {
     uint64_t count = queue->ring_bytes / sizeof(union softgpu_packet);
     union softgpu_packet *packet = (union softgpu_packet *)(void *)queue->ring;
     packet += index & (count - 1);
     struct softgpu_patience patience = {0};
     while ((atomic_load_explicit(&packet->header, memory_order_acquire) & 0xff) == INVALID)
-        if (!softgpu_queue_idle(queue, &patience))
+        if (!softgpu_queue_idle(queue, &patience, is_rung(queue, index)))
             return NULL;
     softgpu_queue_found(queue);
     return packet;
@@ -148,7 +155,7 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
         uint64_t start = softgpu_now();
         /* What a kernel did while its queue was destroyed is nobody's business any more, and the
          * ring may be gone. */
-        if (!perform(queue, packet) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
+        if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();
         /* In this order: a slot is free for HIP only once the read index has passed it. */

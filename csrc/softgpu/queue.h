@@ -25,7 +25,6 @@ struct softgpu_queue {
     /* AQL queues: */
     _Atomic uint64_t *read_index;
     struct softgpu_amd_queue *amd;
-    uint64_t dispatches; /* so far */
     /* SDMA queues, in bytes since the beginning: */
     _Atomic uint64_t sdma_write_index, sdma_read_index;
 };
@@ -44,8 +43,9 @@ struct softgpu_patience {
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
 /* The same for the next thing in the ring, of which the doorbell tells: in the end the thread
- * sleeps until it is rung, and costs nothing. After it the caller must call softgpu_queue_found. */
-bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience);
+ * sleeps until it is rung, and costs nothing, unless it was `rung` for that thing already. After it
+ * the caller must call softgpu_queue_found. */
+bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
 /* Reports a fault of what the queue was doing, which then does nothing more. Returns once the

@@ -69,18 +69,20 @@ bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *pa
     return true;
 }
 
-bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience) {
+bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung) {
     if (!may_run(queue))
         return false;
     if (spun(patience))
         return true;
+    if (rung)
+        softgpu_doorbell_disarm(&queue->doorbell);
     if (queue->doorbell.armed) {
         softgpu_doorbell_sleep(&queue->doorbell);
         softgpu_doorbell_disarm(&queue->doorbell);
         *patience = (struct softgpu_patience){0};
     } else if (softgpu_now() - patience->since < IN_USE_NS) {
         nap(queue, patience, SHORT_NAP_NS);
-    } else if (!softgpu_doorbell_arm(&queue->doorbell)) {
+    } else if (rung || !softgpu_doorbell_arm(&queue->doorbell)) {
         nap(queue, patience, LONG_NAP_NS);
     }
     /* Else it is armed now: the caller looks once more, for what was rung just before. */

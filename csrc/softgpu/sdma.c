@@ -218,7 +218,7 @@ static bool perform(struct softgpu_queue *queue, const uint32_t *words,
 static unsigned await_command(struct softgpu_queue *queue, uint64_t index, uint32_t *words) {
     struct softgpu_patience patience = {0};
     while (atomic_load_explicit(&queue->sdma_write_index, memory_order_acquire) == index)
-        if (!softgpu_queue_idle(queue, &patience))
+        if (!softgpu_queue_idle(queue, &patience, false))
             return 0;
     softgpu_queue_found(queue);
     const char *ring = queue->ring;

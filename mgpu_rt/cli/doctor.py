@@ -178,6 +178,13 @@ def _same(left: str, right: str) -> bool:
     return os.path.realpath(left) == os.path.realpath(right)
 
 
+def _seam(report: Report) -> None:
+    """What stands below this release of HIP in the place of AMD's driver."""
+    folder = preload.softgpu.driver().parent
+    names = [name for name in rocm.seams(report.hip) if (folder / name).exists()]
+    report.add("driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none")
+
+
 def _hip(
     report: Report,
     result: subprocess.CompletedProcess[str],
@@ -194,6 +201,8 @@ def _hip(
     real = os.path.basename(os.path.realpath(report.hip))
     release = "" if report.hip.endswith(real) else f" ({real})"
     report.add("HIP", OK, f"{report.hip}{release}, {_why(report.hip, report.device, base)}")
+    if report.device == "softgpu":
+        _seam(report)
     report.devices = _devices(report.hip, environment)
     if report.devices:
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(report.devices))

@@ -228,6 +228,7 @@ def test_doctor_sees_conflicts(tmp_path: Path) -> None:
 
 def test_doctor_on_softgpu() -> None:
     status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
+    assert line(report, "driver").startswith("emulated by libhsakmt.so.1")
     assert status == 0, report
     assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
 

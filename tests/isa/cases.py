@@ -68,7 +68,8 @@ LANES_DIFFER = {
     **dict.fromkeys(
         (
             *("v_min_f64", "v_max_f64", "v_min_f16", "v_max_f16", "v_min3_f16", "v_max3_f16"),
-            *("v_med3_f16", "v_pk_min_f16", "v_pk_max_f16"),
+            *("v_med3_f16", "v_pk_min_f16", "v_pk_max_f16", "v_min_f32", "v_max_f32"),
+            *("v_min3_f32", "v_max3_f32", "v_med3_f32"),
         ),
         "of two zeros the pseudocode takes the second",
     ),

@@ -185,8 +185,7 @@ def kernarg_size(arguments: bytes, kernel: Kernel) -> int:
 
 def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
     """Code object v5's; v4 kernels ask the dispatch packet and do not look here."""
-    counts = [g // b for g, b in zip(grid, block, strict=True)]
-    rest = [g % b for g, b in zip(grid, block, strict=True)]
+    counts, rest = zip(*(divmod(g, b or 1) for g, b in zip(grid, block, strict=True)), strict=True)
     return [*counts, *block, *rest, 0, 0, 0, 0, 0, 0, 3]
 
 

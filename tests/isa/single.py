@@ -204,6 +204,46 @@ def source(rng: random.Random, kind: str) -> int:
     return value(rng, width)
 
 
+LIMITS = {
+    8: (0, 1, 3, 4, 7, 8, 11, 12, 13, 15, 0x7F, 0x80, 0xFF),
+    16: (0, 1, 7, 8, 15, 16, 17, 31, 32, 0x7F, 0x80, 0xFF, 0x100, 0x1FF, 0x7FFF, 0x8000, 0xFFFF),
+}
+LIMITS[32] = (
+    *(*LIMITS[16], 23, 24, 33, 62, 63, 64, 65, 127, 128, 0x10000, 0x7FFFFF, 0x800000, 0xFFFFFF),
+    *(0x1000000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFE0, 0xFFFFFFFE, 0xFFFFFFFF),
+    *(width << 16 | offset for width in (0, 1, 31, 32, 63, 64, 65, 127) for offset in (0, 31, 63)),
+)
+LIMITS[64] = (*LIMITS[32], *(x << 32 for x in LIMITS[32]), 2**63 - 1, 2**64 - 1)
+
+
+def limit(rng: random.Random, kind: str) -> int:
+    """Integers at which a shift, a width, a selector or a sum reaches its end; of a float, a
+    special value."""
+    width = int("".join(c for c in kind if c.isdigit()))
+    if kind[0] == "f":
+        return rng.choice(SPECIAL[width])
+    if kind[0] == "p":
+        part = width if width == 16 else 32
+        choices = (SPECIAL if kind[1] == "f" else LIMITS)[part]
+        return rng.choice(choices) | rng.choice(choices) << part
+    if width == 32 and rng.random() < 0.3:
+        return sum(rng.choice(LIMITS[8]) << 8 * n for n in range(4))
+    return rng.choice(LIMITS[width])
+
+
+def limit_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
+    """All lanes and scalars at limits."""
+    waves = random_waves(rng, kinds)
+    for wave in waves:
+        wave.lanes = [
+            (*(limit(rng, kind) for kind in [*kinds, "b32", "b32", "b32"][:3]), lane[3])
+            for lane in wave.lanes
+        ]
+        first, second = (limit(rng, kind) for kind in [*kinds, "b64", "b64"][:2])
+        wave.scalars = (first, second, wave.scalars[2])
+    return waves
+
+
 def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
     padded = [*kinds, "b64", "b64", "b64"][:3]
     waves = []

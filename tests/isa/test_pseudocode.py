@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import pytest
 
 from .cases import VECTOR, Case, all_cases, differs, expected_scalar, expected_vector, width_of
 from .device import TARGETS
 from .instructions import VECTOR as EXACT
-from .single import LANES, Batch, Loaded, Result, Wave, random_waves
+from .single import LANES, Batch, Loaded, Result, Wave, limit_waves, random_waves
 from .test_instructions import close, seeded
 
 QUICK_WAVES = 3
+Draw = Callable[[random.Random, list[str]], list[Wave]]
 
 
 def loaded(target: str, cases: list[Case]) -> Loaded:
@@ -47,12 +51,12 @@ def difference(case: Case, wave: Wave, got: Result) -> str:
     return ""
 
 
-def check(target: str, seed: str, waves: int) -> None:
+def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None:
     cases = list(all_cases(target))
     code = loaded(target, cases)
     wrong = []
     for case in cases:
-        inputs = random_waves(seeded(case.name, seed), case.kinds)[:waves]
+        inputs = draw(seeded(case.name, seed), case.kinds)[:waves]
         for wave, result in zip(inputs, code.run(case.name, inputs), strict=True):
             if text := difference(case, wave, result):
                 wrong.append(text)
@@ -63,6 +67,17 @@ def check(target: str, seed: str, waves: int) -> None:
 
 def test_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
+
+
+def test_limits() -> None:
+    check("gfx90a", "limits", 1, limit_waves)
+
+
+@pytest.mark.check_isa
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("target", TARGETS)
+def test_more_limits(target: str) -> None:
+    check(target, "more limits", 8, limit_waves)
 
 
 @pytest.mark.check_isa

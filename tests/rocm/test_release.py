@@ -11,6 +11,7 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
+from mgpu_rt import rocm
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, objects
 from tests.rocm.surroundings import Popen, Surroundings
@@ -67,6 +68,12 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
     libraries = [LIBRARY, print_library()]
     rpath = [library.parent for library in libraries]
     return objects.link([compiled], libraries=libraries, rpath=rpath, out=out)
+
+
+def test_the_library_in_the_place_of_the_driver_is_known(here: Surroundings) -> None:
+    """Of an installed HIP nothing else tells whether it can run on the software device."""
+    assert rocm.seams(str(here.hip)) == [here.release.seam]
+    assert softgpu.serves(str(here.hip))
 
 
 @pytest.mark.parametrize(("program", "case"), (("launch", "stores"), ("launch", "cooperative")))

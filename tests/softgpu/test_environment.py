@@ -66,7 +66,7 @@ def test_a_hip_that_cannot_be_run_so(
     monkeypatch.setattr(rocm, "find", lambda _: found)
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
-    (Path(hip).parent / rocm.HSA).write_bytes(b"\0libdtif.so\0")
+    (Path(hip).parent / rocm.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
     (build / "softgpu" / softgpu.DTIF).touch()

@@ -10,7 +10,8 @@ void softgpu_decode_vgpr(struct operand *o, unsigned reg, enum type type) {
         .kind = O_VGPR, .type = type, .reg = reg, .enc = 256 + reg, .sel = SEL_DWORD};
 }
 
-/* The floating-point inline constants 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi). */
+/* The floating-point inline constants 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi). Integers of 16
+ * bits get the low half of the single-precision one. */
 static uint64_t inline_float(unsigned enc, enum type type) {
     static const uint16_t half[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                     0xc000, 0x4400, 0xc400, 0x3118};
@@ -20,7 +21,7 @@ static uint64_t inline_float(unsigned enc, enum type type) {
                                     0xbff0000000000000, 0x4000000000000000, 0xc000000000000000,
                                     0x4010000000000000, 0xc010000000000000, 0x3fc45f306dc9c882};
     unsigned n = enc - 240;
-    if ((type >= B16 && type <= F16) || type == PF16)
+    if (type == F16 || type == PF16)
         return half[n];
     if (type != PF32 && type != PB32 && softgpu_type_dwords(type) == 2)
         return full[n];

@@ -4,7 +4,13 @@
 /* A source in VOP1, VOP2 and VOPC that is followed by a word of SDWA selections. */
 enum { ENC_SDWA = 249, ENC_DPP = 250, ENC_LITERAL = 255 };
 
+/* The three bits that select a part have a value more than there are parts. */
+static bool is_part(unsigned sel) {
+    return sel <= SEL_DWORD;
+}
+
 static void decode_sdwa(uint32_t x, struct inst *i) {
+    enum { UNUSED_KINDS = 3 };
     const struct row *row = i->row;
     bool ok = true;
     i->sdwa = true;
@@ -15,6 +21,7 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
         i->dst_unused = x >> 11 & 3;
         i->clamp = x >> 13 & 1;
         i->omod = x >> 14 & 3;
+        ok = is_part(i->dst_sel) && i->dst_unused < UNUSED_KINDS;
     }
     for (unsigned n = 0; n < 2 && row->src[n] && row->src[n] != MASK; n++) {
         uint32_t f = x >> (16 + 8 * n) & 0xff;
@@ -24,15 +31,39 @@ static void decode_sdwa(uint32_t x, struct inst *i) {
         else if (f & 0x80) /* the VGPR field of src1 holds a scalar */
             ok &= softgpu_decode_source(&i->src[1], i->src[1].reg, row->src[1], 0);
         i->src[n].sel = f & 7;
+        ok &= is_part(i->src[n].sel);
         i->src[n].mods = (f & 8 ? SEXT : 0) | (f & 16 ? NEG : 0) | (f & 32 ? ABS : 0);
     }
     i->run = ok ? i->run : NULL;
 }
 
-static void decode_dpp(uint32_t x, struct inst *i) {
+/* Operands of 64 bits can be broadcast only. */
+static bool is_dpp_control(enum target_mask target, unsigned ctrl, unsigned dwords) {
+    bool broadcast = ctrl >= 0x150 && ctrl <= 0x15f && target & SINCE90A;
+    bool shift = ctrl > 0x100 && ctrl <= 0x12f && ctrl & 15;
+    if (dwords > 1 || broadcast)
+        return broadcast;
+    switch (ctrl) {
+    case 0x130: /* wave_shl, wave_rol, wave_shr, wave_ror */
+    case 0x134:
+    case 0x138:
+    case 0x13c:
+    case 0x140: /* row_mirror, row_half_mirror, row_bcast:15, row_bcast:31 */
+    case 0x141:
+    case 0x142:
+    case 0x143:
+        return true;
+    default:
+        return ctrl <= 0xff || shift; /* quad_perm, row_shl, row_shr, row_ror */
+    }
+}
+
+static void decode_dpp(enum target_mask target, uint32_t x, struct inst *i) {
     i->dpp = true;
     softgpu_decode_vgpr(&i->src[0], x & 0xff, i->row->src[0]);
     i->dpp_ctrl = x >> 8 & 0x1ff;
+    if (!is_dpp_control(target, i->dpp_ctrl, softgpu_type_dwords(i->row->src[0])))
+        i->run = NULL;
     i->bound_ctrl = x >> 19 & 1;
     i->src[0].mods = (x >> 20 & 1 ? NEG : 0) | (x >> 21 & 1 ? ABS : 0);
     if (i->row->src[1] && i->row->src[1] != MASK)
@@ -42,7 +73,8 @@ static void decode_dpp(uint32_t x, struct inst *i) {
 }
 
 /* VOP1, VOP2, VOPC in their own 32-bit encoding. */
-static void decode_e32(const uint32_t *words, size_t available, struct inst *i) {
+static void decode_e32(enum target_mask target, const uint32_t *words, size_t available,
+                       struct inst *i) {
     const struct row *row = i->row;
     uint32_t w = words[0];
     unsigned s0 = w & 0x1ff, vsrc1 = w >> 9 & 0xff, vdst = w >> 17 & 0xff;
@@ -76,7 +108,7 @@ static void decode_e32(const uint32_t *words, size_t available, struct inst *i) 
         if (s0 == ENC_SDWA)
             decode_sdwa(x, i);
         else if (s0 == ENC_DPP)
-            decode_dpp(x, i);
+            decode_dpp(target, x, i);
         else if (!softgpu_decode_source(&i->src[0], s0, row->src[0], x))
             i->run = NULL;
         if ((i->sdwa || (i->dpp && softgpu_type_dwords(row->src[0]) < 2)) && row->flags & NOSDWA)
@@ -201,12 +233,16 @@ void softgpu_decode_valu(enum target_mask target, const uint32_t *words, size_t 
     else if (i->e64 || i->encoding == E_VOP3)
         decode_e64(words, i);
     else
-        decode_e32(words, available, i);
+        decode_e32(target, words, available, i);
     if (!i->run)
         return;
     if (i->encoding == E_VOP1 && row->op == 0x52) { /* v_accvgpr_mov_b32 */
         to_agpr(&i->dst);
         to_agpr(&i->src[0]);
+    }
+    if (i->clamp && row->flags & NOCLAMP) {
+        i->run = softgpu_run_unknown;
+        return;
     }
     if (row->fn.lanes) {
         if (i->encoding != E_VOPC && !is_plain(i))

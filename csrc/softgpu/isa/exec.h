@@ -74,6 +74,11 @@ struct group {
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code);
 void softgpu_code_release(struct dispatch *d);
 
+/* How many vector registers a wave has, those for matrices among them since gfx90a. */
+static inline unsigned softgpu_vgprs(const struct dispatch *d) {
+    return ((d->rsrc1 & 63) + 1) * (d->target & SINCE90A ? 8 : 4);
+}
+
 /* group.c */
 struct group *softgpu_group_begin(struct dispatch *d, uint64_t number);
 bool softgpu_group_run(struct group *g); /* one turn; true when every wave has ended */

@@ -137,7 +137,7 @@ static uint64_t first_vgprs(struct wave *w, const struct group *g, const struct 
 }
 
 static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsigned index) {
-    unsigned granule = d->target & SINCE90A ? 8 : 4, vgprs = ((d->rsrc1 & 63) + 1) * granule;
+    unsigned vgprs = softgpu_vgprs(d);
     w->group = g;
     w->index = (uint8_t)index;
     w->stop = RUNNING;
@@ -146,8 +146,8 @@ static void begin_wave(struct wave *w, struct group *g, struct dispatch *d, unsi
     w->trapsts = 0;
     w->instructions = 0;
     w->mode = (d->rsrc1 >> 12 & 0xff) | (d->rsrc1 >> 21 & 1 ? MODE_DX10_CLAMP : 0) |
-              (d->rsrc1 >> 23 & 1 ? MODE_IEEE : 0);
-    w->fp_special = (w->mode & 0xff) != 0xf0;
+              (d->rsrc1 >> 23 & 1 ? MODE_IEEE : 0) | (d->rsrc1 >> 26 & 1 ? MODE_FP16_OVFL : 0);
+    w->fp_special = mode_is_special(w->mode);
     w->scratch_offset = (uint64_t)index * d->scratch_lane_size * LANES;
     memset(w->s, 0, sizeof w->s);
     /* Registers begin as 0: what a program that reads them uninitialised gets is at least always

@@ -85,6 +85,7 @@ enum row_flag {
     HALFKEEP = 1024, /* writes one half of its register and keeps the other */
     MIX = 2048,      /* each source is f32, or a half of an f16 pair, as op_sel_hi says */
     SAT = 4096,      /* obeys clamp by saturating the integer result */
+    NOCLAMP = 8192,  /* what clamp makes of the result is not known */
 };
 
 struct wave;
@@ -186,7 +187,7 @@ struct wave {
     struct group *group;
     uint8_t stop; /* enum stop */
     bool scc;
-    bool fp_special; /* MODE asks for other than nearest-even with denormals */
+    bool fp_special; /* mode_is_special */
     uint8_t index;   /* of the wave in its group */
     bool gws_waits;  /* at a barrier of the whole grid, which it came to in this generation: */
     uint32_t gws_generation;
@@ -227,7 +228,17 @@ static inline uint64_t wave_vcc(const struct wave *w) {
     return sgpr64(w, SGPR_VCC);
 }
 
-enum { MODE_DX10_CLAMP = 1 << 8, MODE_IEEE = 1 << 9, MODE_GPR_IDX = 1 << 27 };
+enum {
+    MODE_DX10_CLAMP = 1 << 8,
+    MODE_IEEE = 1 << 9,
+    MODE_FP16_OVFL = 1 << 23,
+    MODE_GPR_IDX = 1 << 27,
+};
+
+/* Whether arithmetic asks for more than nearest-even with all denormals. */
+static inline bool mode_is_special(uint32_t mode) {
+    return (mode & 0xff) != 0xf0 || mode & MODE_FP16_OVFL;
+}
 
 /* types.c */
 unsigned softgpu_type_dwords(enum type type);

@@ -70,8 +70,8 @@ static void apply_sign(uint32_t *room, unsigned mods, uint32_t sign) {
 /* MODE's two bits for each of f32 and f64/f16: which denormals are kept. */
 enum { DENORMAL_SOURCES = 1, DENORMAL_RESULTS = 2 };
 
-static unsigned denormal_mode(const struct wave *w, unsigned bits) {
-    return w->mode >> (bits == 32 ? 4 : 6) & 3;
+static bool keeps(const struct wave *w, unsigned bits, unsigned denormals) {
+    return w->mode >> (bits == 32 ? 4 : 6) & denormals;
 }
 
 /* Denormals become zeros of their sign. */
@@ -150,24 +150,39 @@ const uint32_t *softgpu_read_modified(struct wave *w, const struct inst *i, unsi
             apply_sign(top, o->mods, bits == 16 ? 0x8000 : 0x80000000);
         }
     }
-    if (bits && i->row->flags & FP && !(denormal_mode(w, bits) & DENORMAL_SOURCES))
+    if (bits && i->row->flags & FP && !keeps(w, bits, DENORMAL_SOURCES))
         flush(room, o->type);
     return room;
 }
 
+static uint32_t scale_half(uint16_t h, float factor) {
+    float x = f16_of(h);
+    return x == 0 ? 0 : bits_of_f16(x * factor);
+}
+
+/* Twice, four times or half of a result. Denormals are zeros by then, and zeros have no sign. */
 static void scale(uint32_t *r, enum type type, unsigned omod) {
-    static const float factor[] = {1, 2, 4, 0.5f};
+    static const float factors[] = {1, 2, 4, 0.5f};
+    float factor = factors[omod];
+    flush(r, type);
     EACH_LANE(l) {
         if (type == F64) {
-            double x = f64_of(LOAD_B64(r)) * factor[omod];
-            r[l] = (uint32_t)bits_of_f64(x);
-            r[LANES + l] = (uint32_t)(bits_of_f64(x) >> 32);
+            double x = f64_of(LOAD_B64(r));
+            uint64_t scaled = x == 0 ? 0 : bits_of_f64(x * factor);
+            r[l] = (uint32_t)scaled;
+            r[LANES + l] = (uint32_t)(scaled >> 32);
         } else if (type == F32) {
-            r[l] = bits_of_f32(f32_of(r[l]) * factor[omod]);
-        } else if (type == F16) {
-            r[l] = bits_of_f16(f16_of((uint16_t)r[l]) * factor[omod]);
+            r[l] = f32_of(r[l]) == 0 ? 0 : bits_of_f32(f32_of(r[l]) * factor);
+        } else {
+            uint32_t high = type == PF16 ? scale_half((uint16_t)(r[l] >> 16), factor) : 0;
+            r[l] = scale_half((uint16_t)r[l], factor) | high << 16;
         }
     }
+}
+
+/* Where MODE keeps denormals or asks for IEEE's rules, the hardware ignores output modifiers. */
+static bool scales(const struct wave *w, const struct inst *i, unsigned bits) {
+    return bits && i->omod && !(w->mode & MODE_IEEE) && !keeps(w, bits, DENORMAL_RESULTS);
 }
 
 static uint16_t clamp_half(uint16_t h, bool nan_to_zero) {
@@ -224,11 +239,11 @@ void softgpu_write_modified(struct wave *w, const struct inst *i, uint32_t *r, u
     enum type type = i->dst.type;
     unsigned bits = softgpu_type_float(type), rows = softgpu_type_dwords(type);
     uint32_t *old = w->v[i->dst.reg];
-    if (bits && i->omod)
+    if (scales(w, i, bits))
         scale(r, type, i->omod);
     if (bits && i->clamp)
         clamp(r, type, w->mode & MODE_DX10_CLAMP);
-    if (bits && i->row->flags & FP && !(denormal_mode(w, bits) & DENORMAL_RESULTS))
+    if (bits && i->row->flags & FP && !keeps(w, bits, DENORMAL_RESULTS))
         flush(r, type);
     if (i->sdwa)
         place_part(i, r, old);

@@ -1,4 +1,5 @@
 /* The pieces of an instruction's text: registers and constants. */
+#include "families.h"
 #include "print.h"
 
 #include <stdarg.h>
@@ -98,6 +99,13 @@ static void put_literal(struct text *t, const struct operand *o) {
     softgpu_put(t, could_be_inline(o) ? "lit(0x%x)" : "0x%x", value);
 }
 
+/* LLVM's tools show 16-bit integers the f16 number, though what they get is of 32 bits. */
+static void put_half(struct text *t, unsigned enc) {
+    struct operand half;
+    softgpu_decode_source(&half, enc, F16, 0);
+    softgpu_put(t, "0x%x", (unsigned)half.bits);
+}
+
 void softgpu_put_operand(struct text *t, const struct operand *o) {
     static const char *const floats[] = {"0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
                                          "-2.0", "4.0",  "-4.0", "0.15915494"};
@@ -108,7 +116,7 @@ void softgpu_put_operand(struct text *t, const struct operand *o) {
         break;
     case O_CONST:
         if (o->enc >= 240 && o->type >= B16 && o->type < F16)
-            softgpu_put(t, "0x%x", (unsigned)o->bits);
+            put_half(t, o->enc);
         else if (o->enc == 248 && softgpu_type_dwords(o->type) == 2 && o->type != PF32)
             softgpu_put(t, "0.15915494309189532");
         else if (o->enc >= 240)

@@ -36,6 +36,7 @@ enum hwreg {
     HW_LDS_ALLOC = 6,
     HW_IB_STS = 7,
     HW_SH_MEM_BASES = 15,
+    HW_XCC_ID = 20, /* gfx942 only */
 };
 
 /* A field of a hardware register: number, first bit and width are in the constant. */
@@ -79,6 +80,10 @@ static uint64_t getreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
         value = (uint32_t)(d->context->private_aperture >> 48) |
                 (uint32_t)(d->context->shared_aperture >> 48) << 16;
         break;
+    case HW_XCC_ID: /* the only part of a partition */
+        if (d->target == GFX942)
+            break;
+        /* fallthrough */
     default:
         softgpu_wave_fault(w, w->next - 1, -1, "hardware register %u is not emulated", f.reg);
     }
@@ -91,7 +96,7 @@ static uint64_t setreg_b32(struct wave *w, uint64_t a, uint64_t constant) {
     switch (f.reg) {
     case HW_MODE:
         w->mode = (w->mode & ~bits) | value;
-        w->fp_special = (w->mode & 0xff) != 0xf0;
+        w->fp_special = mode_is_special(w->mode);
         if (w->mode & MODE_GPR_IDX) /* another loop runs the wave then */
             w->stop = YIELDED;
         break;

@@ -57,8 +57,20 @@ static const uint32_t *read_source(struct wave *w, const struct inst *i, unsigne
     return type && type != MASK ? softgpu_read_modified(w, i, n, room, mask) : NULL;
 }
 
+/* Which infinities of f16 MODE.FP16_OVFL lets stand depends on where they come from. */
+static bool overflow_is_known(struct wave *w, const struct inst *i) {
+    bool half = softgpu_type_float(i->dst.type) == 16 && i->row->flags & FP;
+    if (half && w->mode & MODE_FP16_OVFL) {
+        softgpu_wave_fault(w, i, -1, "MODE.FP16_OVFL is not emulated for results in f16");
+        return false;
+    }
+    return true;
+}
+
 void softgpu_run_vop_full(struct wave *w, const struct inst *i) {
     uint32_t a[ROOM], b[ROOM], c[ROOM], result[ROOM];
+    if (!overflow_is_known(w, i))
+        return;
     const struct row *row = i->row;
     uint64_t mask = wave_exec(w);
     struct lanes o = {.w = w, .i = i, .d = result};

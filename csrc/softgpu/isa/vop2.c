@@ -63,9 +63,13 @@ MINMAX2(max_f32, B32, B32, max_f32_bits(a, b, ieee))
 MINMAX2(min_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, false))
 MINMAX2(max_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, true))
 
+static void saturate(struct lanes *o, const uint32_t *carried, uint32_t limit) {
+    EACH_LANE(l) o->d[l] = carried[l] ? limit : o->d[l];
+}
+
 /* Carries, in 32 bits: a sum is below its first term where it wrapped, a difference is wrong where
  * the second term is larger. `with` is 1 for the lanes whose bit of the mask is set. */
-#define CARRY_OUT(name, x, y, result, carry)                                                       \
+#define CARRY_OUT(name, x, y, result, carry, limit)                                                \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t out[LANES], *d = o->d;                                                            \
         const uint32_t *px = o->x, *py = o->y;                                                     \
@@ -74,10 +78,12 @@ MINMAX2(max_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, true
             d[l] = r;                                                                              \
             out[l] = carry ? UINT32_MAX : 0;                                                       \
         }                                                                                          \
+        if (o->i->clamp)                                                                           \
+            saturate(o, out, limit);                                                               \
         o->out = softgpu_gather_mask(out);                                                         \
     }
 
-#define CARRY_THROUGH(name, x, y, first, carry1, result, carry2)                                   \
+#define CARRY_THROUGH(name, x, y, first, carry1, result, carry2, limit)                            \
     VECTORISED static void name(struct lanes *o) {                                                 \
         uint32_t in[LANES], out[LANES], *d = o->d;                                                 \
         const uint32_t *px = o->x, *py = o->y;                                                     \
@@ -87,21 +93,26 @@ MINMAX2(max_f16, U16, U16, min_max_f16_bits((uint16_t)a, (uint16_t)b, ieee, true
             d[l] = r;                                                                              \
             out[l] = ((carry1) | (carry2)) ? UINT32_MAX : 0;                                       \
         }                                                                                          \
+        if (o->i->clamp)                                                                           \
+            saturate(o, out, limit);                                                               \
         o->out = softgpu_gather_mask(out);                                                         \
     }
 
-CARRY_OUT(add_co_u32, a, b, a + b, r < a)
-CARRY_OUT(sub_co_u32, a, b, a - b, b > a)
-CARRY_OUT(subrev_co_u32, b, a, a - b, b > a)
-CARRY_THROUGH(addc_co_u32, a, b, a + b, t < a, t + with, r < t)
-CARRY_THROUGH(subb_co_u32, a, b, a - b, b > a, t - with, with > t)
-CARRY_THROUGH(subbrev_co_u32, b, a, a - b, b > a, t - with, with > t)
+CARRY_OUT(add_co_u32, a, b, a + b, r < a, UINT32_MAX)
+CARRY_OUT(sub_co_u32, a, b, a - b, b > a, 0)
+CARRY_OUT(subrev_co_u32, b, a, a - b, b > a, 0)
+CARRY_THROUGH(addc_co_u32, a, b, a + b, t < a, t + with, r < t, UINT32_MAX)
+CARRY_THROUGH(subb_co_u32, a, b, a - b, b > a, t - with, with > t, 0)
+CARRY_THROUGH(subbrev_co_u32, b, a, a - b, b > a, t - with, with > t, 0)
 
 OP3(dot2c_f32_f16, F32, B32, B32, F32, dot2_f32(a, b, c))
 OP3(flushed_dot2c_f32_f16, F32, B32, B32, F32, flushed_dot2_f32(a, b, c))
-OP3(dot2c_i32_i16, U32, B32, B32, U32, (uint32_t)dot2_i16(a, b) + c)
-OP3(dot4c_i32_i8, U32, B32, B32, U32, (uint32_t)dot4_i8(a, b) + c)
-OP3(dot8c_i32_i4, U32, B32, B32, U32, (uint32_t)dot8_i4(a, b) + c)
+SATURATING3(dot2c_i32_i16, U32, B32, B32, U32, (uint32_t)dot2_i16(a, b) + c,
+            saturate_i32(dot2_i16(a, b) + (int32_t)c))
+SATURATING3(dot4c_i32_i8, U32, B32, B32, U32, (uint32_t)dot4_i8(a, b) + c,
+            saturate_i32(dot4_i8(a, b) + (int32_t)c))
+SATURATING3(dot8c_i32_i4, U32, B32, B32, U32, (uint32_t)dot8_i4(a, b) + c,
+            saturate_i32(dot8_i4(a, b) + (int32_t)c))
 OP3(pk_fmac_f16, B32, B32, B32, B32, pk_fma(a, b, c))
 
 static const struct row rows[] = {

@@ -91,7 +91,6 @@ OP2(cvt_pknorm_i16_f32, B32, F32, F32, (snorm16(a) & 0xffff) | (uint32_t)snorm16
 OP2(cvt_pknorm_u16_f32, B32, F32, F32, unorm16(a) | unorm16(b) << 16)
 OP2(cvt_pknorm_i16_f16, B32, F16, F16, (snorm16(a) & 0xffff) | (uint32_t)snorm16(b) << 16)
 OP2(cvt_pknorm_u16_f16, B32, F16, F16, unorm16(a) | unorm16(b) << 16)
-enum { MODE_FP16_OVFL = 1 << 23 };
 
 /* Two numbers to one half of the destination, which op_sel chooses; the other is kept. */
 static void pack_float8(struct lanes *o, const struct float8 *f) {

@@ -1,0 +1,209 @@
+"""What MODE changes, saturation, and constants that are not what they look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from . import oracle as o
+from .device import TARGETS
+from .instructions import VECTOR as EXACT
+from .single import LANES, Batch, Wave, limit_waves, random_waves
+from .test_instructions import seeded
+from .test_lanes import LOW, Expected, column, finite, floats, masked, rounded, run_all, shown
+
+FLUSHES = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 0"
+NOT_IEEE = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0"
+FACTORS = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}
+
+
+def flushed(number: o.Number) -> float:
+    value = rounded(number)
+    return 0.0 * value if abs(value) < 2.0**-126 else value
+
+
+def scaled(factor: float) -> Expected:
+    """A sum as output modifiers leave it: no denormals, and no -0."""
+
+    def total(x: list[float]) -> o.Number:
+        a, b = (flushed(value) for value in x[:2])
+        number = flushed(o.add(a, b))
+        return flushed(o.mul(number, factor)) if number else 0.0
+
+    return floats(total)
+
+
+@pytest.mark.parametrize("modifier", FACTORS)
+def test_output_modifiers(modifier: str) -> None:
+    """They are ignored where MODE keeps denormal results, or asks for IEEE's rules."""
+    text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
+    both = f"{FLUSHES}\n{NOT_IEEE}\n"
+    plain = floats(lambda x: o.add(x[0], x[1]))
+    without_denormals = floats(lambda x: flushed(o.add(flushed(x[0]), flushed(x[1]))))
+    cases = {
+        "neither": (text, "", plain),
+        "denormals": (text, NOT_IEEE, plain),
+        "IEEE": (text, FLUSHES, without_denormals),
+        "effective": (both + text, "", scaled(FACTORS[modifier])),
+    }
+    run_all("gfx90a", cases, finite)
+
+
+def classes(bits: int) -> int:
+    """The class of an f32 as v_cmp_class numbers them."""
+    magnitude, negative = bits & 0x7FFFFFFF, bits >> 31
+    if magnitude > 0x7F800000:
+        return 1 << (bits >> 22 & 1)
+    kind = 3 if not magnitude else 2 if magnitude < 0x800000 else magnitude < 0x7F800000
+    return 4 << kind if negative else 0x200 >> kind
+
+
+@pytest.mark.parametrize("mode", ("s_nop 0", FLUSHES))
+def test_classes_are_of_the_bits(mode: str) -> None:
+    """A denormal number is one, whether or not MODE takes it for zero."""
+    cases = {}
+    for number in range(10):
+        text = "v_cmp_class_f32 s[34:35], v2, v6\nv_cndmask_b32 v14, 0, 1, s[34:35]"
+
+        def expected(wave: Wave, number: int = number) -> list[int]:
+            return masked(wave, [int(classes(a) == 1 << number) for a in column(wave, 0)])
+
+        cases[str(number)] = (text, f"{mode}\nv_mov_b32 v6, {1 << number}", expected)
+    run_all("gfx90a", cases)
+
+
+def test_float_constants_of_16_bit_integers() -> None:
+    """They are of 32 bits, of which the low ones count."""
+    cases = {}
+    for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
+
+        def expected(wave: Wave, low: int = low) -> list[int]:
+            return masked(wave, [b + low & 0xFFFF for b in column(wave, 1)])
+
+        cases[constant] = (f"v_add_u16 v14, {constant}, v6", "", expected)
+    run_all("gfx90a", cases)
+
+
+def saturated(kind: str, number: int) -> int:
+    width = int(kind[1:])
+    low, high = (0, 2**width - 1) if kind[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+    return o.clamp(low, number, high) & ((1 << width) - 1)
+
+
+SATURATING = (
+    *("add_u32", "sub_u32", "subrev_u32", "add_i32", "sub_i32", "mad_i32_i24", "mad_u32_u24"),
+    *("add_u16", "sub_u16", "subrev_u16", "add_i16", "sub_i16", "mad_u16", "mad_i16"),
+    *("mad_u32_u16", "mad_i32_i16", "dot2_i32_i16", "dot2_u32_u16", "dot4_i32_i8"),
+    *("dot4_u32_u8", "dot8_i32_i4", "dot8_u32_u4", "dot2c_i32_i16", "dot4c_i32_i8"),
+    "dot8c_i32_i4",
+)
+LONG = ("add_u32", "sub_u32", "subrev_u32", "add_u16", "sub_u16", "subrev_u16")
+PAIRS: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mad": lambda a, b, c: a * b + c,
+}
+Clamped = Callable[[int, int, int, int], int]  # of three sources and the old destination
+
+
+def clamped_exact(name: str) -> Clamped:
+    op = EXACT[f"v_{name}"]
+
+    def apply(a: int, b: int, c: int, old: int) -> int:
+        words = (a, b, old if op.accumulates else c)
+        values = [o.decode(kind, raw) for kind, raw in zip(op.src, words, strict=False)]
+        return saturated(op.dst, op.meaning(*values))
+
+    return apply
+
+
+def clamped_pair(operation: str, kind: str) -> Clamped:
+    one = PAIRS[operation]
+    count = 3 if operation == "mad" else 2
+
+    def apply(*words: int) -> int:
+        sides = zip(*(o.parts(w, 16, kind[0] == "i") for w in words[:count]), strict=True)
+        return o.pack(*(saturated(kind, one(*side)) for side in sides))
+
+    return apply
+
+
+def saturations() -> Iterator[tuple[str, Clamped]]:
+    for name in SATURATING:
+        op = EXACT[f"v_{name}"]
+        form = "_e64" if name in LONG or op.accumulates else ""
+        third = ", v10" if len(op.src) == 3 and not op.accumulates else ""
+        yield f"v_{name}{form} v14, v2, v6{third} clamp", clamped_exact(name)
+    for operation in PAIRS:
+        for kind in ("i16", "u16"):
+            third = ", v10" if operation == "mad" else ""
+            text = f"v_pk_{operation}_{kind} v14, v2, v6{third} clamp"
+            yield text, clamped_pair(operation, kind)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_saturation(target: str) -> None:
+    """Numbers near every limit."""
+    batch = Batch(target)
+    cases = [case for case in saturations() if target != "gfx906" or "c_i32" not in case[0]]
+    for n, (text, _) in enumerate(cases):
+        batch.add(f"case_{n}", text)
+    code = batch.load()
+    wrong = []
+    for n, (text, meaning) in enumerate(cases):
+        waves = limit_waves(seeded(text), ["b32", "b32", "b32"])
+        for wave, got in zip(waves, code.run(f"case_{n}", waves), strict=True):
+            mask = 0xFFFF if text.split()[0].removesuffix("_e64").endswith("16") else LOW
+            mask = LOW if "pk" in text or "32_" in text else mask
+            for lane in range(LANES):
+                words = [x & LOW for x in wave.lanes[lane]]
+                want = meaning(*words) if wave.exec >> lane & 1 else words[3]
+                if (got.lanes[lane] ^ want) & mask:
+                    wrong.append(f"{text} {[*map(hex, words)]}: {got.lanes[lane] & LOW:#x}")
+    assert not wrong, "\n".join([str(len(wrong)), *wrong[:12]])
+
+
+CARRYING: dict[str, Callable[[int, int, int], int]] = {
+    "v_add_co_u32_e64 v14, s[34:35], v2, v6": lambda a, b, carry: a + b,
+    "v_sub_co_u32_e64 v14, s[34:35], v2, v6": lambda a, b, carry: a - b,
+    "v_subrev_co_u32_e64 v14, s[34:35], v2, v6": lambda a, b, carry: b - a,
+    "v_addc_co_u32_e64 v14, s[34:35], v2, v6, vcc": lambda a, b, carry: a + b + carry,
+    "v_subb_co_u32_e64 v14, s[34:35], v2, v6, vcc": lambda a, b, carry: a - b - carry,
+    "v_subbrev_co_u32_e64 v14, s[34:35], v2, v6, vcc": lambda a, b, carry: b - a - carry,
+}
+
+
+def test_sums_with_carry_saturate() -> None:
+    """The carry stays what it is without."""
+    cases = {}
+    for text, meaning in CARRYING.items():
+
+        def both(wave: Wave, meaning: Callable[[int, int, int], int] = meaning) -> list[int]:
+            exact = [
+                meaning(lane[0] & LOW, lane[1] & LOW, wave.vcc >> n & 1)
+                for n, lane in enumerate(wave.lanes)
+            ]
+            return masked(wave, [saturated("u32", x) ^ (not 0 <= x <= LOW) for x in exact])
+
+        marked = f"{text} clamp\nv_cndmask_b32 v3, 0, 1, s[34:35]\nv_xor_b32 v14, v14, v3"
+        cases[text] = (marked, "", both)
+    run_all("gfx90a", cases)
+
+
+def test_the_partition_of_gfx942() -> None:
+    """There is one."""
+    text = "s_getreg_b32 s34, hwreg(HW_REG_XCC_ID)\nv_mov_b32 v14, s34"
+    run_all("gfx942", {text: (text, "", shown(lambda wave: 0))})
+
+
+def test_overflow_of_8_bit_floats_as_the_descriptor_says() -> None:
+    """f32 numbers beyond what fp8 holds become its largest one."""
+    batch = Batch("gfx942")
+    batch.add("huge", "v_cvt_pk_fp8_f32 v14, v2, v6", "v_mov_b32 v2, 0x7149f2ca\nv_mov_b32 v6, v2")
+    batch.sources = [
+        s.replace(".end_amdhsa", ".amdhsa_fp16_overflow 1\n.end_amdhsa") for s in batch.sources
+    ]
+    waves = random_waves(seeded("overflow"), ["b32"])[:1]
+    (result,) = batch.load().run("huge", waves)
+    assert {lane & 0xFFFF for lane in result.lanes} == {0x7F7F}

@@ -1,0 +1,60 @@
+"""Queues at the limits of their rings, and packets of every kind, without HIP."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+
+from .conftest import TIMEOUT
+
+#: What ROCr takes the bits of a queue's error signal for.
+UNKNOWN_TYPE, UNKNOWN_FORMAT = "0x20", "0x100"
+
+
+@pytest.fixture
+def packets(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
+    def start(*arguments: object) -> list[str]:
+        done = subprocess.run(
+            [compiled("packets"), *map(str, arguments)],
+            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": "gfx90a"}),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    return start
+
+
+@pytest.mark.parametrize("case", ("wrap", "hole", "all_of", "any_of", "values"))
+def test_queues(packets: Callable[..., list[str]], case: str) -> None:
+    assert packets(case) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "format_", "bits"),
+    (
+        (4, 0, UNKNOWN_TYPE),  # for agents that run functions
+        (6, 0, UNKNOWN_TYPE),
+        (255, 0, UNKNOWN_TYPE),
+        (0, 0, UNKNOWN_FORMAT),
+        (0, 3, UNKNOWN_FORMAT),
+        (0, 255, UNKNOWN_FORMAT),
+    ),
+)
+def test_unknown_packets(
+    packets: Callable[..., list[str]], type_: int, format_: int, bits: str
+) -> None:
+    assert packets("refused", type_, format_) == [bits]
+
+
+def test_a_dispatch_is_numbered_by_its_packet(packets: Callable[..., list[str]]) -> None:
+    """Not by the dispatches before it: two of three packets are barriers."""
+    assert packets("dispatch_ids") == ["0", "3", "6"]

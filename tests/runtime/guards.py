@@ -545,7 +545,7 @@ GUARDS = [
     ),
     Guard(
         "hip/device.c",
-        "LIKELY(!memory || (number_of(memory, &number) && number == before))",
+        "LIKELY(!memory || (device_memory_number(memory, &number) && number == before))",
         "LIKELY(number == 0 || before != 0)",
         f"{KNOWN}:test_07_reset",
     ),

@@ -82,8 +82,10 @@ int main(int argc, char **argv) {
         raise(SIGKILL);
     if (strcmp(how, "SIGTERM") == 0)
         raise(SIGTERM);
-    if (strcmp(how, "SIGINT") == 0)
+    if (strcmp(how, "SIGINT") == 0) {
+        signal(SIGINT, SIG_DFL); /* a shell's job in the background has it ignored */
         raise(SIGINT);
+    }
     if (strcmp(how, "crash") == 0)
         *(volatile int *)0 = 1;
     if (strcmp(how, "exec") == 0)

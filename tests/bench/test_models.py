@@ -14,6 +14,7 @@ from bench.models.numbers import numbers
 from bench.models.program import CHAIN, SHARED, VARIANTS, WAITS, Variant
 from bench.models.zoo import MODELS, Model
 from bench.setup import device, models, native, sides
+from bench.show.figures import Figure
 from mgpu_rt.lowering import cache, lower, toolchain
 
 BY_NAME = {model.name: model for model in MODELS}
@@ -88,6 +89,15 @@ def test_what_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(result.data) == len(MODELS) * len(VARIANTS) * 2
     assert {row["left_out"] for row in result.data} == {"no lowering"}
     assert result.figures == []
+
+
+def test_the_least_gain_is_found() -> None:
+    on = dataclasses.replace(device.find("stub"), name="cuda")
+    ratio = f"{sides.WORDS[sides.LLVM]} / {sides.WORDS[sides.OURS]}"
+    figures = [Figure(f"some, {ratio}", 1.2, ""), Figure(f"other, {ratio}", 0.9, "")]
+    (least,) = measured._least(on, [*figures, Figure("another", 0.1, "")])
+    assert (least.name, least.met) == (f"the least gain: other, {ratio}", False)
+    assert measured._least(on, []) == []
 
 
 def test_no_variant_is_both_shared_and_chained() -> None:

@@ -63,7 +63,7 @@ def _stack(axes: Axes, rows: Rows, bars: list[tuple], widths: list[float]) -> No
         left = [a + b for a, b in zip(left, added, strict=True)]
     for at, total in enumerate(left):
         axes.text(total, at, f" {number(total)}", va="center", fontsize=8)
-    axes.margins(x=0.12)
+    axes.set_xlim(0, 1.15 * max(left))
     axes.grid(axis="y", visible=False)
 
 

@@ -11,13 +11,14 @@ from bench.models.zoo import MODELS
 from bench.setup.sides import LLVM, OURS, STOCK, WORDS
 from bench.show.plots.style import COLOURS, Rows, grouped_bars, legend_below, log_scale, sides_of
 
-#: Of the first page: a model and a variant, and what a stranger calls them.
-GAINS = {
-    ("block", "waits"): "transformer block,\na wait after each kernel",
-    ("blocks", "chain"): "12 transformer blocks,\nasynchronous",
-    ("block", "copied"): "transformer block,\ncopied in and out",
-    ("mlp", "waits"): "MLP 784-256-128-10,\na wait after each kernel",
-    ("dense", "waits"): "100 dense layers,\na wait after each kernel",
+#: What the first page shows: one model, in every variant that it was measured in.
+SHOWN = "block"
+SHOWN_AS = {
+    "chain": "one asynchronous chain",
+    "waits": "a wait after each kernel",
+    "copied": "everything copied in and out",
+    "registered": "host memory registered",
+    "shared": "memory shared with the host",
 }
 
 
@@ -66,31 +67,37 @@ def _variant(axes: Axes, rows: Rows) -> None:
 
 def draw_gain(rows: Rows) -> Figure | None:
     """Each pair to its own scale: the longer bar is what LLVM's own library takes."""
-    rows = [row for row in rows if "us" in row]
+    rows = [row for row in rows if "us" in row and row["model"] == SHOWN]
     base = LLVM if any(row["side"] == LLVM for row in rows) else STOCK
-    taken = {(r["model"], r["variant"], r["llvm"], r["side"]): r["us"] for r in rows}
+    taken = {(row["variant"], row["llvm"], row["side"]): row["us"] for row in rows}
     releases = sorted({row["llvm"] for row in rows}, reverse=True)
-    chosen = [key for key in GAINS if (*key, releases[0], OURS) in taken]
-    if not chosen:
+    variants = [
+        variant
+        for variant in SHOWN_AS
+        if all((variant, llvm, side) in taken for llvm in releases for side in (base, OURS))
+    ]
+    if not variants:
         return None
+    height = 1.3 + 0.68 * len(variants)
     figure, panels = pyplot.subplots(
-        1, len(releases), figsize=(11, 0.9 + 0.78 * len(chosen)), sharey=True, layout="constrained"
+        1, len(releases), figsize=(11, height), sharey=True, layout="constrained"
     )
     for axes, llvm in zip(panels, releases, strict=True):
-        for at, (model, variant) in enumerate(chosen):
-            before, after = (taken[model, variant, llvm, side] for side in (base, OURS))
+        for at, variant in enumerate(variants):
+            before, after = (taken[variant, llvm, side] for side in (base, OURS))
             _pair(axes, at, before, after, COLOURS[base])
         axes.set_title(f"lowered by LLVM {llvm}", loc="left", fontsize=11)
-        axes.set_xlim(0, 1.3)
+        axes.set_xlim(0, 1.5)
         axes.set_xticks([])
         axes.spines[["bottom", "left"]].set_visible(False)
         axes.tick_params(left=False)
         axes.grid(visible=False)
-    panels[0].set_yticks(range(len(chosen)), [GAINS[key] for key in chosen])
+    panels[0].set_yticks(range(len(variants)), [SHOWN_AS[variant] for variant in variants])
     panels[0].invert_yaxis()
     bars = [pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[side]) for side in (base, OURS)]
     figure.legend(bars, [WORDS[base], "this library"], ncols=2, loc="outside lower center")
-    figure.suptitle("Time of a forward pass: the shorter the bar, the faster")
+    words = next(model.words for model in MODELS if model.name == SHOWN)
+    figure.suptitle(f"A forward pass ({words}): the shorter the bar, the faster")
     return figure
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import Mgpu, environment, in_child, library
+from tests.support.folders import in_folder
 from tests.support.images import code_object
 from tests.support.programs import run, ways
 
@@ -23,21 +24,6 @@ OFF = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
 ON = {**OFF, "MGPU_RT_TRACE_GPU": "on"}
 KERNEL = "test_func"
 HIP_7 = "70000000"
-
-
-def in_folder(test: Callable[[Mgpu], None]) -> Callable[[Mgpu], None]:
-    """In a directory of its own, to which MGPU_RT_TRACE is relative."""
-
-    @functools.wraps(test)
-    def run(mgpu: Mgpu) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                test(mgpu)
-            finally:
-                os.chdir("/")
-
-    return run
 
 
 def kernel(mgpu: Mgpu):

@@ -186,7 +186,7 @@ def test_time_on_the_gpu(tmp_path: Path) -> None:
     table = "Time on the GPU"
     shown = report(tmp_path, t=after).tables
     assert shown[table]["mul"] == ["2", "3.00 µs", "1.50 µs"]
-    assert list(shown[table]) == ["work", "hipMemcpyAsync", "mul", "total"]
+    assert set(shown[table]) == {"work", "hipMemcpyAsync", "mul", "total"}
     assert "mul" not in shown["Calls of the program"]
     before = recorded.trace(call("mgpuLaunchKernel", 0))
     both = report(tmp_path, s=recorded.statistics(), u=recorded.statistics(), a=before, b=after)

@@ -491,6 +491,12 @@ GUARDS = [
         f"{GPU_TIMES}:test_no_reference_is_no_error_of_the_programs",
     ),
     Guard(
+        "gpu_times.c",
+        "hip_untimed.name != hip_missing.name",
+        "true",
+        f"{GPU_TIMES}:test_no_event_is_put_around_what_hip_lacks",
+    ),
+    Guard(
         "lifecycle.c",
         "        gpu_times_close();\n        if",
         "        if",

@@ -165,6 +165,17 @@ def test_no_event_is_no_error_of_the_programs(mgpu: Mgpu) -> None:
     an_error_of_ours(mgpu)
 
 
+@in_child(**ON, backends=("softgpu",))
+@in_folder
+def test_no_event_is_put_around_what_hip_lacks(mgpu: Mgpu) -> None:
+    """As 5.2.3 lacks cooperative launches: up to HIP 6 an event would clear the last error."""
+    stream = mgpu.StreamCreate()
+    error = mgpu.stub.hipSetDevice(99)
+    mgpu.LaunchKernelCooperative(mgpu.null, *[1] * 9, 0, stream, mgpu.null, mgpu.null)
+    assert mgpu.stub.hipGetLastError() == error != 0
+    assert recorded(mgpu) == ([], 0)
+
+
 # ---- the end ----
 
 PROGRAM = """

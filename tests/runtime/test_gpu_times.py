@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest

@@ -50,15 +50,15 @@ def test_nothing_is_timed_that_was_not_asked_for(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """And read then. Beside them there is the one that was waited for."""
+    """And read then. Beside them there is the one that was waited for, twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * 3, 1 + 2 * 3, 1)
+    assert made(mgpu) == (1 + 2 * 3, 2 + 2 * 3, 2)
     assert recorded(mgpu) == ([], 0)
     for _ in range(RING):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * RING, 1 + 2 * (RING + 3), 1)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * (RING + 3), 2)
     rows, lost = recorded(mgpu)
     assert [(row["name"], row["tid"], row["args"]) for row in rows] == [
         (KERNEL, 1, {"kernel": KERNEL, "stream": 1})
@@ -75,7 +75,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
     mgpu.set_kernel(KERNEL, body)
     for _ in range(RING + 3):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * RING, 1 + 2 * RING, 1)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * RING, 2)
     assert recorded(mgpu) == ([], 3)
     go_on.set()
     mgpu.StreamSynchronize(stream)
@@ -93,7 +93,7 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
     mgpu.SetDefaultDevice(1)
     mgpu.launch(function, mgpu.StreamCreate())
     assert mgpu.count("hipEventDestroy") == 2
-    assert made(mgpu) == (2 + 2 * (RING + 1), 2 + 2 * (RING + 1), 2)
+    assert made(mgpu) == (2 + 2 * (RING + 1), 4 + 2 * (RING + 1), 4)
 
 
 @in_child(**ON)
@@ -102,7 +102,7 @@ def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
-    assert made(mgpu) == (2 + 2 * 2, 2 + 2 * 2, 2)
+    assert made(mgpu) == (2 + 2 * 2, 4 + 2 * 2, 4)
     assert mgpu.stub.hipstub_misuse() == 0
     assert recorded(mgpu) == ([], 1)
 
@@ -134,7 +134,7 @@ def test_the_error_of_a_launch_stays(mgpu: Mgpu) -> None:
 
 
 #: The reference, before the launch, after it.
-RECORDS = ("hipEventRecord:1:2", "hipEventRecord:2:2", "hipEventRecord:3:2")
+RECORDS = ("hipEventRecord:1:2", "hipEventRecord:3:2", "hipEventRecord:4:2")
 
 
 def an_error_of_ours(mgpu: Mgpu) -> None:

@@ -32,7 +32,7 @@ struct reference {
 /* Guards all below. HIP is called under it, which calls nothing of this library's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct work ring[RING];
-static size_t next; /* place in it, the oldest's once all are taken */
+static size_t next; /* the place in it that was taken least recently */
 static struct reference references[MEMORY_DEVICES];
 
 /* "Not ready" stays the last error for a moment only: the program's own call follows. */
@@ -151,13 +151,14 @@ static bool is_read(struct work *work) {
 
 /* ---- around a submission ---- */
 
-/* A place whose first event is on its way; NULL if the work cannot be timed. */
+/* A place whose first event is on its way; NULL if the work cannot be timed. Where the oldest is at
+ * work still, the next submission has the next place: one slow stream does not keep out others. */
 static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = &ring[next];
+    next = (next + 1) % RING;
     if (!is_read(work) || device >= MEMORY_DEVICES || !have_reference(device, stream) ||
         !have_both(work, device) || !works(hip_untimed.EventRecord(work->begin, stream)))
         return NULL;
-    next = (next + 1) % RING;
     work->state = BEGUN;
     return work;
 }

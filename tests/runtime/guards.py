@@ -450,6 +450,16 @@ GUARDS = [
     ),
     Guard(
         "gpu_times.c",
+        "    next = (next + 1) % RING;\n    if (!is_read(work) ||",
+        "    if (!is_read(work) ||",
+        f"{GPU_TIMES}:test_a_slow_stream_does_not_keep_out_others",
+        also=(
+            "    work->state = BEGUN;\n",
+            "    work->state = BEGUN;\n    next = (next + 1) % RING;\n",
+        ),
+    ),
+    Guard(
+        "gpu_times.c",
         "work->device != device",
         "false",
         f"{GPU_TIMES}:test_events_are_of_the_device_that_they_are_recorded_on",

@@ -84,6 +84,24 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
     assert (len(rows), lost) == (1, 3)
 
 
+@in_child(**ON, HIPSTUB_ASYNC="0")
+@in_folder
+def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
+    """Only what comes upon its place has no time."""
+    function, go_on = kernel(mgpu), threading.Event()
+    slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
+    memory = mgpu.MemAlloc(4, fast, False)
+    body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
+    mgpu.set_kernel(KERNEL, body)
+    mgpu.launch(function, slow)
+    for _ in range(RING + 3):
+        mgpu.Memset32(memory, 0, 1, fast)
+        mgpu.StreamSynchronize(fast)
+    rows, lost = recorded(mgpu)
+    go_on.set()
+    assert ([row["name"] for row in rows], lost) == (["hipMemsetD32Async"] * 3, 1)
+
+
 @in_child(**ON, HIPSTUB_DEVICES="2")
 @in_folder
 def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:

@@ -18,6 +18,7 @@
 #include "cache/stream_pool.h"
 #include "cache/thread.h"
 #include "calls/event.h"
+#include "gpu_times.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -64,6 +65,7 @@ static void forget_all(void) {
     staging_forget_all();
     block_forget_all();
     event_forget_all();
+    gpu_times_forget();
     device_forget_watches();
     ranges_change();
 }
@@ -124,6 +126,7 @@ static void run_exit(void) {
     if (!runtime_forked) {
         manager_stop();
         lazy_settle(NULL);
+        gpu_times_close();
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
         report_held();
@@ -145,6 +148,11 @@ static void note_end_of_hip(void) {
 
 /* After the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
+    recorder_close();
+}
+
+static void close_quickly(void) {
+    gpu_times_close();
     recorder_close();
 }
 
@@ -220,8 +228,11 @@ static void install(const struct hip_library *library, struct found found) {
     }
     if (stats_wanted()) {
         hip_time_calls();
+        recorder_watch_copies();
         recorder_open(false);
-        at_quick_exit(recorder_close); /* exit's own is close_recorder */
+        at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
+        if (options.trace_gpu_on && options.trace[0])
+            gpu_times_open();
     }
     pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",

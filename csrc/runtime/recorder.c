@@ -8,6 +8,9 @@
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/ranges.h"
+#include "cache/staging.h"
+#include "hip/cuda.h"
+#include "hip/hip.h"
 #include "image/image.h"
 #include "statistics.h"
 #include "trace_json.h"
@@ -115,14 +118,19 @@ static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
 }
 
-/* The kernel's row; KERNELS if it has none. */
+size_t recorder_kernel(const void *handle) {
+    const size_t row = meaning_of(&kernels, handle) - 1;
+    return row < KERNELS ? row : KERNELS;
+}
+
+/* The kernel's row. */
 static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
-    const size_t row = meaning_of(&kernels, call->kernel) - 1;
+    const size_t row = recorder_kernel(call->kernel);
     struct counter *launches =
         row < KERNELS ? &counts.kernels[row].launches : &counts.other_kernels;
     fetch_add_relaxed(&launches->calls, 1);
     fetch_add_relaxed(&launches->nanoseconds, nanoseconds);
-    return row < KERNELS ? row : KERNELS;
+    return row;
 }
 
 /* ---- copies ---- */
@@ -140,10 +148,44 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
     fetch_add_relaxed(&counts.copies[way].bytes, bytes);
 }
 
+/* What HIP has copied last for the calling thread: the program's own memory, or pinned memory. */
+static __thread struct {
+    const void *to, *from;
+} copied __attribute__((tls_model("initial-exec")));
+static hipError_t (*copy_of_hip)(void *to, const void *from, size_t bytes, int kind,
+                                 hipStream_t stream);
+
+static hipError_t watch_copy(void *to, const void *from, size_t bytes, int kind,
+                             hipStream_t stream) {
+    copied.to = to;
+    copied.from = from;
+    return copy_of_hip(to, from, bytes, kind, stream);
+}
+
+void recorder_watch_copies(void) {
+    copy_of_hip = hip.MemcpyAsync;
+    hip.MemcpyAsync = watch_copy;
+}
+
+/* Whether pinned memory would be of use: between a block and memory that nobody here has pinned,
+ * unless NVIDIA's driver takes the bytes at once. */
+static bool may_be_staged(const struct call *call) {
+    const enum copy_way way = way_of(call);
+    if (way == COPY_TO_DEVICE)
+        return ranges_find(call->from, call->bytes) == RANGE_NONE &&
+               !(cuda_present() && call->bytes <= STAGING_CUDA_TAKES);
+    return way == COPY_FROM_DEVICE && ranges_find(call->to, call->bytes) == RANGE_NONE;
+}
+
+static enum decision decision_for_copy(const struct call *call) {
+    if (!copied.to || !may_be_staged(call))
+        return DECISION_NONE;
+    return copied.to == call->to && copied.from == call->from ? DECISION_BYPASS : DECISION_HIT;
+}
+
 /* ---- a call ---- */
 
-/* In the order in which they were first seen; the null stream is 0. */
-static uint16_t stream_number(hipStream_t stream) {
+uint16_t recorder_stream(hipStream_t stream) {
     static uint16_t last;
     size_t number = meaning_of(&streams, stream);
     if (stream && !number) {
@@ -170,12 +212,15 @@ static bool is_served_by_a_cache(enum abi_index function) {
 void recorder_begins(struct call *call) {
     (void)stats_take_decision(); /* of what mgpu_rt.h offers */
     (void)stats_take_driver_loads();
+    copied.to = copied.from = NULL;
     call->begin = stats_now();
 }
 
-static enum decision decision_for(enum abi_index function) {
+static enum decision decision_for(const struct call *call) {
     const enum decision decision = stats_take_decision();
-    if (!is_served_by_a_cache(function))
+    if (call->function == ABI_mgpuMemcpy)
+        return decision_for_copy(call);
+    if (!is_served_by_a_cache(call->function))
         return DECISION_NONE;
     return decision == DECISION_NONE ? DECISION_HIT : decision;
 }
@@ -215,7 +260,7 @@ void recorder_ended(const struct call *call, const void *result) {
     if (!runtime_counting())
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
-    const enum decision decision = decision_for(call->function);
+    const enum decision decision = decision_for(call);
     stats_abi_call(call->function, nanoseconds);
     store_relaxed(&counts.last, call->begin + nanoseconds);
     const size_t kernel = count_details(call, result, decision, nanoseconds);
@@ -226,7 +271,7 @@ void recorder_ended(const struct call *call, const void *result) {
                                         .nanoseconds = nanoseconds,
                                         .bytes = call->bytes,
                                         .kernel = (uint16_t)kernel,
-                                        .stream = call->in_stream ? stream_number(call->stream)
+                                        .stream = call->in_stream ? recorder_stream(call->stream)
                                                                   : TRACE_NO_STREAM,
                                         .detail = (uint16_t)decision});
 }

@@ -7,9 +7,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Streams are rows of a process of their own, with an id that Linux gives to none. */
+/* Streams are rows of a process of their own, and so is what the GPU did for them, with ids that
+ * Linux gives to none. */
 static int64_t streams_id(const struct process *process) {
     return process->id + (1 << 22);
+}
+
+static int64_t gpu_id(const struct process *process) {
+    return process->id + (2 << 22);
 }
 
 /* ---- names ---- */
@@ -31,20 +36,21 @@ static void print_thread_names(FILE *out, const struct trace *trace) {
                        trace->thread_names[i]);
 }
 
-static void print_stream_names(FILE *out, const struct trace *trace, const bool *used) {
-    char name[sizeof trace->process.program + 16];
-    snprintf(name, sizeof name, "%s: streams", trace->process.program);
+static void print_stream_names(FILE *out, const struct process *process, int64_t id,
+                               const char *what, const bool *used) {
+    char name[sizeof process->program + 16];
+    snprintf(name, sizeof name, "%s: %s", process->program, what);
     bool any = false;
     for (uint32_t stream = 0; stream < TRACE_NO_STREAM; stream++) {
         if (!used[stream])
             continue;
         if (!any)
-            print_name(out, "process_name", streams_id(&trace->process), 0, name);
+            print_name(out, "process_name", id, 0, name);
         any = true;
         char row[24] = "null stream";
         if (stream)
             snprintf(row, sizeof row, "stream %" PRIu32, stream);
-        print_name(out, "thread_name", streams_id(&trace->process), stream, row);
+        print_name(out, "thread_name", id, stream, row);
     }
 }
 
@@ -61,7 +67,7 @@ static const char *function_of(const struct trace_event *event) {
 
 /* NULL if it launches none, or one without a name. */
 static const char *kernel_name_of(const struct trace *trace, const struct trace_event *event) {
-    const bool named = event->kind == TRACE_PROGRAM && event->kernel < KERNELS;
+    const bool named = event->kind != TRACE_DRIVER && event->kernel < KERNELS;
     return named ? trace->kernel_names[event->kernel] : NULL;
 }
 
@@ -74,7 +80,7 @@ static const char *separator_of(bool *first) {
 static void print_args(FILE *out, const struct trace *trace, const struct trace_event *event) {
     bool first = true;
     fputs("\"args\": {", out);
-    if (event->kind == TRACE_PROGRAM) {
+    if (event->kind != TRACE_DRIVER) {
         const char *kernel = kernel_name_of(trace, event);
         if (kernel) {
             fprintf(out, "%s\"kernel\": ", separator_of(&first));
@@ -153,19 +159,41 @@ static void print_one(FILE *out, const struct trace *trace, const struct trace_e
     }
     const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";
     const char *kernel = kernel_name_of(trace, event);
+    const char *work = kernel ? kernel : function_of(event);
+    if (event->kind == TRACE_GPU) {
+        print_event(out, trace, event,
+                    &(struct place){work, "gpu", gpu_id(&trace->process), event->stream});
+        return;
+    }
     print_event(out, trace, event,
                 &(struct place){function_of(event), category, process, event->thread});
     if (is_work(event))
         print_event(out, trace, event,
-                    &(struct place){kernel ? kernel : function_of(event), "stream",
-                                    streams_id(&trace->process), event->stream});
+                    &(struct place){work, "stream", streams_id(&trace->process), event->stream});
+}
+
+/* The rows of streams that have events. */
+struct rows {
+    bool streams[TRACE_NO_STREAM], gpu[TRACE_NO_STREAM];
+};
+
+static void note_row(struct rows *rows, const struct trace_event *event) {
+    if (is_work(event))
+        rows->streams[event->stream] = true;
+    else if (event->kind == TRACE_GPU && event->stream < TRACE_NO_STREAM)
+        rows->gpu[event->stream] = true;
+}
+
+static void print_rows(FILE *out, const struct process *process, const struct rows *rows) {
+    print_stream_names(out, process, streams_id(process), "streams", rows->streams);
+    print_stream_names(out, process, gpu_id(process), "GPU", rows->gpu);
 }
 
 /* The events in their order that were written to the end. */
 static struct trace_kept print_events(FILE *out, const struct trace *trace) {
     const uint64_t end = load_acquire(&trace->next);
     const uint64_t begin = end > TRACE_EVENTS ? end - TRACE_EVENTS : 0;
-    bool *used = calloc(TRACE_NO_STREAM, sizeof *used);
+    struct rows *rows = calloc(1, sizeof *rows);
     struct trace_kept kept = {0, (size_t)begin};
     for (uint64_t number = begin; number < end; number++) {
         const struct trace_event *event = &trace->events[number % TRACE_EVENTS];
@@ -174,13 +202,13 @@ static struct trace_kept print_events(FILE *out, const struct trace *trace) {
             continue;
         }
         print_one(out, trace, event);
-        if (used && is_work(event))
-            used[event->stream] = true;
+        if (rows)
+            note_row(rows, event);
         kept.events++;
     }
-    if (used)
-        print_stream_names(out, trace, used);
-    free(used);
+    if (rows)
+        print_rows(out, &trace->process, rows);
+    free(rows);
     return kept;
 }
 
@@ -193,7 +221,9 @@ struct trace_kept trace_print(FILE *out, const struct trace *trace, const char *
     fputs("}}", out);
     print_thread_names(out, trace);
     const struct trace_kept kept = print_events(out, trace);
-    fprintf(out, "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"ended\": \"%s\"}}\n",
-            kept.events, kept.lost, ended);
+    fprintf(out,
+            "\n], \"otherData\": {\"kept\": %zu, \"lost\": %zu, \"gpu_lost\": %" PRIu64
+            ", \"ended\": \"%s\"}}\n",
+            kept.events, kept.lost, trace->gpu_lost, ended);
     return kept;
 }

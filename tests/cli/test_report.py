@@ -179,6 +179,21 @@ def test_times_by_the_trace(tmp_path: Path) -> None:
     assert row == ["50.5 µs", "99.0 µs", "100 µs"]
 
 
+def test_time_on_the_gpu(tmp_path: Path) -> None:
+    """Where a trace has it, of what was submitted; it is no call."""
+    work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
+    after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
+    table = "Time on the GPU"
+    shown = report(tmp_path, t=after).tables
+    assert shown[table]["mul"] == ["2", "3.00 µs", "1.50 µs"]
+    assert set(shown[table]) == {"work", "hipMemcpyAsync", "mul", "total"}
+    assert "mul" not in shown["Calls of the program"]
+    before = recorded.trace(call("mgpuLaunchKernel", 0))
+    both = report(tmp_path, s=recorded.statistics(), u=recorded.statistics(), a=before, b=after)
+    assert both.tables[table]["mul"][:4] == ["–", "2", "–", "3.00 µs"]
+    assert table not in report(tmp_path, t=before).tables
+
+
 def test_memory_over_time(tmp_path: Path) -> None:
     """Of two processes, whose memory adds up."""
     one = recorded.trace(

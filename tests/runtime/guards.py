@@ -44,6 +44,8 @@ ADVICE = "tests.runtime.test_advice"
 LAZY_LOAD = "tests.runtime.test_lazy_load"
 OPTIONS = "tests.runtime.test_options"
 LAST_ERROR = "tests.runtime.test_last_error"
+GPU_TIMES = "tests.runtime.test_gpu_times"
+TRACE = "tests.runtime.test_trace"
 LOCAL_RANK = "tests.runtime.test_local_rank"
 GUARDS = [
     Guard(
@@ -433,6 +435,118 @@ GUARDS = [
         "output->direct || !is_within_limit(size)",
         "output->direct",
         f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
+    ),
+    Guard(
+        "lifecycle.c",
+        "options.trace_gpu_on && ",
+        "",
+        f"{GPU_TIMES}:test_nothing_is_timed_that_was_not_asked_for",
+    ),
+    Guard(
+        "gpu_times.c",
+        "    if (error == hipErrorNotReady)\n        return false;\n",
+        "",
+        f"{GPU_TIMES}:test_a_full_ring_is_not_waited_for",
+    ),
+    Guard(
+        "gpu_times.c",
+        "    next = (next + 1) % RING;\n    if (!is_read(work) ||",
+        "    if (!is_read(work) ||",
+        f"{GPU_TIMES}:test_a_slow_stream_does_not_keep_out_others",
+        also=(
+            "    work->state = BEGUN;\n",
+            "    work->state = BEGUN;\n    next = (next + 1) % RING;\n",
+        ),
+    ),
+    Guard(
+        "gpu_times.c",
+        "work->device != device",
+        "false",
+        f"{GPU_TIMES}:test_events_are_of_the_device_that_they_are_recorded_on",
+    ),
+    Guard(
+        "gpu_times.c",
+        "(void)device_kept(device);",
+        "",
+        f"{GPU_TIMES}:test_a_device_that_was_reset_has_none_of_the_events",
+    ),
+    Guard(
+        "lifecycle.c",
+        "    gpu_times_forget();\n",
+        "",
+        f"{GPU_TIMES}:test_a_device_that_was_reset_has_none_of_the_events",
+    ),
+    Guard(
+        "gpu_times.c",
+        "runtime_forked || ",
+        "",
+        f"{GPU_TIMES}:test_a_child_of_fork_times_nothing",
+    ),
+    Guard(
+        "gpu_times.c",
+        "error == hipSuccess && work->end && ",
+        "work->end && ",
+        f"{GPU_TIMES}:test_the_error_of_a_launch_stays",
+    ),
+    Guard(
+        "gpu_times.c",
+        "        device_forget_error(error);\n",
+        "        (void)device_forget_error;\n",
+        f"{GPU_TIMES}:test_an_error_of_an_event_is_not_the_programs",
+    ),
+    Guard(
+        "gpu_times.c",
+        "        device_forget_error(error);\n",
+        "        (void)device_forget_error;\n",
+        f"{GPU_TIMES}:test_no_reference_is_no_error_of_the_programs",
+    ),
+    Guard(
+        "gpu_times.c",
+        "hip_untimed.name != hip_missing.name",
+        "true",
+        f"{GPU_TIMES}:test_no_event_is_put_around_what_hip_lacks",
+    ),
+    Guard(
+        "lifecycle.c",
+        "        gpu_times_close();\n        if",
+        "        if",
+        f"{GPU_TIMES}:test_an_exit_reads_what_is_done",
+    ),
+    Guard(
+        "lifecycle.c",
+        "    gpu_times_close();\n    recorder_close",
+        "    recorder_close",
+        f"{GPU_TIMES}:test_a_quick_exit_reads_what_is_done",
+    ),
+    Guard(
+        "recorder.c",
+        "ranges_find(call->from, call->bytes) == RANGE_NONE &&",
+        "",
+        f"{TRACE}:test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it",
+    ),
+    Guard(
+        "recorder.c",
+        "way == COPY_FROM_DEVICE && ranges_find(call->to, call->bytes) == RANGE_NONE",
+        "way == COPY_FROM_DEVICE",
+        f"{TRACE}:test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it",
+    ),
+    Guard(
+        "recorder.c",
+        "!(cuda_present() && call->bytes <= STAGING_CUDA_TAKES)",
+        "true",
+        f"{TRACE}:test_a_small_copy_is_nvidias_drivers",
+    ),
+    Guard(
+        "recorder.c",
+        "!copied.to || ",
+        "",
+        f"{TRACE}:test_a_copy_that_was_refused_went_no_way",
+    ),
+    Guard(
+        "recorder.c",
+        "    copied.to = copied.from = NULL;\n",
+        "",
+        f"{TRACE}:test_a_copy_that_was_refused_went_no_way",
     ),
     Guard(
         "recorder.c",

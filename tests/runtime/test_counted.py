@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import resource
@@ -10,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from mgpu_rt.lowering import lower
 from tests.support.child import Mgpu, in_child, library
+from tests.support.folders import in_folder
 from tests.support.images import code_object
 
 COUNTED = {"MGPU_RT_STATS": "/dev/null"}
@@ -144,21 +143,6 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
 
 
 # ---- files -----
-
-
-def in_folder(test: Callable[[Mgpu], None]) -> Callable[[Mgpu], None]:
-    """In a directory of its own, to which MGPU_RT_STATS is relative."""
-
-    @functools.wraps(test)
-    def run(mgpu: Mgpu) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                test(mgpu)
-            finally:
-                os.chdir("/")
-
-    return run
 
 
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")

@@ -129,6 +129,15 @@ def test_without_the_cache_nothing_differs(pending: str) -> None:
     assert {name for name in differences(ours, stocks) if not name.startswith("load_jit")} == set()
 
 
+@pytest.mark.parametrize("pending", ["none", "device"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_events_around_what_is_submitted_change_nothing(device: str, pending: str) -> None:
+    backend, settings = DEVICES[device]
+    timed = {"MGPU_RT_TRACE": "/dev/null", "MGPU_RT_TRACE_GPU": "on", **settings}
+    ours = play(library(), backend, pending, **timed)
+    assert differences(ours, _played(False, device, pending)) == {}
+
+
 def test_all_functions_are_called() -> None:
     text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
     assert [call.name for call in abi.functions() if f"{call.name}(" not in text] == []

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import browser
-from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.child import BUILD, ROOT, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
+from tests.support.folders import in_folder
 from tests.support.programs import Outcome, build, run, run_environment, ways
 
 
@@ -271,3 +272,68 @@ def test_by_the_command(tmp_path: Path) -> None:
     assert done.returncode >= 0
     calls, _ = read(tmp_path / "here.json")
     assert "mgpuLaunchKernel" in {call["name"] for call in calls}
+
+
+# ---- the ways of copies ----
+
+TRACED = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def results(mgpu: Mgpu) -> list[str | None]:
+    """How the program's copies went, by the trace."""
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    calls = [e for e in trace["traceEvents"] if e.get("cat") == "program"]
+    return [call["args"].get("result") for call in calls if call["name"] == "mgpuMemcpy"]
+
+
+@in_child(**TRACED)
+@in_folder
+def test_a_copy_says_which_way_it_went(mgpu: Mgpu) -> None:
+    """Through pinned memory up to 512 KiB there and 16 MiB back, else HIP's own."""
+    stream = mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(17 * MIB, stream, False), mgpu.ffi.new("char[]", 17 * MIB)
+    for size in (KIB, MIB):
+        mgpu.Memcpy(block, host, size, stream)
+        mgpu.StreamSynchronize(stream)
+    for size in (KIB, MIB, 17 * MIB):
+        mgpu.Memcpy(host, block, size, stream)
+    assert results(mgpu) == ["hit", "bypass", "hit", "hit", "bypass"]
+
+
+@in_child(**TRACED)
+@in_folder
+def test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it(mgpu: Mgpu) -> None:
+    """On the device, from and to registered memory, within the host's."""
+    stream = mgpu.StreamCreate()
+    block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
+    host = mgpu.ffi.new("char[]", KIB)
+    mgpu.Memcpy(other, block, KIB, stream)
+    mgpu.Memcpy(host, host + KIB // 2, KIB // 2, stream)
+    mgpu.MemHostRegister(host, KIB)
+    mgpu.Memcpy(block, host, KIB, stream)
+    mgpu.Memcpy(host, block, KIB, stream)
+    assert results(mgpu) == [None] * 4
+
+
+@in_child(**TRACED)
+@in_folder
+def test_a_copy_that_was_refused_went_no_way(mgpu: Mgpu) -> None:
+    """On a stream that was destroyed."""
+    stream, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(KIB, stream, False), mgpu.ffi.new("char[]", KIB)
+    mgpu.StreamDestroy(gone)
+    mgpu.Memcpy(block, host, KIB, stream)
+    mgpu.Memcpy(block, host, KIB, gone)
+    assert results(mgpu) == ["hit", None]
+
+
+@in_child(backends=("custub",), **TRACED)
+@in_folder
+def test_a_small_copy_is_nvidias_drivers(mgpu: Mgpu) -> None:
+    """Which takes the bytes at once: pinned memory is of no use."""
+    stream = mgpu.StreamCreate()
+    block, host = mgpu.MemAlloc(MIB, stream, False), mgpu.ffi.new("char[]", MIB)
+    for size in (16 * KIB, MIB):
+        mgpu.Memcpy(block, host, size, stream)
+    assert results(mgpu) == [None, "bypass"]

@@ -15,6 +15,7 @@
 enum trace_kind {
     TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum decision */
     TRACE_DRIVER,  /* one of the driver: function is a hip_index, detail its error */
+    TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
     TRACE_MEMORY,  /* function is the device, nanoseconds what is allocated, bytes what is cached */
 };
 
@@ -32,7 +33,8 @@ enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
 
 struct trace {
     struct process process;
-    uint64_t next; /* events so far */
+    uint64_t next;     /* events so far */
+    uint64_t gpu_lost; /* work of the GPU whose times were not to be had */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
     char kernel_names[KERNELS][sizeof((struct kernel_counter *)0)->name];

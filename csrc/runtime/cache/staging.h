@@ -25,6 +25,10 @@ enum {
                           number of streams */
 };
 
+/* NVIDIA's driver takes the bytes of a small copy to the device and goes on: nothing blocks, and
+ * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
+enum { STAGING_CUDA_TAKES = 16 << 10 };
+
 /* A copy as the program asked for it. */
 struct copy {
     struct thread *thread;

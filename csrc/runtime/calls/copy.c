@@ -32,10 +32,6 @@ static struct advice bad_fill = {
 static const char copy_expression[] =
     "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";
 
-/* NVIDIA's driver takes the bytes of a small copy to the device and goes on: nothing blocks, and
- * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
-enum { CUDA_TAKES = 16 << 10 };
-
 /* HIP refuses pageable memory up to version 5, and describes it as without device address since. */
 static bool hip_calls_pageable(const void *address) {
     struct {
@@ -123,7 +119,7 @@ static void copy_by_hip(const struct copy *copy) {
 /* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
 static void copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (!(cuda_present() && copy->bytes <= CUDA_TAKES) && copy->bytes <= STAGING_UP_LIMIT &&
+    if (!(cuda_present() && copy->bytes <= STAGING_CUDA_TAKES) && copy->bytes <= STAGING_UP_LIMIT &&
         is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
         staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))

@@ -60,7 +60,7 @@ const char *hip_path(void) {
 
 /* ---- timing ---- */
 
-static struct hip_functions untimed;
+struct hip_functions hip_untimed;
 
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
     const uint64_t nanoseconds = stats_now() - begin;
@@ -78,7 +78,7 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t timed_##name params {                                                        \
         const uint64_t begin = stats_now();                                                        \
-        const hipError_t error = untimed.name args;                                                \
+        const hipError_t error = hip_untimed.name args;                                            \
         note_call(HIP_##name, begin, error);                                                       \
         return error;                                                                              \
     }
@@ -86,7 +86,7 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 #undef HIP_FN
 
 void hip_time_calls(void) {
-    untimed = hip;
+    hip_untimed = hip;
 #define HIP_FN(need, name, params, args) hip.name = timed_##name;
 #include "base/hip.def"
 #undef HIP_FN

@@ -36,6 +36,9 @@ const char *hip_path(void);
 /* Puts a stopwatch before each function of the table (MGPU_RT_STATS). After hip_install. */
 void hip_time_calls(void);
 
+/* The same functions without the stopwatch, for what is not to be counted. After hip_time_calls. */
+extern struct hip_functions hip_untimed;
+
 /* Number of devices; asked once, 1 if HIP does not say. With one device the current one need not be
  * asked for on each call. */
 extern int hip_device_count;

@@ -30,10 +30,15 @@ static struct advice lacks_function = {.text =
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-function" /* of the required ones */
 #include "base/hip.def"
 #pragma GCC diagnostic pop
 #undef HIP_FN
+
+const struct hip_functions hip_missing = {
+#define HIP_FN(need, name, params, args) .name = missing_##name,
+#include "base/hip.def"
+#undef HIP_FN
+};
 
 enum need { REQUIRED, OPTIONAL };
 
@@ -44,7 +49,7 @@ static const char *resolve(struct hip_functions *functions, void *library) {
     if (!functions->name && need == REQUIRED)                                                      \
         return "hip" #name;                                                                        \
     if (!functions->name)                                                                          \
-        functions->name = missing_##name;
+        functions->name = hip_missing.name;
 #include "base/hip.def"
 #undef HIP_FN
     *(void **)&functions->GetErrorName = dlsym(library, "hipGetErrorName");

@@ -11,4 +11,7 @@
  * once. */
 bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
+/* What answers for functions that a library lacks. */
+extern const struct hip_functions hip_missing;
+
 #endif

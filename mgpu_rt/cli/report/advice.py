@@ -177,8 +177,9 @@ def _copies(run: Run) -> Iterator[Advice]:
             "Copies go HIP's way",
             f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
             "through memory that is pinned already.",
-            "Copies of up to 512 KB to the device and 16 MB from it can: split larger ones, or "
-            "register their host memory once (docs/memory.md).",
+            "Copies of up to 512 KB to the device and 16 MB from it can: split larger ones, wait "
+            "for the stream before those to the device, or register their host memory once "
+            "(docs/memory.md).",
         )
 
 

@@ -1,4 +1,4 @@
-"""Launches by kernel, copies and fills by direction."""
+"""Launches by kernel, the time on the GPU, copies and fills by direction."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ _DIRECTIONS = {
 
 
 def section(runs: Sequence[Run]) -> list[Element]:
-    """What the files have of both."""
+    """What the files have of them."""
     made: list[Element] = []
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
         made.append(by_name("Launches by kernel", kernels, "kernel"))
+    gpu = [run.trace.gpu if run.trace else {} for run in runs]
+    if any(gpu):
+        made.append(by_name("Time on the GPU", gpu, "work"))
     copies = [run.statistics.copies for run in runs]
     if any(copies):
         made.append(_copies(copies))

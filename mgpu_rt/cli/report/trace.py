@@ -56,6 +56,7 @@ class Trace:
 
     layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
     kernels: dict[str, Counter] = field(default_factory=dict)
+    gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, or what else was submitted
     results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
     errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
     memory: list[Level] = field(default_factory=list)
@@ -115,6 +116,8 @@ def _take(trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[s
     if kind == "X" and event.get("cat") in LAYERS:
         trace.pids.add(event["pid"])
         _take_call(trace, event, args)
+    elif kind == "X" and event.get("cat") == "gpu":
+        _add(trace.gpu, event["name"], checked.time(event["dur"]))
     elif kind == "C" and event["name"] == "device memory":
         values = (checked.count(args["allocated"]), checked.count(args["cached"]))
         levels.append((checked.time(event["ts"]), event["pid"], *values))
@@ -134,12 +137,16 @@ def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> Non
     if not args or event["cat"] != "program":
         return
     if kernel := args.get("kernel"):
-        before = trace.kernels.get(str(kernel), Counter(0, 0))
-        trace.kernels[str(kernel)] = before + Counter(1, round(1000 * duration))
+        _add(trace.kernels, kernel, duration)
     if result := args.get("result"):
         results = trace.results.setdefault((name, str(result)), Results())
         results.calls += 1
         results.bytes += checked.count(args.get("bytes", 0))
+
+
+def _add(counters: dict[str, Counter], name: Any, duration: float) -> None:
+    before = counters.get(str(name), Counter(0, 0))
+    counters[str(name)] = before + Counter(1, round(1000 * duration))
 
 
 def _sums(levels: list[tuple[float, int, int, int]]) -> list[Level]:

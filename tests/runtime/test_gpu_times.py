@@ -1,0 +1,258 @@
+"""MGPU_RT_TRACE_GPU: the trace has when the GPU worked, and the program notices nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import Mgpu, environment, in_child, library
+from tests.support.folders import in_folder
+from tests.support.images import code_object
+from tests.support.programs import run, ways
+
+RING = 1024  # of pairs of events
+OFF = {"policies": ("builtin",), "MGPU_RT_TRACE": "trace.json"}
+ON = {**OFF, "MGPU_RT_TRACE_GPU": "on"}
+KERNEL = "test_func"
+HIP_7 = "70000000"
+
+
+def kernel(mgpu: Mgpu):
+    return mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
+
+
+def recorded(mgpu: Mgpu) -> tuple[list[dict], int]:
+    """The GPU's rows so far, and of how much the times are lost."""
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    rows = [event for event in trace["traceEvents"] if event.get("cat") == "gpu"]
+    return rows, trace["otherData"]["gpu_lost"]
+
+
+def made(mgpu: Mgpu) -> tuple[int, ...]:
+    """Events created and recorded, and waits for one."""
+    names = ("hipEventCreateWithFlags", "hipEventRecord", "hipEventSynchronize")
+    return tuple(mgpu.counts(*names).values())
+
+
+@in_child(**OFF)
+@in_folder
+def test_nothing_is_timed_that_was_not_asked_for(mgpu: Mgpu) -> None:
+    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    assert made(mgpu) == (0, 0, 0)
+
+
+@in_child(**ON)
+@in_folder
+def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
+    """And read then. Beside them there is the one that was waited for, twice."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    for _ in range(3):
+        mgpu.launch(function, stream)
+    assert made(mgpu) == (1 + 2 * 3, 2 + 2 * 3, 2)
+    assert recorded(mgpu) == ([], 0)
+    for _ in range(RING):
+        mgpu.launch(function, stream)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * (RING + 3), 2)
+    rows, lost = recorded(mgpu)
+    assert [(row["name"], row["tid"], row["args"]) for row in rows] == [
+        (KERNEL, 1, {"kernel": KERNEL, "stream": 1})
+    ] * 3
+    assert lost == 0
+
+
+@in_child(**ON, HIPSTUB_ASYNC="0")
+@in_folder
+def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
+    """What finds no place is launched all the same."""
+    function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
+    body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
+    mgpu.set_kernel(KERNEL, body)
+    for _ in range(RING + 3):
+        mgpu.launch(function, stream)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * RING, 2)
+    assert recorded(mgpu) == ([], 3)
+    go_on.set()
+    mgpu.StreamSynchronize(stream)
+    mgpu.launch(function, stream)
+    rows, lost = recorded(mgpu)
+    assert (len(rows), lost) == (1, 3)
+
+
+@in_child(**ON, HIPSTUB_ASYNC="0")
+@in_folder
+def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
+    """Only what comes upon its place has no time."""
+    function, go_on = kernel(mgpu), threading.Event()
+    slow, fast = mgpu.StreamCreate(), mgpu.StreamCreate()
+    memory = mgpu.MemAlloc(4, fast, False)
+    body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
+    mgpu.set_kernel(KERNEL, body)
+    mgpu.launch(function, slow)
+    for _ in range(RING + 3):
+        mgpu.Memset32(memory, 0, 1, fast)
+        mgpu.StreamSynchronize(fast)
+    rows, lost = recorded(mgpu)
+    go_on.set()
+    assert ([row["name"] for row in rows], lost) == (["hipMemsetD32Async"] * 3, 1)
+
+
+@in_child(**ON, HIPSTUB_DEVICES="2")
+@in_folder
+def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    for _ in range(RING):
+        mgpu.launch(function, stream)
+    mgpu.SetDefaultDevice(1)
+    mgpu.launch(function, mgpu.StreamCreate())
+    assert mgpu.count("hipEventDestroy") == 2
+    assert made(mgpu) == (2 + 2 * (RING + 1), 4 + 2 * (RING + 1), 4)
+
+
+@in_child(**ON)
+@in_folder
+def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
+    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    mgpu.stub.hipDeviceReset()
+    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    assert made(mgpu) == (2 + 2 * 2, 4 + 2 * 2, 4)
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert recorded(mgpu) == ([], 1)
+
+
+@in_child(**ON)
+@in_folder
+def test_a_child_of_fork_times_nothing(mgpu: Mgpu) -> None:
+    """HIP does not survive a fork."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    mgpu.launch(function, stream)
+    before = made(mgpu)
+    child = os.fork()
+    if not child:
+        mgpu.launch(function, stream)
+        os._exit(0 if made(mgpu) == before else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# ---- the last error ----
+
+
+@in_child(**ON, HIPSTUB_FAULT="hipModuleLaunchKernel:1:98")
+@in_folder
+def test_the_error_of_a_launch_stays(mgpu: Mgpu) -> None:
+    """Up to HIP 6 a call that succeeds clears it."""
+    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    assert mgpu.stub.hipGetLastError() == 98
+    assert recorded(mgpu) == ([], 0)
+
+
+#: The reference, before the launch, after it.
+RECORDS = ("hipEventRecord:1:2", "hipEventRecord:3:2", "hipEventRecord:4:2")
+
+
+def an_error_of_ours(mgpu: Mgpu) -> None:
+    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    assert mgpu.stub.hipGetLastError() == 0
+    assert recorded(mgpu) == ([], 1)
+    assert mgpu.stderr() == ""
+
+
+@in_child(**ON, HIPSTUB_FAULT=RECORDS[2])
+@in_folder
+def test_an_error_of_an_event_is_not_the_programs(mgpu: Mgpu) -> None:
+    an_error_of_ours(mgpu)
+
+
+@in_child(**ON, HIPSTUB_FAULT=RECORDS[0], HIPSTUB_VERSION=HIP_7)
+@in_folder
+def test_no_reference_is_no_error_of_the_programs(mgpu: Mgpu) -> None:
+    an_error_of_ours(mgpu)
+
+
+@in_child(**ON, HIPSTUB_FAULT="hipEventCreateWithFlags:*:2", HIPSTUB_VERSION=HIP_7)
+@in_folder
+def test_no_event_is_no_error_of_the_programs(mgpu: Mgpu) -> None:
+    an_error_of_ours(mgpu)
+
+
+@in_child(**ON, backends=("softgpu",))
+@in_folder
+def test_no_event_is_put_around_what_hip_lacks(mgpu: Mgpu) -> None:
+    """As 5.2.3 lacks cooperative launches: up to HIP 6 an event would clear the last error."""
+    stream = mgpu.StreamCreate()
+    error = mgpu.stub.hipSetDevice(99)
+    mgpu.LaunchKernelCooperative(mgpu.null, *[1] * 9, 0, stream, mgpu.null, mgpu.null)
+    assert mgpu.stub.hipGetLastError() == error != 0
+    assert recorded(mgpu) == ([], 0)
+
+
+# ---- the end ----
+
+PROGRAM = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+lib.mgpuStreamCreate.restype = lib.mgpuMemAlloc.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(lib.mgpuStreamCreate())
+memory = ctypes.c_void_p(lib.mgpuMemAlloc(ctypes.c_size_t(4000), stream, 0))
+for value in range(3):
+    lib.mgpuMemset32(memory, value, ctypes.c_size_t(1000), stream)
+lib.mgpuStreamSynchronize(stream)
+if sys.argv[2] == "quick_exit":
+    ctypes.CDLL(None).quick_exit(0)
+"""
+
+
+def at_end(how: str) -> None:
+    """What is in the ring then is read, and nothing is left in it."""
+    env = environment(
+        MGPU_RT_TRACE="trace.json", MGPU_RT_TRACE_GPU="on", MGPU_RT_PYTHON="off", HIPSTUB_LOG="log"
+    )
+    command = [sys.executable, "-c", PROGRAM, str(library()), how]
+    subprocess.run(command, env=env, timeout=60, check=True)
+    trace = json.loads(Path("trace.json").read_text())
+    rows = [event for event in trace["traceEvents"] if event.get("cat") == "gpu"]
+    assert [(row["name"], row["args"]) for row in rows] == [
+        ("hipMemsetD32Async", {"stream": 1, "bytes": 4000})
+    ] * 3
+    assert trace["otherData"]["gpu_lost"] == 0
+
+
+@in_child(policies=("builtin",))
+@in_folder
+def test_an_exit_reads_what_is_done(mgpu: Mgpu) -> None:
+    at_end("exit")
+
+
+@in_child(policies=("builtin",))
+@in_folder
+def test_a_quick_exit_reads_what_is_done(mgpu: Mgpu) -> None:
+    at_end("quick_exit")
+
+
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+@pytest.mark.parametrize("program", ["forum", "churn"])
+def test_work_is_after_its_call_and_in_order(program: str, backend: str, tmp_path: Path) -> None:
+    """On the emulated device by AMD's own HIP: launches are rows of their streams."""
+    path = tmp_path / "trace.json"
+    variables = {"MGPU_RT_TRACE": str(path), "MGPU_RT_TRACE_GPU": "on"}
+    outcome = run(program, 22, ways()["linked"], backend=backend, iterations=3, **variables)
+    assert outcome.signal == 0
+    trace = json.loads(path.read_text())
+    assert trace["otherData"]["gpu_lost"] == 0
+    calls = [e for e in trace["traceEvents"] if e["name"] == "mgpuLaunchKernel"]
+    rows = [e for e in trace["traceEvents"] if e.get("cat") == "gpu"]
+    launches = [row for row in rows if "kernel" in row["args"]]
+    assert [row["name"] for row in launches] == [call["args"]["kernel"] for call in calls]
+    assert [row["tid"] for row in launches] == [call["args"]["stream"] for call in calls]
+    assert all(row["ts"] >= call["ts"] for row, call in zip(launches, calls, strict=True))
+    ends: dict[int, float] = {}
+    for row in rows:
+        assert row["ts"] >= ends.get(row["tid"], 0) - 0.1  # of microseconds: HIP answers in floats
+        ends[row["tid"]] = row["ts"] + row["dur"]
+    named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert {(row["pid"], row["tid"]) for row in rows} <= named

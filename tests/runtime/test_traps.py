@@ -153,6 +153,7 @@ def test_04_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first = mgpu.StreamCreate()
     mgpu.launch(function, first)
+    assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
     assert second != first

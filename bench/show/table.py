@@ -82,20 +82,66 @@ def fast_path(results: dict[str, Any], _device: str) -> str:
 
 def programs(results: dict[str, Any], device: str) -> str:
     """Microseconds an iteration of each program on one device, by side."""
-    benchmark = results["benchmarks"][f"programs-{device}"]
+    return _by_side(
+        results,
+        f"programs-{device}",
+        ("program", "µs an iteration"),
+        lambda row: f"{row['program']}, LLVM {row['llvm']}",
+    )
+
+
+def hosts(results: dict[str, Any], device: str) -> str:
+    """The same in other hosts than the programs' own."""
+    return _by_side(
+        results,
+        f"hosts-{device}",
+        ("program in a host", "µs an iteration"),
+        lambda row: f"{row['program']} in {row['host']}, LLVM {row['llvm']}",
+    )
+
+
+def devices(results: dict[str, Any], device: str) -> str:
+    """Threads on one device and on several, by side."""
+    return _by_side(
+        results,
+        f"devices-{device}",
+        ("threads, devices", "µs until the last thread is done"),
+        lambda row: f"{row['threads']}, {row['devices']}",
+    )
+
+
+def _by_side(
+    results: dict[str, Any],
+    key: str,
+    words: tuple[str, str],
+    label: Callable[[dict[str, Any]], str],
+) -> str:
+    """A row a label, a column a side. `words` are what the labels are, and the unit."""
+    benchmark = results["benchmarks"][key]
     rows = benchmark["data"]
-    taken = {(row["program"], row["llvm"], row["side"]): row["us"] for row in rows}
+    taken = {(label(row), row["side"]): row["us"] for row in rows}
     sides = [side for side in ORDER if any(row["side"] == side for row in rows)]
+    what, unit = words
     lines = [
-        f"{benchmark['device']}, {results['date'][:10]}, µs an iteration:",
+        f"{benchmark['device']}, {results['date'][:10]}, {unit}:",
         "",
-        "| program | " + " | ".join(WORDS[side] for side in sides) + " |",
+        f"| {what} | " + " | ".join(WORDS[side] for side in sides) + " |",
         "|---" * (len(sides) + 1) + "|",
     ]
-    for program, llvm in dict.fromkeys((row["program"], row["llvm"]) for row in rows):
-        cells = [taken.get((program, llvm, side)) for side in sides]
-        words = " | ".join(number(cell) if cell is not None else "–" for cell in cells)
-        lines.append(f"| {program}, LLVM {llvm} | {words} |")
+    for name in dict.fromkeys(map(label, rows)):
+        cells = [taken.get((name, side)) for side in sides]
+        shown = " | ".join(number(cell) if cell is not None else "–" for cell in cells)
+        lines.append(f"| {name} | {shown} |")
+    return "\n".join(lines)
+
+
+def modules(results: dict[str, Any], device: str) -> str:
+    """A program that holds many modules and uses few."""
+    benchmark = results["benchmarks"][f"modules-{device}"]
+    lines = [f"{benchmark['device']}, {results['date'][:10]}:", "", "| | ms |", "|---|---|"]
+    lines += [
+        f"| {figure['name']} | {number(figure['value'])} |" for figure in benchmark["figures"]
+    ]
     return "\n".join(lines)
 
 
@@ -200,6 +246,9 @@ def _at(row: dict[str, Any], percent: int) -> str:
 TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
+    "hosts": hosts,
+    "devices": devices,
+    "modules": modules,
     "models": models,
     "targets": targets,
     "latency": latency,

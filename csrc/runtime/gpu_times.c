@@ -4,6 +4,7 @@
 #include "base/counters.h"
 #include "base/state.h"
 #include "base/trace.h"
+#include "cache/stream.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
@@ -151,13 +152,20 @@ static bool is_read(struct work *work) {
 
 /* ---- around a submission ---- */
 
+/* HIP's own word: it ends a process that records an event on a stream which it has destroyed. */
+static bool is_timeable(hipStream_t stream) {
+    unsigned flags;
+    return !stream || stream_ask_flags_by(&hip_untimed, stream, &flags);
+}
+
 /* A place whose first event is on its way; NULL if the work cannot be timed. Where the oldest is at
  * work still, the next submission has the next place: one slow stream does not keep out others. */
 static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = &ring[next];
     next = (next + 1) % RING;
-    if (!is_read(work) || device >= MEMORY_DEVICES || !have_reference(device, stream) ||
-        !have_both(work, device) || !works(hip_untimed.EventRecord(work->begin, stream)))
+    if (!is_read(work) || device >= MEMORY_DEVICES || !is_timeable(stream) ||
+        !have_reference(device, stream) || !have_both(work, device) ||
+        !works(hip_untimed.EventRecord(work->begin, stream)))
         return NULL;
     work->state = BEGUN;
     return work;

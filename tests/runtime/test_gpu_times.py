@@ -49,6 +49,17 @@ def test_nothing_is_timed_that_was_not_asked_for(mgpu: Mgpu) -> None:
 
 @in_child(**ON)
 @in_folder
+def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
+    """HIP 7 refuses a launch there, but an event ends the process."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+    mgpu.launch(function, stream)
+    assert made(mgpu) == (0, 0, 0)
+    assert recorded(mgpu) == ([], 1)
+
+
+@in_child(**ON)
+@in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
     """And read then. Beside them there is the one that was waited for, twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()

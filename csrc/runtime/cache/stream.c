@@ -31,16 +31,21 @@ struct stream *stream_enter(hipStream_t handle, int device, int state) {
 /* ---- asking HIP, and waiting ---- */
 
 /* HIP 7 has flags for whatever address it is given, but looks up the stream for its device. */
-bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
+bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
+                         unsigned *flags) {
     int device;
     hipError_t error = hipSuccess;
     if (hip_version >= HIP_7)
-        error = hip.StreamGetDevice(handle, &device);
+        error = functions->StreamGetDevice(handle, &device);
     if (error == hipSuccess)
-        error = hip.StreamGetFlags(handle, flags);
+        error = functions->StreamGetFlags(handle, flags);
     if (error != hipSuccess)
         device_forget_error(error);
     return error == hipSuccess;
+}
+
+bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
+    return stream_ask_flags_by(&hip, handle, flags);
 }
 
 /* What was submitted before HIP was asked is done. The stream is idle now unless somebody has

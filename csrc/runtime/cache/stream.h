@@ -24,6 +24,7 @@ enum stream_state {
 };
 
 struct block_pool;
+struct hip_functions;
 struct staging;
 
 struct stream_queue;
@@ -150,6 +151,10 @@ hipError_t stream_wait(struct stream *stream);
 
 /* A stream's flags, as HIP has them; false if it has no such stream. */
 bool stream_ask_flags(hipStream_t handle, unsigned *flags);
+
+/* The same by these functions of HIP's. */
+bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
+                         unsigned *flags);
 
 /* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
  * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error

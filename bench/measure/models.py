@@ -29,6 +29,7 @@ METHOD = (
 )
 SIDES = (STOCK, LLVM, OURS, ALONE)
 MOST = 10_000  # passes a round
+EMULATED = 3  # of the models on an emulated device, which takes minutes for one of the others
 
 #: By model, variant and release, how many times LLVM's own library takes as long as this one.
 GAINS = {
@@ -57,7 +58,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     result = Result("models", device.words, METHOD, on=device.name)
-    for model in MODELS:
+    for model in MODELS if device.real else MODELS[:EMULATED]:
         for llvm in models.RELEASES:
             for variant in VARIANTS:
                 step(f"{model.name}, {variant.name}, LLVM {llvm}")

@@ -29,20 +29,6 @@ static void check(int code, const char *what) {
         fail("HIP refuses", what);
 }
 
-static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot open", path);
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    char *data = malloc(size);
-    if (!data || fread(data, 1, size, file) != size)
-        fail("cannot read", path);
-    fclose(file);
-    return data;
-}
-
 static void *load(const char *image, const char *name) {
     void *module, *function;
     check(hip.ModuleLoadData(&module, image), "an image");

@@ -111,20 +111,6 @@ static const struct {
     {"spin-serial", serial, "spin"},
 };
 
-static void *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot read", path);
-    fseek(file, 0, SEEK_END);
-    const size_t size = (size_t)ftell(file);
-    rewind(file);
-    char *bytes = calloc(size + 1, 1); /* text ends with a 0 */
-    if (!bytes || fread(bytes, 1, size, file) != size)
-        fail("cannot read", path);
-    fclose(file);
-    return bytes;
-}
-
 static void load(const char *kernel, char **images) {
     handle modules[MAX_KERNELS];
     int count = 0;

@@ -56,15 +56,6 @@ static void resolve(const char *hip_path, const char *runtime_path) {
     resolve_runtime(&runtime, open_library(runtime_path));
 }
 
-static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *bytes = calloc(1 << 16, 1); /* text ends with a 0 */
-    if (!file || !bytes || fread(bytes, 1, (1 << 16) - 1, file) == 0)
-        fail("cannot read", path);
-    fclose(file);
-    return bytes;
-}
-
 /* ---- the image: binary code, as lowered programs hold it ---- */
 
 static const void *image;

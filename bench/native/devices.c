@@ -7,17 +7,12 @@
  * hoisted out of it. Thread n uses device n modulo DEVICES. A round is over when its last thread is
  * done. */
 #include "forum.h"
+#include "hip.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { MAX_THREADS = 64, BYTES = 4096, MEMCPY_DEFAULT = 4 };
-
-static struct {
-    int (*SetDevice)(int device);
-    int (*Malloc)(void **at, size_t bytes);
-    int (*MemcpyAsync)(void *to, const void *from, size_t bytes, int kind, void *stream);
-} by_hand;
+enum { MAX_THREADS = 64, BYTES = 4096 };
 
 static struct {
     void *(*MemAlloc)(uint64_t bytes, void *stream, bool shared);
@@ -27,7 +22,6 @@ static struct {
 } memory;
 
 static struct runtime runtime;
-static struct hip hip;
 static bool hoisted;
 static int thread_count, device_count;
 static long rounds, iterations;
@@ -36,7 +30,7 @@ static pthread_barrier_t turn;
 struct worker {
     pthread_t thread;
     int number;
-    struct hip hip;
+    handle function, stream; /* by hand, as the block */
     void *block;
     char host[BYTES];
 };
@@ -64,12 +58,11 @@ static void step_lowered(struct worker *worker) {
 }
 
 static void step_by_hand(struct worker *worker) {
-    const struct hip *own = &worker->hip;
     void *params[1];
-    by_hand.MemcpyAsync(worker->block, worker->host, BYTES, MEMCPY_DEFAULT, own->stream);
-    own->ModuleLaunchKernel(own->function, 1, 1, 1, 1, 1, 1, 0, own->stream, params, NULL);
-    by_hand.MemcpyAsync(worker->host, worker->block, BYTES, MEMCPY_DEFAULT, own->stream);
-    own->StreamSynchronize(own->stream);
+    CALL(MemcpyAsync, worker->block, worker->host, BYTES, MEMCPY_DEFAULT, worker->stream);
+    CALL(ModuleLaunchKernel, worker->function, 1, 1, 1, 1, 1, 1, 0, worker->stream, params, NULL);
+    CALL(MemcpyAsync, worker->host, worker->block, BYTES, MEMCPY_DEFAULT, worker->stream);
+    CALL(StreamSynchronize, worker->stream);
 }
 
 static void prepare(struct worker *worker) {
@@ -78,12 +71,12 @@ static void prepare(struct worker *worker) {
         memory.SetDefaultDevice(device);
         return;
     }
-    worker->hip = hip;
-    if (by_hand.SetDevice(device) != 0 ||
-        hip.ModuleLoadData(&worker->hip.module, forum_image) != 0 ||
-        hip.ModuleGetFunction(&worker->hip.function, worker->hip.module, KERNEL) != 0 ||
-        hip.StreamCreate(&worker->hip.stream) != 0 || by_hand.Malloc(&worker->block, BYTES) != 0)
-        fail("HIP cannot prepare", "a thread");
+    handle module;
+    CALL(SetDevice, device);
+    CALL(ModuleLoadData, &module, forum_image);
+    CALL(ModuleGetFunction, &worker->function, module, KERNEL);
+    CALL(StreamCreate, &worker->stream);
+    CALL(Malloc, &worker->block, BYTES);
 }
 
 static void *work(void *argument) {
@@ -121,16 +114,6 @@ static void open_runtime(const char *path) {
     RESOLVE(MemFree);
     RESOLVE(Memcpy);
     RESOLVE(SetDefaultDevice);
-#undef RESOLVE
-}
-
-static void open_hip(const char *path) {
-    void *library = open_library(path);
-    resolve_hip(&hip, library);
-#define RESOLVE(name) *(void **)&by_hand.name = symbol(library, "hip" #name)
-    RESOLVE(SetDevice);
-    RESOLVE(Malloc);
-    RESOLVE(MemcpyAsync);
 #undef RESOLVE
 }
 

@@ -2,43 +2,23 @@
  *
  * IMAGE holds the kernels of kernels/emulator.mlir; LONG one of many instructions, whose first
  * launch shows what decoding costs; DRIVER is the library that counts instructions. */
-#include "native.h"
-
-#include <string.h>
+#include "hip.h"
 
 enum { SIZE = 65536, STEPS = 40, DIM = 256, TILE = 16, COPIES = 32 };
 
-static struct {
-    int (*SetDeviceFlags)(unsigned flags);
-    int (*ModuleLoadData)(void **module, const void *image);
-    int (*ModuleGetFunction)(void **function, void *module, const char *name);
-    int (*ModuleLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
-                              void *stream, void **params, void **extra);
-    int (*StreamCreate)(void **stream);
-    int (*StreamSynchronize)(void *stream);
-    int (*Malloc)(void **memory, size_t size);
-    int (*Memcpy)(void *to, const void *from, size_t size, int kind);
-} hip;
-
 static uint64_t (*instructions)(void);
-static void *stream;
+static handle stream;
 
-static void check(int code, const char *what) {
-    if (code)
-        fail("HIP refuses", what);
-}
-
-static void *load(const char *image, const char *name) {
-    void *module, *function;
-    check(hip.ModuleLoadData(&module, image), "an image");
-    check(hip.ModuleGetFunction(&function, module, name), name);
+static handle load(const char *image, const char *name) {
+    handle module, function;
+    CALL(ModuleLoadData, &module, image);
+    CALL(ModuleGetFunction, &function, module, name);
     return function;
 }
 
 /* A launch of a grid of groups, with its arguments one by one, and what it took. */
 struct launch {
-    void *function;
+    handle function;
     unsigned grid[2], block[2];
     void **params;
 };
@@ -50,10 +30,9 @@ struct took {
 
 static struct took run(const struct launch *l) {
     uint64_t counted = instructions(), start = now_ns();
-    check(hip.ModuleLaunchKernel(l->function, l->grid[0], l->grid[1], 1, l->block[0], l->block[1],
-                                 1, 0, stream, l->params, NULL),
-          "a launch");
-    check(hip.StreamSynchronize(stream), "to synchronise");
+    CALL(ModuleLaunchKernel, l->function, l->grid[0], l->grid[1], 1, l->block[0], l->block[1], 1, 0,
+         stream, l->params, NULL);
+    CALL(StreamSynchronize, stream);
     return (struct took){(double)(now_ns() - start), instructions() - counted};
 }
 
@@ -87,23 +66,15 @@ static void print_first_launches(const char *image, void *memory) {
 int main(int argc, char **argv) {
     if (argc != 6)
         fail("usage", "emulator HIP IMAGE LONG DRIVER ROUNDS");
-    void *library = open_library(argv[1]);
-#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
-    RESOLVE(SetDeviceFlags);
-    RESOLVE(ModuleLoadData);
-    RESOLVE(ModuleGetFunction);
-    RESOLVE(ModuleLaunchKernel);
-    RESOLVE(StreamCreate);
-    RESOLVE(StreamSynchronize);
-    RESOLVE(Malloc);
-    RESOLVE(Memcpy);
-#undef RESOLVE
+    int (*set_device_flags)(unsigned flags);
+    open_hip(argv[1]);
+    *(void **)&set_device_flags = symbol(open_library(argv[1]), "hipSetDeviceFlags");
     *(void **)&instructions = symbol(open_library(argv[4]), "softgpu_instructions");
     long rounds = atol(argv[5]);
 
     /* By default the waiting thread spins and takes a core from the device's threads. */
     enum { BLOCKING_SYNC = 4 };
-    check(hip.SetDeviceFlags(BLOCKING_SYNC), "to wait asleep");
+    check(set_device_flags(BLOCKING_SYNC), "to wait asleep");
     void *memory[3];
     float *data = malloc(SIZE * sizeof *data);
     if (!data)
@@ -111,10 +82,10 @@ int main(int argc, char **argv) {
     for (int i = 0; i < SIZE; i++)
         data[i] = (float)(i % 251) * 0.125f;
     for (int n = 0; n < 3; n++) {
-        check(hip.Malloc(&memory[n], SIZE * sizeof *data), "memory");
-        check(hip.Memcpy(memory[n], data, SIZE * sizeof *data, 1), "a copy");
+        CALL(Malloc, &memory[n], SIZE * sizeof *data);
+        CALL(Memcpy, memory[n], data, SIZE * sizeof *data, MEMCPY_DEFAULT);
     }
-    check(hip.StreamCreate(&stream), "a stream");
+    CALL(StreamCreate, &stream);
 
     char *image = read_file(argv[2]);
     int64_t zero = 0, one = 1, size = SIZE, dim = DIM;

@@ -6,13 +6,11 @@
  * The ARGUMENTS are those of rounds.h; a call makes ITERATIONS iterations. The images are those of
  * the program's modules, in their order. Copies are of pageable memory, as the lowered programs'
  * are, unless they register it. */
-#include "hoisted.h"
+#include "hip.h"
 #include "libcuda.h"
 #include "rounds.h"
 
 enum { MAX_KERNELS = 50, ELEMENTS = 1000, BLOCK = 256, SMALL = 64 };
-
-enum { MEMCPY_DEFAULT = 4 };
 
 static handle kernels[MAX_KERNELS], streams[2];
 static void *device[3];
@@ -125,21 +123,6 @@ static void load(const char *kernel, char **images) {
         snprintf(name, sizeof name, "kernel%02d", i);
         CALL(ModuleGetFunction, &kernels[i], modules[i / (MAX_KERNELS / count)], name);
     }
-}
-
-static void open_hip(const char *path) {
-    void *library = open_library(path);
-#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
-    RESOLVE(ModuleLoadData);
-    RESOLVE(ModuleGetFunction);
-    RESOLVE(ModuleLaunchKernel);
-    RESOLVE(StreamCreate);
-    RESOLVE(StreamSynchronize);
-    RESOLVE(Malloc);
-    RESOLVE(MemcpyAsync);
-    RESOLVE(MemsetD32Async);
-    RESOLVE(HostRegister);
-#undef RESOLVE
 }
 
 int main(int argc, char **argv) {

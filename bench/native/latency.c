@@ -7,6 +7,7 @@
  * end to the return of the synchronise), a number an iteration; "step", the device clock's smallest
  * step; "error", half the fastest round trip by which the two clocks were compared, before and
  * after, "drift", what they moved against each other meanwhile. NVIDIA only. */
+#include "hip.h"
 #include "runtime.h"
 
 #include <string.h>
@@ -15,46 +16,7 @@ enum { QUESTIONS = 2000, SPIN_NS = 3000, WARM_UP = 50, MAILBOX = 4096, PTX_INPUT
 
 static const uint64_t PATIENCE_NS = 5000000000;
 
-typedef void *handle;
-
-static struct {
-    int (*ModuleLoadData)(handle *module, const void *image);
-    int (*ModuleGetFunction)(handle *function, handle module, const char *name);
-    int (*ModuleLaunchKernel)(handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
-                              handle stream, void **params, void **extra);
-    int (*StreamCreate)(handle *stream);
-    int (*StreamSynchronize)(handle stream);
-    int (*Malloc)(void **pointer, size_t size);
-    int (*Memcpy)(void *to, const void *from, size_t size, int kind);
-    int (*HostRegister)(void *pointer, size_t size, unsigned flags);
-    int (*HostGetDevicePointer)(void **device, void *host, unsigned flags);
-} hip;
-
 static struct runtime runtime;
-
-static void check(int error, const char *what) {
-    if (error != 0)
-        fail("the driver failed", what);
-}
-
-#define CALL(name, ...) check(hip.name(__VA_ARGS__), "hip" #name)
-
-static void resolve(const char *hip_path, const char *runtime_path) {
-    void *library = open_library(hip_path);
-#define RESOLVE(name) *(void **)&hip.name = symbol(library, "hip" #name)
-    RESOLVE(ModuleLoadData);
-    RESOLVE(ModuleGetFunction);
-    RESOLVE(ModuleLaunchKernel);
-    RESOLVE(StreamCreate);
-    RESOLVE(StreamSynchronize);
-    RESOLVE(Malloc);
-    RESOLVE(Memcpy);
-    RESOLVE(HostRegister);
-    RESOLVE(HostGetDevicePointer);
-#undef RESOLVE
-    resolve_runtime(&runtime, open_library(runtime_path));
-}
 
 /* ---- the image: binary code, as lowered programs hold it ---- */
 
@@ -173,7 +135,8 @@ int main(int argc, char **argv) {
     if (argc != 6)
         fail("usage", "latency HIP RUNTIME PTX CALLS ITERATIONS");
     setenv("MGPU_RT_HIP", argv[1], 1);
-    resolve(argv[1], argv[2]);
+    open_hip(argv[1]);
+    resolve_runtime(&runtime, open_library(argv[2]));
     calls = atoi(argv[4]);
     const long count = atol(argv[5]) + WARM_UP;
     struct stamps *device, *stamps = calloc((size_t)count, sizeof *stamps);
@@ -189,7 +152,7 @@ int main(int argc, char **argv) {
     for (long i = 0; i < count; i++)
         ends[i] = launch(&device[i]);
     const struct comparison last = compare_clocks();
-    CALL(Memcpy, stamps, device, (size_t)count * sizeof *stamps, 4 /* default */);
+    CALL(Memcpy, stamps, device, (size_t)count * sizeof *stamps, MEMCPY_DEFAULT);
 
     uint64_t step = UINT64_MAX;
     for (long i = 0; i < count; i++)

@@ -3,7 +3,10 @@
 #ifndef BENCH_LIBCUDA_H
 #define BENCH_LIBCUDA_H
 
-#include "hoisted.h"
+#include "hip.h"
+
+#include <stdbool.h>
+#include <string.h>
 
 static struct {
     int (*Init)(unsigned flags);

@@ -38,7 +38,7 @@ MEASURING = (
     "devices",
     "modules",
 )
-HEADERS = ("forum.h", "hoisted.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
+HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]
 
 

@@ -1,18 +1,17 @@
 /* A program that holds many modules from its begin, as LLVM 21 and later lower it, and uses few.
  *
- *     modules RUNTIME USED     JSON: ns from the first load to the end of the last used one's
- * launch
+ *     modules RUNTIME USED     JSON: ns from the first load to the end of the last launch
  *
  * The same image lies COPIES times in the program's constants; a module that is held serves one
  * load only, so each is loaded by itself. */
 #include "forum.h"
 
-enum { COPIES = 200 };
+#define COPIES 200
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
 __asm__(".section .rodata\n.balign 64\ncopies:\n.rept " TEXT(
-    200) "\n.balign 64\n.incbin \"" IMAGE_FILE "\"\n.endr\ncopies_end:\n.previous\n");
+    COPIES) "\n.incbin \"" IMAGE_FILE "\"\n.balign 64\n.endr\ncopies_end:\n.previous\n");
 extern const char copies[] __attribute__((visibility("hidden")));
 extern const char copies_end[] __attribute__((visibility("hidden")));
 
@@ -31,7 +30,7 @@ int main(int argc, char **argv) {
     if (argc != 3)
         fail("usage", "see the head of modules.c");
     const long used = atol(argv[2]);
-    const size_t each = (size_t)(copies_end - copies + 63) / COPIES / 64 * 64;
+    const size_t each = (size_t)(copies_end - copies) / COPIES;
     resolve_runtime(&runtime, open_library(argv[1]));
     void *stream = runtime.StreamCreate(); /* HIP starts here, which is not what is measured */
     const uint64_t begin = now_ns();

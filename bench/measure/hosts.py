@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bench.measure.programs import METHOD as ROUNDS
-from bench.measure.rounds import Runner, turns
+from bench.measure.rounds import Process, turns
 from bench.setup import hosts, native
 from bench.setup.device import Device
 from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS, Side, all_sides
@@ -37,8 +36,10 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
             for program in TARGETS:
                 title = f"{program} in {host}, LLVM {llvm}"
                 step(title)
-                with _started(program, host, llvm, device, sides) as runners:
-                    taken = turns(runners, repetitions, MOST, random.Random(title))
+                processes = {
+                    side.name: _process(program, host, llvm, device, side) for side in sides
+                }
+                taken = turns(processes, repetitions, MOST, random.Random(title))
                 each = device.iterations.get(program, 1)
                 samples = {side: [ns / 1e3 / each for ns in calls] for side, calls in taken.items()}
                 figures += _figures(title, samples, TARGETS[program] if device.real else None)
@@ -50,27 +51,13 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     return Result("hosts", device.words, METHOD, figures, on=device.name, data=data)
 
 
-@contextlib.contextmanager
-def _started(
-    program: str, host: str, llvm: int, device: Device, sides: Sequence[Side]
-) -> Iterator[dict[str, Runner]]:
-    """A host for each side, and a program of its own for the loop by hand."""
-    runners: dict[str, Runner] = {}
-    try:
-        for side in sides:
-            if side.name == HOISTED:
-                command = side.command(program, llvm, device)
-                assert command is not None
-            else:
-                runtime = hosts.runtime_of(side.environment)
-                command = hosts.command(host, program, llvm, device, runtime)
-            runners[side.name] = Runner(command, side.environment)
-        yield runners
-        for runner in runners.values():
-            runner.close()
-    finally:
-        for runner in runners.values():
-            runner.kill()
+def _process(program: str, host: str, llvm: int, device: Device, side: Side) -> Process:
+    """The host, or the loop by hand in a program of its own."""
+    if side.name != HOISTED:
+        return hosts.command(host, program, llvm, device, side.runtime), side.environment
+    command = side.command(program, llvm, device)
+    assert command is not None
+    return command, side.environment
 
 
 def _figures(title: str, samples: Mapping[str, list[float]], target: float | None) -> list[Figure]:

@@ -5,13 +5,12 @@ Every round's output is compared with NumPy's, outside what is timed.
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.measure.rounds import Runner, turns
+from bench.measure.rounds import turns
 from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Variant
 from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
@@ -97,13 +96,8 @@ def _crashes(side: Side, variant: Variant, device: Device) -> bool:
 
 def _measure(program: Path, sides: Sequence[Side], repetitions: int) -> dict[str, list[float]]:
     """Microseconds a forward pass by side, turn by turn."""
-    with contextlib.ExitStack() as stack:
-        runners = {side.name: Runner([str(program)], side.environment) for side in sides}
-        for runner in runners.values():
-            stack.callback(runner.kill)
-        taken = turns(runners, repetitions, MOST, random.Random(program.name))
-        for runner in runners.values():
-            runner.close()
+    processes = {side.name: ([str(program)], side.environment) for side in sides}
+    taken = turns(processes, repetitions, MOST, random.Random(program.name))
     return {side: [ns / 1e3 for ns in each] for side, each in taken.items()}
 
 

@@ -6,14 +6,13 @@ disturbs the machine meets all sides alike.
 
 from __future__ import annotations
 
-import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.measure.rounds import Runner, turns
+from bench.measure.rounds import Process, turns
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
@@ -149,12 +148,12 @@ def _measure(
     for done in range(0, repetitions, rounds):
         step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
-        with _started(program, llvm, device, [*sides[first:], *sides[:first]]) as runners:
-            count = min(rounds, repetitions - done)
-            for name, taken in turns(runners, count, program.most, order).items():
-                samples.setdefault(name, []).extend(
-                    ns / 1e3 / _iterations(program, device) for ns in taken
-                )
+        processes = _processes(program, llvm, device, [*sides[first:], *sides[:first]])
+        count = min(rounds, repetitions - done)
+        for name, taken in turns(processes, count, program.most, order).items():
+            samples.setdefault(name, []).extend(
+                ns / 1e3 / _iterations(program, device) for ns in taken
+            )
     return samples
 
 
@@ -163,28 +162,21 @@ def _iterations(program: Program, device: Device) -> int:
     return device.iterations.get(program.name, 1)
 
 
-@contextlib.contextmanager
-def _started(
+def _processes(
     program: Program, llvm: int, device: Device, sides: Sequence[Side]
-) -> Iterator[dict[str, Runner]]:
-    """A process for each side."""
-    runners: dict[str, Runner] = {}
-    try:
-        for side in sides:
-            command = side.command(program.name, llvm, device)
-            if command is not None:
-                runners[side.name] = Runner(command, side.environment)
-        if program.name == "spin":
-            hoisted = next(side for side in sides if side.name == HOISTED)
-            command = hoisted.command(SERIAL, llvm, device)
-            assert command is not None
-            runners[SERIAL] = Runner(command, hoisted.environment)
-        yield runners
-        for runner in runners.values():
-            runner.close()
-    finally:
-        for runner in runners.values():
-            runner.kill()
+) -> dict[str, Process]:
+    """Of each side that has the program."""
+    processes: dict[str, Process] = {}
+    for side in sides:
+        command = side.command(program.name, llvm, device)
+        if command is not None:
+            processes[side.name] = (command, side.environment)
+    if program.name == "spin":
+        hoisted = next(side for side in sides if side.name == HOISTED)
+        command = hoisted.command(SERIAL, llvm, device)
+        assert command is not None
+        processes[SERIAL] = (command, hoisted.environment)
+    return processes
 
 
 def _figures(

@@ -5,16 +5,20 @@ What disturbs the machine meets all sides alike so.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bench.setup import native
 
 ROUND_NS = 20e6
 #: As a part of a round, before each one: what the side before has left behind is not this one's.
 LEAD = 0.25
+
+#: What runs a side's rounds: a command and its environment.
+Process = tuple[Sequence[str], Mapping[str, str]]
 
 
 class Runner:
@@ -49,9 +53,8 @@ class Runner:
 
     def close(self) -> None:
         """Ends the process. Raises Failed if a call failed in it: then its times mean nothing."""
-        words = (
-            self._words()
-        )  # not of its exit: LLVM's own unloads modules after the driver is gone
+        # Before its exit: LLVM's own library unloads modules when the driver is gone already.
+        words = self._words()
         self.kill(wait=60)
         if "failed with" in words:
             raise native.Failed(f"{' '.join(self._command)}: {words}")
@@ -71,20 +74,36 @@ class Runner:
 
 
 def turns(
-    runners: Mapping[str, Runner], count: int, most: int, order: random.Random
+    processes: Mapping[str, Process], count: int, most: int, order: random.Random
 ) -> dict[str, list[float]]:
     """Nanoseconds of a call by side, turn by turn. A round makes at most so many calls.
 
     In an order that changes: what a side has left behind (the GPU's clocks, caches) may show in the
     next one.
     """
-    calls = {name: _calls(runner, most) for name, runner in runners.items()}
-    taken: dict[str, list[float]] = {name: [] for name in runners}
-    for _ in range(count):
-        for name in order.sample(list(runners), len(runners)):
-            runners[name].round(max(1, round(LEAD * calls[name])))
-            taken[name].append(runners[name].round(calls[name]) / calls[name])
+    with _started(processes) as runners:
+        calls = {name: _calls(runner, most) for name, runner in runners.items()}
+        taken: dict[str, list[float]] = {name: [] for name in runners}
+        for _ in range(count):
+            for name in order.sample(list(runners), len(runners)):
+                runners[name].round(max(1, round(LEAD * calls[name])))
+                taken[name].append(runners[name].round(calls[name]) / calls[name])
     return taken
+
+
+@contextlib.contextmanager
+def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
+    """All of them at once, and none afterwards."""
+    runners: dict[str, Runner] = {}
+    try:
+        for name, process in processes.items():
+            runners[name] = Runner(*process)
+        yield runners
+        for runner in runners.values():
+            runner.close()
+    finally:
+        for runner in runners.values():
+            runner.kill()
 
 
 def _calls(runner: Runner, most: int) -> int:

@@ -96,11 +96,6 @@ def server() -> Path:
     return result
 
 
-def runtime_of(environment: Mapping[str, str]) -> str:
-    """The library that serves a side."""
-    return environment.get("LD_PRELOAD", str(native.RUNTIME))
-
-
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
     """What a machine without MLIR needs of these programs."""
     made = [server()]

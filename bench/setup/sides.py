@@ -50,6 +50,11 @@ class Side:
     def words(self) -> str:
         return WORDS[self.name]
 
+    @property
+    def runtime(self) -> str:
+        """The library that serves it, for a process that opens one by its path."""
+        return self.environment.get("LD_PRELOAD", str(native.RUNTIME))
+
     def command(self, program: str, llvm: int, device: Device) -> list[str] | None:
         """The process that runs a program's rounds; None if this side has no such program."""
         iterations = device.iterations.get(program.removesuffix("-serial"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS
+from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS, all_sides
 from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
@@ -19,18 +18,10 @@ METHOD = (
     "and gives stream and module back. By hand: module, stream and memory are kept. Processes of "
     "all sides in random order; medians over rounds of {iterations} iterations."
 )
+SIDES = (STOCK, LLVM, OURS, ALONE, HOISTED)
 WITHIN = 1.05  # of by hand
 ROUNDS, ITERATIONS = 10, 200
 EMULATED_ROUNDS, EMULATED_ITERATIONS = 3, 10
-
-
-@dataclass(frozen=True)
-class Served:
-    """A side: what serves the program's calls, and its environment."""
-
-    name: str
-    runtime: str  # "-": by hand
-    environment: Mapping[str, str]
 
 
 def run(
@@ -62,16 +53,6 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'s' if number > 1 else ''}"
 
 
-def _sides(device: Device, llvm_runtime: Path | None) -> list[Served]:
-    base, ours = device.environment, str(native.RUNTIME)
-    sides = [Served(STOCK, ours, {**base, "MGPU_RT_CACHE": "off"})]
-    if llvm_runtime is not None and device.real:
-        sides.append(Served(LLVM, str(llvm_runtime), base))
-    sides.append(Served(OURS, ours, base))
-    sides.append(Served(ALONE, ours, {**base, "MGPU_RT_EXCLUSIVE": "on"}))
-    return [*sides, Served(HOISTED, "-", base)]
-
-
 def _times(
     device: Device, repetitions: int, shape: tuple[int, int], llvm_runtime: Path | None
 ) -> dict[str, list[float]]:
@@ -79,11 +60,12 @@ def _times(
     rounds, iterations = (
         (ROUNDS, ITERATIONS) if device.real else (EMULATED_ROUNDS, EMULATED_ITERATIONS)
     )
-    sides = _sides(device, llvm_runtime)
+    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     times: dict[str, list[float]] = {side.name: [] for side in sides}
     for _ in range(repetitions):
         for side in random.sample(sides, len(sides)):
-            command = [program, device.hip, side.runtime, *shape, rounds, iterations]
+            runtime = "-" if side.name == HOISTED else side.runtime
+            command = [program, device.hip, runtime, *shape, rounds, iterations]
             times[side.name] += native.run_json(command, side.environment)
     return times
 

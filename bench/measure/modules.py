@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import LLVM, OURS, STOCK, WORDS
+from bench.setup.sides import LLVM, OURS, STOCK, Side, all_sides
 from bench.show.figures import Figure, Result, Step, median
 
 USED = 5
@@ -17,16 +17,18 @@ METHOD = (
     f"has started: the program loads 200 modules, then launches a kernel of {USED} of them and "
     "waits for each. Medians over processes, all sides in random order."
 )
-LAZY_LOAD = "mgpu_rt, MGPU_RT_LOAD=lazy"
+SIDES = (STOCK, LLVM, OURS)
 
 
 def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
     """``repetitions`` fresh processes of each side."""
     native.need(native.RUNTIME)
+    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     ways = {
-        f"{words}{suffix}": (runtime, {**environment, **loading})
-        for suffix, loading in _driver_loading(device).items()
-        for words, runtime, environment in _sides(device, llvm_runtime)
+        f"{side.words}{words}": (side.runtime, {**side.environment, **variables})
+        for loading in _driver_loading(device)
+        for side in sides
+        for words, variables in _ways(side, loading)
     }
     times: dict[str, list[float]] = {words: [] for words in ways}
     program = native.program("modules", device.chip)
@@ -42,19 +44,15 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     return Result("modules", device.words, METHOD, figures, on=device.name)
 
 
-def _driver_loading(device: Device) -> dict[str, dict[str, str]]:
+def _driver_loading(device: Device) -> list[dict[str, str]]:
     """NVIDIA's driver can itself put off what it loads of a module."""
     if device.name != "cuda":
-        return {"": {}}
-    return {
-        f", CUDA_MODULE_LOADING={way}": {"CUDA_MODULE_LOADING": way} for way in ("EAGER", "LAZY")
-    }
+        return [{}]
+    return [{"CUDA_MODULE_LOADING": way} for way in ("EAGER", "LAZY")]
 
 
-def _sides(device: Device, llvm_runtime: Path | None) -> list[tuple[str, Path, Mapping[str, str]]]:
-    base = device.environment
-    sides = [(WORDS[STOCK], native.RUNTIME, {**base, "MGPU_RT_CACHE": "off"})]
-    if llvm_runtime is not None and device.real:
-        sides.append((WORDS[LLVM], llvm_runtime, base))
-    sides.append((WORDS[OURS], native.RUNTIME, base))
-    return [*sides, (LAZY_LOAD, native.RUNTIME, {**base, "MGPU_RT_LOAD": "lazy"})]
+def _ways(side: Side, loading: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """What is set for a side, and the words for that."""
+    lazy = {"MGPU_RT_LOAD": "lazy"}
+    for variables in (loading, {**lazy, **loading}) if side.name == OURS else (loading,):
+        yield "".join(f", {name}={value}" for name, value in variables.items()), variables

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.measure.programs import METHOD as ROUNDS
+from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Process, turns
 from bench.setup import hosts, native
 from bench.setup.device import Device
@@ -17,7 +17,7 @@ from bench.show.figures import Figure, Result, Step, median, ratios
 METHOD = (
     "mlir-runner compiles the program in its own process; Python has PyTorch in its process, with "
     "a context on the same device, and opens the program as a library. The loop by hand is a "
-    f"program of its own. {ROUNDS}"
+    f"program of its own. Microseconds an iteration, the device's work included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, ALONE, HOISTED)
 #: Where others may call HIP, against the loop by hand.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import turns
 from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Variant
 from bench.models.zoo import MODELS, Model
@@ -20,11 +21,10 @@ from bench.show.figures import Figure, Result, Step, median, ratios
 from mgpu_rt.lowering.toolchain import LoweringFailed
 
 METHOD = (
-    "Microseconds a forward pass, the device's work included: medians over rounds of about 20 ms, "
-    "one in each side's process in random order; ratios are of the rounds of one turn. The output "
-    "of every round is compared with NumPy's. The kernels are what MLIR's ordinary passes make of "
-    "linalg, not tuned. An asynchronous chain with host_shared is missing: MLIR has no lowering "
-    "for an allocation that is both."
+    f"Microseconds a forward pass, the device's work included: {ROUNDS} The output of every round "
+    "is compared with NumPy's. The kernels are what MLIR's ordinary passes make of linalg, not "
+    "tuned. An asynchronous chain with host_shared is missing: MLIR has no lowering for an "
+    "allocation that is both."
 )
 SIDES = (STOCK, LLVM, OURS, ALONE)
 MOST = 10_000  # passes a round

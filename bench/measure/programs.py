@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Process, turns
 from bench.setup import native
 from bench.setup.device import Device
@@ -31,15 +32,12 @@ from bench.setup.sides import (
 )
 from bench.show.figures import Figure, Result, Step, median, ratios
 
-METHOD = (
-    "Microseconds an iteration, the device's work included: medians over rounds of about 20 ms, "
-    "one in each side's process in random order, with new processes after five; ratios are of the "
-    "rounds of one turn. The first round of each process does not count, nor does a quarter of a "
-    "round before each one. On a GPU the main thread of each process is pinned to one processor, "
-    "the same for all."
-)
 #: After so many, new processes: where things lie in memory makes some processes faster for life.
 ROUNDS_A_PROCESS = 5
+METHOD = (
+    f"Microseconds an iteration, the device's work included: {ROUNDS} After {ROUNDS_A_PROCESS} "
+    "rounds there are new processes."
+)
 RELEASES = (19, 22)
 
 

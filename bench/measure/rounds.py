@@ -13,6 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.setup import native
 
+METHOD = (
+    "medians over rounds of about 20 ms, one in each side's process in random order; ratios are of "
+    "the rounds of one turn. The first round of each process does not count, nor does a quarter of "
+    "a round before each one. On a GPU the main thread of each process is pinned to one processor, "
+    "the same for all."
+)
 ROUND_NS = 20e6
 #: As a part of a round, before each one: what the side before has left behind is not this one's.
 LEAD = 0.25

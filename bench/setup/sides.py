@@ -16,6 +16,7 @@ REWRITTEN = "rewritten"
 DRIVER = "driver"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
+#: In the order in which they are shown.
 WORDS = {
     STOCK: "stock's behaviour",
     LLVM: "LLVM's own library",

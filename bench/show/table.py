@@ -9,21 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import (
-    ALONE,
-    DRIVER,
-    HOISTED,
-    LAZY,
-    LLVM,
-    OURS,
-    PLAIN,
-    REWRITTEN,
-    STOCK,
-    WORDS,
-)
-
-ORDER = (STOCK, LLVM, PLAIN, OURS, ALONE, LAZY, REWRITTEN, HOISTED, DRIVER)
-
+from bench.setup.sides import LLVM, OURS, SERIAL, STOCK, WORDS
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
 FAST_PATH = (
@@ -120,7 +106,8 @@ def _by_side(
     benchmark = results["benchmarks"][key]
     rows = benchmark["data"]
     taken = {(label(row), row["side"]): row["us"] for row in rows}
-    sides = [side for side in ORDER if any(row["side"] == side for row in rows)]
+    known = {row["side"] for row in rows} - {SERIAL}
+    sides = [side for side in WORDS if side in known]
     what, unit = words
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, {unit}:",

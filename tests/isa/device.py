@@ -190,7 +190,8 @@ def implicit_arguments(grid: Sequence[int], block: Sequence[int]) -> list[int]:
 
 
 def assemble(target: str, source: str) -> bytes:
-    """Assembler text to a linked code object."""
+    """Assembler text, without what comes first in a file, to a linked code object."""
+    head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     with tempfile.TemporaryDirectory() as folder:
         obj, out = Path(folder) / "x.o", Path(folder) / "x.hsaco"
         subprocess.run(
@@ -198,7 +199,7 @@ def assemble(target: str, source: str) -> bytes:
                 *("llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"),
                 *("-filetype=obj", "-o", str(obj)),
             ],
-            input=source,
+            input=head + source,
             text=True,
             check=True,
         )

@@ -126,10 +126,7 @@ class Batch:
         )
 
     def load(self) -> Loaded:
-        header = '.amdgcn_target "amdgcn-amd-amdhsa--%s"\n.amdhsa_code_object_version 4\n'
-        return Loaded(
-            self.target, assemble(self.target, header % self.target + "".join(self.sources))
-        )
+        return Loaded(self.target, assemble(self.target, "".join(self.sources)))
 
 
 class Loaded:

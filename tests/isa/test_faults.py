@@ -16,8 +16,6 @@ from mgpu_rt.cli import options
 from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
 KERNEL = """
-.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
-.amdhsa_code_object_version 4
 .text
 .globl kernel
 .p2align 8

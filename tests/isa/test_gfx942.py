@@ -138,8 +138,7 @@ def matrix_kernel(instruction: str, count: int) -> str:
 def multiply(instruction: str, shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray):
     from .device import CodeObject, assemble, dispatch
 
-    head = '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n.amdhsa_code_object_version 4\n'
-    code = CodeObject(assemble("gfx942", head + matrix_kernel(instruction, shape.results)))
+    code = CodeObject(assemble("gfx942", matrix_kernel(instruction, shape.results)))
     words = [np.ascontiguousarray(x).view(np.uint32) for x in (a, b)]
     given, taken = Memory(OPERANDS + c.nbytes), Memory(c.nbytes)
     given.write(np.hstack(words).tobytes() + c.tobytes())

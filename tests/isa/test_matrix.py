@@ -117,9 +117,8 @@ def run(target: str, code: CodeObject, shape: Shape, operands: bytes, size: int)
 
 @pytest.mark.parametrize("target", SHAPES)
 def test_patterns(target: str) -> None:
-    head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 4\n'
     text = "".join(kernel(target, shape) for shape in SHAPES[target])
-    code = CodeObject(assemble(target, head + text))
+    code = CodeObject(assemble(target, text))
     wrong = []
     for seed, shape in enumerate(SHAPES[target]):
         rng = np.random.default_rng(seed)

@@ -15,8 +15,6 @@ from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
 #: Adds 1 for each work-item to what its argument points to.
 KERNEL = """
-.amdgcn_target "amdgcn-amd-amdhsa--{target}"
-.amdhsa_code_object_version 4
 .text
 .globl kernel
 .p2align 8
@@ -50,7 +48,7 @@ def ran(
 ) -> int:
     """How many work-items of the packet ran."""
     extra = ".amdhsa_accum_offset 8" if target in ("gfx90a", "gfx942") else ""
-    text = KERNEL.format(target=target, registers=registers, extra=extra)
+    text = KERNEL.format(registers=registers, extra=extra)
     code = CodeObject(assemble(target, text))
     page = Memory(4096)
     arguments = struct.pack("<Q", page.va)

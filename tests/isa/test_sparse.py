@@ -140,8 +140,7 @@ def kernel(shape: Sparse) -> str:
 @lru_cache
 def image() -> bytes:
     """All kernels: to assemble one takes as long."""
-    head = '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n.amdhsa_code_object_version 4\n'
-    return assemble("gfx942", head + "".join(map(kernel, SHAPES)))
+    return assemble("gfx942", "".join(map(kernel, SHAPES)))
 
 
 def run(shape: Sparse, a: bytes, b: bytes, indices: np.ndarray, d: np.ndarray) -> np.ndarray:

@@ -60,6 +60,24 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
+    """Runs a program on the driver library by itself; what it printed, word by word."""
+
+    def start(program: str, chip: str, *arguments: object) -> list[str]:
+        done = subprocess.run(
+            [compiled(program), *map(str, arguments)],
+            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    return start
+
+
+@pytest.fixture
 def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], Path]) -> Run:
     """Runs one case of a program on the device; ends the test where it cannot be run."""
 

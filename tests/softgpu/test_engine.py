@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from mgpu_rt.cli import softgpu
-
-from .conftest import TIMEOUT
 
 MIB = 1 << 20
 
@@ -20,19 +14,8 @@ LONG_COUNTS = (4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 256 * MIB)
 
 
 @pytest.fixture
-def engine(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
-    def start(chip: str, *arguments: object) -> list[str]:
-        done = subprocess.run(
-            [compiled("engine"), *map(str, arguments)],
-            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.split()
-
-    return start
+def engine(alone: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    return functools.partial(alone, "engine")
 
 
 def _copies(engine: Callable[..., list[str]], chip: str, sizes: tuple[int, ...]) -> list[int]:

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from mgpu_rt.cli import softgpu
-
-from .conftest import TIMEOUT
 
 #: What ROCr takes the bits of a queue's error signal for.
 UNKNOWN_TYPE, UNKNOWN_FORMAT = "0x20", "0x100"
 
 
 @pytest.fixture
-def packets(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
-    def start(*arguments: object) -> list[str]:
-        done = subprocess.run(
-            [compiled("packets"), *map(str, arguments)],
-            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": "gfx90a"}),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.split()
-
-    return start
+def packets(alone: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    return functools.partial(alone, "packets", "gfx90a")
 
 
 @pytest.mark.parametrize("case", ("wrap", "hole", "all_of", "any_of", "values"))

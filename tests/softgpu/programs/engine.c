@@ -1,22 +1,13 @@
 /* The copy engine by itself: commands as ROCr of any release would write them, over the driver
  * library without HIP. Program for test_engine.py; the device is the first that it presents. */
-#include <dlfcn.h>
+#include "driver.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <hsakmt.h>
-
-enum { RING_BYTES = 4096, DEVICE = 1, FENCE = 5, PATIENCE = 30 /* s */ };
-
-static HSAKMT_STATUS (*open_driver)(void);
-static HSAKMT_STATUS (*allocate)(HSAuint32, HSAuint64, HsaMemFlags, void **);
-static HSAKMT_STATUS (*create_queue)(HSAuint32, HSA_QUEUE_TYPE, HSAuint32, HSA_QUEUE_PRIORITY,
-                                     void *, HSAuint64, HsaEvent *, HsaQueueResource *);
+enum { RING_BYTES = 4096, FENCE = 5, PATIENCE = 30 /* s */ };
 
 static char *ring;
 static HsaQueueResource queue;
@@ -24,32 +15,11 @@ static uint64_t written; /* bytes */
 static _Atomic uint32_t *done;
 static uint32_t fences;
 
-static void check(int status, const char *what) {
-    if (status == 0)
-        return;
-    printf("%s: %d\n", what, status);
-    exit(1);
-}
-
-static void *memory(uint64_t bytes) {
-    void *pages = NULL;
-    check(allocate(0, bytes, (HsaMemFlags){.ui32 = {.HostAccess = 1}}, &pages),
-          "hsaKmtAllocMemory");
-    return pages;
-}
-
 static void open_engine(void) {
-    void *driver = dlopen("libhsakmt.so.1", RTLD_NOW);
-    check(!driver, "libhsakmt.so.1");
-    *(void **)&open_driver = dlsym(driver, "hsaKmtOpenKFD");
-    *(void **)&allocate = dlsym(driver, "hsaKmtAllocMemory");
-    *(void **)&create_queue = dlsym(driver, "hsaKmtCreateQueue");
-    check(open_driver(), "hsaKmtOpenKFD");
+    open_driver();
     ring = memory(RING_BYTES);
     done = memory(4096);
-    check(create_queue(DEVICE, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL, ring, RING_BYTES,
-                       NULL, &queue),
-          "hsaKmtCreateQueue");
+    open_queue(HSA_QUEUE_SDMA, ring, RING_BYTES, &queue);
 }
 
 static void put(const uint32_t *words, unsigned count) {

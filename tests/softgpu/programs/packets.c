@@ -1,20 +1,15 @@
 /* An AQL queue by itself: packets as any runtime may write them, over the driver library without
  * HIP. Program for test_packets.py; the device is the first that it presents. */
-#include <dlfcn.h>
+#include "driver.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <hsakmt.h>
 
 enum {
     PACKETS = 64,
     PACKET_BYTES = 64,
-    DEVICE = 1,
     PATIENCE = 30 /* s */,
     A_WHILE = 50000 /* us */
 };
@@ -42,11 +37,6 @@ struct amd_queue {
     uint64_t inactive_signal;
 };
 
-static HSAKMT_STATUS (*open_driver)(void);
-static HSAKMT_STATUS (*allocate)(HSAuint32, HSAuint64, HsaMemFlags, void **);
-static HSAKMT_STATUS (*create_queue)(HSAuint32, HSA_QUEUE_TYPE, HSAuint32, HSA_QUEUE_PRIORITY,
-                                     void *, HSAuint64, HsaEvent *, HsaQueueResource *);
-
 static union packet *ring;
 static struct amd_queue *amd;
 static HsaQueueResource queue;
@@ -54,27 +44,8 @@ static struct signal *signals; /* DEPENDENCIES, the completion signal and the er
 static struct signal *completion, *inactive;
 static uint64_t written;
 
-static void check(int status, const char *what) {
-    if (status == 0)
-        return;
-    printf("%s: %d\n", what, status);
-    exit(1);
-}
-
-static void *memory(uint64_t bytes) {
-    void *pages = NULL;
-    HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .ExecuteAccess = 1}};
-    check(allocate(0, bytes, flags, &pages), "hsaKmtAllocMemory");
-    return pages;
-}
-
-static void open_queue(void) {
-    void *driver = dlopen("libhsakmt.so.1", RTLD_NOW);
-    check(!driver, "libhsakmt.so.1");
-    *(void **)&open_driver = dlsym(driver, "hsaKmtOpenKFD");
-    *(void **)&allocate = dlsym(driver, "hsaKmtAllocMemory");
-    *(void **)&create_queue = dlsym(driver, "hsaKmtCreateQueue");
-    check(open_driver(), "hsaKmtOpenKFD");
+static void open_packets(void) {
+    open_driver();
     ring = memory(PACKETS * PACKET_BYTES);
     amd = memory(4096);
     signals = memory(4096);
@@ -85,9 +56,7 @@ static void open_queue(void) {
     amd->inactive_signal = (uintptr_t)inactive;
     queue.Queue_read_ptr_aql = (uint64_t *)(void *)&amd->read_index;
     queue.Queue_write_ptr_aql = &amd->write_index;
-    check(create_queue(DEVICE, HSA_QUEUE_COMPUTE_AQL, 100, HSA_QUEUE_PRIORITY_NORMAL, ring,
-                       PACKETS * PACKET_BYTES, NULL, &queue),
-          "hsaKmtCreateQueue");
+    open_queue(HSA_QUEUE_COMPUTE_AQL, ring, PACKETS * PACKET_BYTES, &queue);
 }
 
 static void write_packet(uint64_t index, uint16_t header, const uint64_t words[8]) {
@@ -285,7 +254,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } cases[] = {{"wrap", wrap},     {"hole", hole},     {"all_of", all_of},
                  {"any_of", any_of}, {"values", values}, {"dispatch_ids", dispatch_ids}};
-    open_queue();
+    open_packets();
     for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++)
         if (strcmp(cases[n].name, name) == 0)
             cases[n].run();

@@ -50,6 +50,33 @@ def test_output_modifiers(modifier: str) -> None:
     run_all("gfx90a", cases, finite)
 
 
+#: Instructions, the words of both sources, and the word of the result.
+MODIFIED = (
+    ("v_add_f16_e64 v14, v2, v6 mul:2", 0x3C00, 0x3800, 0x4200),  # 1 + 0.5
+    ("v_add_f16_e64 v14, v2, v6 div:2", 0x8000, 0x8000, 0),  # -0
+    ("v_add_f16_e64 v14, v2, v6 mul:4", 0x0400, 0x8401, 0),  # a denormal number
+    ("v_cvt_pkrtz_f16_f32_e64 v14, v2, v6 mul:4", 0xBF800000, 0x80000000, 0xC400),
+    ("v_cvt_pkrtz_f16_f32_e64 v14, v2, v6 div:2", 0x3F800000, 0xC0000000, 0xBC003800),
+    ("v_add_f64 v[14:15], v[2:3], v[6:7] mul:2", 0x3FF00000, 0x3FF00000, 0x40100000),
+    ("v_add_f64 v[14:15], v[2:3], v[6:7] div:2", 0x80000000, 0x80000000, 0),
+)
+
+
+def test_output_modifiers_of_other_types() -> None:
+    """Of f64 the high word; the low ones are 0."""
+    cases: dict[str, tuple[str, str, Expected]] = {}
+    for text, a, b, result in MODIFIED:
+        setup = f"{FLUSHES}\n{NOT_IEEE}\n"
+        if "f64" in text:
+            setup += f"v_mov_b32 v2, 0\nv_mov_b32 v3, {a}\nv_mov_b32 v6, 0\nv_mov_b32 v7, {b}"
+            ends = f"{text}\nv_mov_b32 v14, v15"
+        else:
+            setup += f"v_mov_b32 v2, {a}\nv_mov_b32 v6, {b}"
+            ends = text
+        cases[f"{text} {a:x}"] = (ends, setup, shown(lambda _, result=result: result))
+    run_all("gfx90a", cases)
+
+
 def classes(bits: int) -> int:
     """The class of an f32 as v_cmp_class numbers them."""
     magnitude, negative = bits & 0x7FFFFFFF, bits >> 31

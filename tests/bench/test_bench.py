@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import random
 import shutil
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from bench import __main__ as command
-from bench.measure import breakdown, growth, programs
+from bench.measure import breakdown, devices, growth, modules, programs, rounds
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show import report, table
@@ -105,6 +106,44 @@ def test_a_program_that_ends_is_told(stub: device.Device) -> None:
     with pytest.raises(native.Failed, match="/nowhere"):
         runner.round(1)
     runner.close()
+
+
+def test_no_process_of_a_comparison_outlives_it(
+    stub: device.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another one's broke."""
+    started = []
+
+    def start(*process: object) -> Runner:
+        started.append(Runner(*process))
+        return started[-1]
+
+    monkeypatch.setattr(rounds, "Runner", start)
+    side = sides.all_sides(stub, None)[0]
+    line = side.command("forum", 22, stub)
+    assert line is not None
+    right = (line, side.environment)
+    wrong = (line, {**side.environment, "BENCH_WAIT": "/nowhere,hipNothing"})
+    taken = rounds.turns({"one": right, "other": right}, 3, 1, random.Random(0))
+    assert {name: len(times) for name, times in taken.items()} == {"one": 3, "other": 3}
+    with pytest.raises(native.Failed, match="/nowhere"):
+        rounds.turns({"one": right, "wrong": wrong}, 3, 1, random.Random(0))
+    assert [runner._process.poll() is None for runner in started] == [False] * 4
+
+
+def test_threads_and_modules_are_measured_on_their_sides(stub: device.Device) -> None:
+    rows = devices.run(stub, 1, 2, None, quiet).data
+    assert [(row["threads"], row["side"]) for row in rows] == [
+        (threads, side)
+        for threads in (1, 2)
+        for side in (sides.STOCK, sides.OURS, sides.ALONE, sides.HOISTED)
+    ]
+    figures = modules.run(stub, 1, None, quiet).figures
+    assert [figure.name.removeprefix("200 modules, 5 used, ") for figure in figures] == [
+        "stock's behaviour",
+        "mgpu_rt",
+        "mgpu_rt, MGPU_RT_LOAD=lazy",
+    ]
 
 
 def test_growth_counts_up(stub: device.Device) -> None:

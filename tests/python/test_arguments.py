@@ -135,6 +135,7 @@ def test_values_of_other_sizes() -> None:
         (value(4), {}, TypeError, "a dict is no argument"),
         (POINTER, 1.5, TypeError, "1.5 is a float; the kernel takes a pointer"),
         (POINTER, numpy.zeros(4)[::2], ValueError, "numpy.ascontiguousarray"),
+        (POINTER, numpy.zeros(4, "f4,i2")["f0"], ValueError, "numpy.ascontiguousarray"),
         (POINTER, memoryview(b"abcd")[::2], ValueError, "numpy.ascontiguousarray"),
         (POINTER, numpy.array([None]), TypeError, "array of Python objects"),
         (POINTER, memoryview(b"abcd"), ValueError, r"read-only: pass mgpu_rt.In\(array\)"),
@@ -290,6 +291,15 @@ def test_memrefs_on_the_device() -> None:
     array = numpy.zeros((4, 6), "f")[:, ::2]
     begin = array.ctypes.data
     assert memref(Tensor(array, 10), 2) == (begin, begin, 0, 4, 3, 6, 2)
+
+
+def test_a_field_of_records_on_the_device() -> None:
+    """Its address is one; a memref's strides count whole elements."""
+    field = Interface(64, (4,), strides=(6,))
+    assert number(field) == 64
+    with pytest.raises(ValueError, match="argument 1: its elements are 6 bytes apart, no multiple"):
+        memref(field, 1)
+    assert memref(Interface(64, (1,), strides=(6,)), 1) == (64, 64, 0, 1, 1)
 
 
 def test_memrefs_on_the_host() -> None:

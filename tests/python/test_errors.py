@@ -83,6 +83,17 @@ def test_a_copy_that_fails(mgpu: Mgpu) -> None:
     fails(mgpu, fault, words, "hipErrorInvalidValue")
 
 
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="2000")
+def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
+    """Their arrays are the caller's again, and may go."""
+    module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")
+    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
+    mgpu.stub.hipstub_set_fault(f"hipModuleLaunchKernel:*:{INVALID_VALUE}".encode())
+    with pytest.raises(mgpu_rt.HipError, match="was not launched"):
+        scale(module, array, stream=stream)
+    assert mgpu.pending(stream) == 0
+
+
 @in_child(policies=("builtin",))
 def test_no_memory(mgpu: Mgpu) -> None:
     fault, words = f"hipMalloc:*:{OUT_OF_MEMORY}", "could not be copied to the device"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 
@@ -44,6 +45,12 @@ def test_the_error_is_the_threads(mgpu: Mgpu) -> None:
 def test_the_error_without_hip(mgpu: Mgpu) -> None:
     mgpu.launch(mgpu.null)
     assert error(mgpu) == "hipErrorSharedObjectInitFailed"
+
+
+def test_an_error_goes_to_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(mgpu_rt.HipError("it failed", "hipErrorInvalidValue")))
+    assert isinstance(sent, mgpu_rt.HipError)
+    assert (str(sent), sent.name) == ("it failed", "hipErrorInvalidValue")
 
 
 def kernels() -> mgpu_rt.Module:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats import recordings
+from mgpu_rt.cli.stats import checked, recordings
 from mgpu_rt.report import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
@@ -73,6 +73,21 @@ class Module:
 
 
 @dataclass(frozen=True)
+class Process:
+    """One that wrote a file."""
+
+    program: str
+    pid: int
+    rank: int | None
+    by_exit: bool
+    seconds: float  # since its first call
+
+    @property
+    def ending(self) -> str:
+        return "ended by exit" if self.by_exit else "not ended by exit, or still running"
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Of a run."""
 
@@ -82,7 +97,7 @@ class Statistics:
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     modules: tuple[Module, ...] = ()
-    process: str = ""  # which, and how it ended
+    process: Process | None = None
     memory: str = ""  # of each device, as a table
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
@@ -130,7 +145,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 for way, value in raw.get("copies", {}).items()
             },
             modules=tuple(map(_module, raw.get("modules", []))),
-            process=_process(raw["process"]) if "process" in raw else "",
+            process=_process(raw["process"]) if "process" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
             raw=raw,
         )
@@ -150,20 +165,19 @@ def _module(values: dict[str, Any]) -> Module:
     return Module(image, *numbers, kernels, why)
 
 
-def _process(values: dict[str, Any]) -> str:
-    """A sentence for people."""
-    rank = "" if values["rank"] is None else f", rank {values['rank']:d}"
-    ended = {"exit": "ended by exit", "unfinished": "not ended by exit, or still running"}
-    how = ended.get(values["ended"], f"ended by {values['ended']}")
-    seconds = f"{values['seconds']:.3f} s since its first call"
-    return f"{values['program']}, process {values['pid']:d}{rank}: {how}, {seconds}"
+def _process(values: dict[str, Any]) -> Process:
+    rank = values["rank"]
+    return Process(
+        program=str(values["program"]),
+        pid=checked.count(values["pid"]),
+        rank=None if rank is None else checked.count(rank),
+        by_exit=values["ended"] == "exit",
+        seconds=checked.time(values["seconds"]),
+    )
 
 
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
-    numbers = [values[name] for name in names]
-    if not all(type(number) is int and 0 <= number < 1 << 64 for number in numbers):
-        raise ValueError
-    return numbers
+    return [checked.count(values[name]) for name in names]
 
 
 def total(counters: Iterable[Counter]) -> Counter:

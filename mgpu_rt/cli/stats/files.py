@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
@@ -58,6 +58,9 @@ class Copies:
 
     def __add__(self, other: Copies) -> Copies:
         return Copies(self.calls + other.calls, self.bytes + other.bytes)
+
+
+Sum = TypeVar("Sum", Counter, Cache, Copies)
 
 
 @dataclass(frozen=True)
@@ -187,18 +190,20 @@ def total(counters: Iterable[Counter]) -> Counter:
 
 def added(runs: Iterable[Statistics]) -> Statistics:
     """Those of a program's processes as one."""
-    program: dict[str, Counter] = {}
-    driver: dict[str, Counter] = {}
-    kernels: dict[str, Counter] = {}
-    caches: dict[str, Cache] = {}
-    copies: dict[str, Copies] = {}
-    for run in runs:
-        layers = ((program, run.program), (driver, run.driver), (kernels, run.kernels))
-        for sums, counters in layers:
-            for name, counter in counters.items():
-                sums[name] = sums.get(name, Counter(0, 0)) + counter
-        for name, cache in run.caches.items():
-            caches[name] = caches.get(name, Cache(0, 0, 0)) + cache
-        for way, copied in run.copies.items():
-            copies[way] = copies.get(way, Copies(0, 0)) + copied
-    return Statistics(program, driver, caches, kernels, copies)
+    every = list(runs)
+    return Statistics(
+        program=_by_name(run.program for run in every),
+        driver=_by_name(run.driver for run in every),
+        caches=_by_name(run.caches for run in every),
+        kernels=_by_name(run.kernels for run in every),
+        copies=_by_name(run.copies for run in every),
+    )
+
+
+def _by_name(parts: Iterable[dict[str, Sum]]) -> dict[str, Sum]:
+    """What has the same name is added up."""
+    sums: dict[str, Sum] = {}
+    for part in parts:
+        for name, value in part.items():
+            sums[name] = sums[name] + value if name in sums else value
+    return sums

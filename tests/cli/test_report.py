@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mgpu_rt.cli.report import bins, charts, page, runs, trace, words
-from mgpu_rt.cli.report.advice import advice
+from mgpu_rt.cli.options import options
+from mgpu_rt.cli.report import bins, charts, course, page, runs, trace, words
+from mgpu_rt.cli.report.advice import _LIMITS, _QUESTIONS, advice
 from mgpu_rt.cli.report.markup import document
 from mgpu_rt.cli.stats.files import Counter
 from tests.support import recorded
+from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.pages import Page
 from tests.support.programs import STOCK, build
@@ -192,6 +195,18 @@ def test_time_on_the_gpu(tmp_path: Path) -> None:
     both = report(tmp_path, s=recorded.statistics(), u=recorded.statistics(), a=before, b=after)
     assert both.tables[table]["mul"][:4] == ["–", "2", "–", "3.00 µs"]
     assert table not in report(tmp_path, t=before).tables
+
+
+def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
+    rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text(encoding="utf-8")
+    called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
+    limits = {name for _, make, take, _ in _LIMITS.values() for name in (make, take)}
+    assert {*course.MAKES, *_QUESTIONS, *limits} <= called
+
+
+def test_the_advice_knows_the_defaults() -> None:
+    defaults = {f"{option.variable} ({option.default})" for option in options()}
+    assert {option for *_, option in _LIMITS.values()} <= defaults
 
 
 def test_memory_over_time(tmp_path: Path) -> None:

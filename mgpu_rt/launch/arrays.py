@@ -153,7 +153,7 @@ def _host(value: Any) -> Array | None:
         return None
     if not view.c_contiguous:
         raise _gaps(value)
-    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view))) if view.nbytes else 0
+    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view)))
     return Array(address, False, view.itemsize, view.shape, view.strides, view.readonly, keep=view)
 
 

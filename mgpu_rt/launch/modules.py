@@ -65,7 +65,7 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """A kernel. Raises KeyError if there is none of that name."""
+        """A kernel. Raises KeyError if it is not there; HipError where only HIP knows."""
         self._function(name)
         return Kernel(self, name)
 

@@ -19,6 +19,7 @@ from cffi import FFI
 from mgpu_rt import In, InOut, MemRef, Out
 from mgpu_rt.images.model import Argument
 from mgpu_rt.launch.arguments import Passed
+from mgpu_rt.launch.arrays import _pointer_of, _Tensor
 
 POINTER = Argument(0, 8, "global_buffer")
 STREAM = 0x5000
@@ -225,6 +226,21 @@ def test_dlpack(device: int, stream: int) -> None:
     tensor = Tensor(array[1:], device)
     assert number(tensor) == array.ctypes.data + 16
     assert tensor.streams == [stream]
+
+
+def test_dlpack_as_others_fill_it_in() -> None:
+    """Without strides, which are C's then, and with an offset: NumPy's have it the other way."""
+
+    class Terse(Tensor):
+        def __dlpack__(self, *, stream: Any) -> Any:
+            capsule = super().__dlpack__(stream=stream)
+            tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+            tensor.strides, tensor.byte_offset = None, 16
+            return capsule
+
+    array = numpy.zeros((3, 4), "f")
+    begin = array.ctypes.data + 16
+    assert memref(Terse(array, 10), 2) == (begin, begin, 0, 3, 4, 4, 1)
 
 
 def test_dlpack_keeps_what_it_hands_out() -> None:

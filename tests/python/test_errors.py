@@ -14,7 +14,7 @@ from mgpu_rt.lowering import lower
 from tests.python import KERNELS
 from tests.support.child import Mgpu, in_child
 
-OUT_OF_MEMORY, INVALID_VALUE = 2, 1
+OUT_OF_MEMORY, INVALID_VALUE, NOT_FOUND = 2, 1, 500
 
 
 def error(mgpu: Mgpu) -> str | None:
@@ -118,6 +118,22 @@ def test_a_load_that_fails(mgpu: Mgpu) -> None:
     with pytest.raises(mgpu_rt.HipError, match="the image was not loaded: hipErrorInvalidValue"):
         kernels()
     scale(kernels(), numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleGetFunction:1:{NOT_FOUND}")
+def test_a_kernel_that_hip_does_not_find(mgpu: Mgpu) -> None:
+    module = kernels()
+    with pytest.raises(mgpu_rt.HipError, match="has no kernel 'scale': hipErrorNotFound"):
+        _ = module["scale"]
+    scale(module, numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
+def test_no_stream(mgpu: Mgpu) -> None:
+    """Then nothing is launched, least of all on the null stream."""
+    with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
+        scale(kernels(), numpy.zeros(8, "f"))
+    assert mgpu.count("hipModuleLaunchKernel") == 0
 
 
 @in_child(policies=("builtin",))

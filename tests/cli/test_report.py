@@ -321,6 +321,12 @@ def test_a_million_events_are_binned() -> None:
     assert len(text) < 200_000
 
 
+def test_a_cache_that_the_library_asks_too(tmp_path: Path) -> None:
+    """For scratch buffers, which are no call of the program's."""
+    whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
+    assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
+
+
 # ---- advice ----
 
 
@@ -416,7 +422,29 @@ def test_advice_needs_evidence(
     title: str, proof: dict[str, Any], nearly: dict[str, Any], tmp_path: Path
 ) -> None:
     assert title in titles(tmp_path, **proof)
-    assert title not in titles(tmp_path, **nearly)
+    assert titles(tmp_path, **nearly) == []
+
+
+@pytest.mark.parametrize(
+    "nearly",
+    [
+        {"s": counted("cache", "streams", hits=10, misses=10, evictions=0)},
+        {"s": counted("abi", "mgpuMemHostRegister", calls=10, ns=5_000)},
+    ],
+)
+def test_what_is_no_evidence_either(nearly: dict[str, Any], tmp_path: Path) -> None:
+    assert titles(tmp_path, **nearly) == []
+
+
+def test_a_trace_that_is_not_whole_does_not_show_hips_start(tmp_path: Path) -> None:
+    """The first call that it still has is not the first."""
+    calls = (call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))
+    assert titles(tmp_path, t=recorded.trace(*calls, lost=1)) == ["The trace is not whole"]
+
+
+def test_copies_of_stocks_go_hips_way_and_that_is_no_news(tmp_path: Path) -> None:
+    shown = titles(tmp_path, s=recorded.stock(), t=recorded.trace(*COPY))
+    assert shown == ["No cache was at work"]
 
 
 def test_advice_on_streams_tells_why(tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ class HipError(RuntimeError):
         super().__init__(message)
         self.name = name
 
+    def __reduce__(self) -> tuple[type[HipError], tuple[str, str]]:
+        """A process of multiprocessing's sends it on."""
+        return type(self), (str(self), self.name)
+
 
 class Library:
     """The functions of the library. Those of the ABI are attributes: `library.mgpuStreamCreate()`.

@@ -14,9 +14,11 @@ for tool in mgpu-rt cmake mpicc mpirun; do
     command -v "$tool" >/dev/null || { echo "run.sh: there is no $tool in PATH" >&2 && exit 2; }
 done
 
+mkdir -p "$build"
+log=$build/build.log
 cmake -S "$here" -B "$build" -Dmgpu_rt_DIR="$(mgpu-rt config --cmakedir)" -DCHIP="${CHIP:-gfx90a}" \
-    >"$build.log" 2>&1 &&
-    cmake --build "$build" >>"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+    >"$log" 2>&1 &&
+    cmake --build "$build" >>"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 
 export MGPU_RT_DEVICE=local-rank
 export MGPU_RT_SOFTGPU="${MGPU_RT_SOFTGPU:-gfx90a,gfx90a}"

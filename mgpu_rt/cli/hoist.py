@@ -17,7 +17,7 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 def write(program: str, out: str, llvm: int | None) -> list[str]:
     """Hoists a file into another; returns what there is to say. Raises Problem; then
     nothing was written."""
-    given = _read(program)
+    given = place.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))
         if out == "-":
@@ -32,13 +32,3 @@ def write(program: str, out: str, llvm: int | None) -> list[str]:
     except (ToolchainMissing, NotBuilt) as missing:
         raise Problem(str(missing)) from None
     return hoisted.said
-
-
-def _read(program: str) -> bytes:
-    try:
-        given = sys.stdin.buffer.read() if program == "-" else Path(program).read_bytes()
-    except OSError as error:
-        raise place.unreadable(program, error, NAME_ONE) from None
-    if not given.strip():
-        raise Problem(f"'{program}' is empty: {NAME_ONE}")
-    return given

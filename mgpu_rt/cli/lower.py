@@ -93,17 +93,7 @@ def lower(
 
 def _read(program: str) -> str:
     try:
-        if program == "-":
-            content = sys.stdin.buffer.read()
-        else:
-            with open(program, "rb") as file:
-                content = file.read()
-    except OSError as error:
-        raise place.unreadable(program, error, NAME_ONE) from None
-    if not content.strip():
-        raise Problem(f"'{program}' is empty: {NAME_ONE}")
-    try:
-        return content.decode()
+        return place.read(program, NAME_ONE).decode()
     except UnicodeDecodeError:
         raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
 

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from mgpu_rt.cli.problem import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def read(path: str, way_out: str) -> bytes:
+    """A file that has to hold something, or stdin for -. Raises Problem."""
+    try:
+        if path == "-":
+            content = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                content = file.read()
+    except OSError as error:
+        raise unreadable(path, error, way_out) from None
+    if not content.strip():
+        raise Problem(f"'{path}' is empty: {way_out}")
+    return content
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> Problem:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import click
 
+from mgpu_rt.cli import common, place
 from mgpu_rt.cli.problem import Problem, fail
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=common.PATH)
 @click.option(
-    "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
+    "-o",
+    "--out",
+    type=common.PATH,
+    default="-",
+    metavar="OUT",
+    help="The file to write, by default stdout.",
 )
 def trace(file: str, out: str) -> None:
     """Turn what is left of a killed program's trace into a Chrome trace, for ui.perfetto.dev.
@@ -32,12 +38,8 @@ def _json(file: str) -> bytes:
         kind = recordings.kind(file)
         with open(file, "rb") as stream:
             begin = stream.read(64)
-    except FileNotFoundError:
-        raise Problem(f"'{file}' was not found: {HOW_TO_GET}") from None
-    except IsADirectoryError:
-        raise Problem(f"'{file}' is a directory: name a recording") from None
     except OSError as error:
-        raise Problem(f"'{file}' cannot be read: {error.strerror}; {HOW_TO_GET}") from None
+        raise place.unreadable(file, error, HOW_TO_GET) from None
     if kind == recordings.STATISTICS:
         raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")
     if kind is None and b"traceEvents" in begin:
@@ -52,4 +54,4 @@ def _write(text: bytes, out: str) -> None:
         with click.open_file(out, "wb") as stream:
             stream.write(text)
     except OSError as error:
-        raise Problem(f"'{out}' cannot be written: {error.strerror}") from None
+        raise place.unwritable("stdout" if out == "-" else out, error) from None

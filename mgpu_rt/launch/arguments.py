@@ -232,7 +232,7 @@ class Passed:
         pointer, array = self._placed(argument.array)
         if array is None or not array.itemsize:
             raise TypeError(f"a {type(argument.array).__name__} has no shape to make a memref of")
-        yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.strides)))
+        yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _placed(self, value: Any) -> tuple[Any, Array | None]:
         """The value, or the array that it is, or an array's copy; and the array."""

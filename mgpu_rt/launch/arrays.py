@@ -20,7 +20,7 @@ class Array:
     on_device: bool
     itemsize: int = 0  # 0: not known, nor shape and strides
     shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()  # in elements
+    strides: tuple[int, ...] = ()  # in bytes
     readonly: bool = False
     stream: int | None = None  # the owner's, whose work comes first; None: the owner has seen to it
     keep: object = None  # what the memory goes with
@@ -28,6 +28,19 @@ class Array:
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.itemsize
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Strides in elements. Raises ValueError where one is no whole number of them."""
+        steps = []
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if size > 1 and stride % self.itemsize:
+                raise ValueError(
+                    f"its elements are {stride} bytes apart, no multiple of their {self.itemsize}: "
+                    "copy it, so that they lie one after the other"
+                )
+            steps.append(stride // self.itemsize)
+        return tuple(steps)
 
 
 def array_of(value: Any, stream: int) -> Array | None:
@@ -47,16 +60,11 @@ def array_of(value: Any, stream: int) -> Array | None:
     return None
 
 
-def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array in C's order."""
-    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-
-
-def _elements(strides: Any, itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in bytes, or None, as strides in elements."""
-    if strides is None:
-        return _packed(shape)
-    return tuple(stride // itemsize for stride in strides) if itemsize else tuple(strides)
+def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides as an interface has them: None is C's order."""
+    if given is not None:
+        return tuple(given)
+    return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
 
 
 # ---- on the device ----
@@ -72,7 +80,7 @@ def _by_interface(interface: dict[str, Any]) -> Array:
         True,
         itemsize,
         shape,
-        _elements(interface.get("strides"), itemsize, shape),
+        _strides(interface.get("strides"), shape, itemsize),
         stream=0 if stream == _LEGACY else stream,
     )
 
@@ -121,13 +129,14 @@ def _by_dlpack(value: Any, stream: int) -> Array:
     null = _LEGACY if device == _DLPACK_CUDA else 0
     capsule = value.__dlpack__(stream=stream or null)
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
-    shape = tuple(tensor.shape[: tensor.ndim])
+    shape, itemsize = tuple(tensor.shape[: tensor.ndim]), tensor.bits * tensor.lanes // 8
+    steps = tensor.strides[: tensor.ndim] if tensor.strides else None
     return Array(
         (tensor.data or 0) + tensor.byte_offset,
         True,
-        tensor.bits * tensor.lanes // 8,
+        itemsize,
         shape,
-        tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _packed(shape),
+        _strides(steps and [step * itemsize for step in steps], shape, itemsize),
         keep=capsule,  # gives the tensor back when it goes, as nobody has taken it over
     )
 
@@ -144,10 +153,8 @@ def _host(value: Any) -> Array | None:
         return None
     if not view.c_contiguous:
         raise _gaps(value)
-    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view))) if view.nbytes else 0
-    shape = view.shape or ()
-    strides = _packed(shape)
-    return Array(address, False, view.itemsize, shape, strides, view.readonly, keep=view)
+    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view)))
+    return Array(address, False, view.itemsize, view.shape, view.strides, view.readonly, keep=view)
 
 
 def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
@@ -156,16 +163,16 @@ def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
     if kind[1] == "O":
         raise TypeError("an array of Python objects is no argument: give it a type of numbers")
     itemsize = value.itemsize
-    strides = _elements(interface["strides"], itemsize, shape)
-    if not _is_dense(shape, strides):
+    strides = _strides(interface["strides"], shape, itemsize)
+    if not _is_dense(shape, strides, itemsize):
         raise _gaps(value)
     address, readonly = interface["data"]
     return Array(address, False, itemsize, shape, strides, readonly, keep=value)
 
 
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
     """True if the elements have no gaps, in whatever order."""
-    expected = 1
+    expected = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride != expected:
             return False

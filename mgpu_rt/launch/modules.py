@@ -65,7 +65,7 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """A kernel. Raises KeyError if there is none of that name."""
+        """A kernel. Raises KeyError if it is not there; HipError where only HIP knows."""
         self._function(name)
         return Kernel(self, name)
 
@@ -227,8 +227,8 @@ class Kernel:
             passed.to_host()
         finally:
             passed.release()
-        if wait or passed.on_host:
-            library.mgpuStreamSynchronize(stream)
+            if wait or passed.on_host:  # also where it failed: a copy may still read its array
+                library.mgpuStreamSynchronize(stream)
         library.check(f"kernel '{self.name}' failed")
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:

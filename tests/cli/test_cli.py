@@ -83,6 +83,7 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
         ("report --dev", ["plain,--device"]),
         ("run --device s", ["plain,softgpu"]),
         ("stats some", ["file,some"]),  # the shell's own, for files
+        ("trace some", ["file,some"]),
     ],
 )
 def test_a_shell_completes(typed: str, found: list[str]) -> None:

@@ -19,6 +19,7 @@ from cffi import FFI
 from mgpu_rt import In, InOut, MemRef, Out
 from mgpu_rt.images.model import Argument
 from mgpu_rt.launch.arguments import Passed
+from mgpu_rt.launch.arrays import _pointer_of, _Tensor
 
 POINTER = Argument(0, 8, "global_buffer")
 STREAM = 0x5000
@@ -135,6 +136,7 @@ def test_values_of_other_sizes() -> None:
         (value(4), {}, TypeError, "a dict is no argument"),
         (POINTER, 1.5, TypeError, "1.5 is a float; the kernel takes a pointer"),
         (POINTER, numpy.zeros(4)[::2], ValueError, "numpy.ascontiguousarray"),
+        (POINTER, numpy.zeros(4, "f4,i2")["f0"], ValueError, "numpy.ascontiguousarray"),
         (POINTER, memoryview(b"abcd")[::2], ValueError, "numpy.ascontiguousarray"),
         (POINTER, numpy.array([None]), TypeError, "array of Python objects"),
         (POINTER, memoryview(b"abcd"), ValueError, r"read-only: pass mgpu_rt.In\(array\)"),
@@ -226,6 +228,21 @@ def test_dlpack(device: int, stream: int) -> None:
     assert tensor.streams == [stream]
 
 
+def test_dlpack_as_others_fill_it_in() -> None:
+    """Without strides, which are C's then, and with an offset: NumPy's have it the other way."""
+
+    class Terse(Tensor):
+        def __dlpack__(self, *, stream: Any) -> Any:
+            capsule = super().__dlpack__(stream=stream)
+            tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+            tensor.strides, tensor.byte_offset = None, 16
+            return capsule
+
+    array = numpy.zeros((3, 4), "f")
+    begin = array.ctypes.data + 16
+    assert memref(Terse(array, 10), 2) == (begin, begin, 0, 3, 4, 4, 1)
+
+
 def test_dlpack_keeps_what_it_hands_out() -> None:
     """As long as the launch, and no longer."""
     made: list[weakref.ref[Any]] = []
@@ -290,6 +307,15 @@ def test_memrefs_on_the_device() -> None:
     array = numpy.zeros((4, 6), "f")[:, ::2]
     begin = array.ctypes.data
     assert memref(Tensor(array, 10), 2) == (begin, begin, 0, 4, 3, 6, 2)
+
+
+def test_a_field_of_records_on_the_device() -> None:
+    """Its address is one; a memref's strides count whole elements."""
+    field = Interface(64, (4,), strides=(6,))
+    assert number(field) == 64
+    with pytest.raises(ValueError, match="argument 1: its elements are 6 bytes apart, no multiple"):
+        memref(field, 1)
+    assert memref(Interface(64, (1,), strides=(6,)), 1) == (64, 64, 0, 1, 1)
 
 
 def test_memrefs_on_the_host() -> None:

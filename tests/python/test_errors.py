@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 
@@ -13,7 +14,7 @@ from mgpu_rt.lowering import lower
 from tests.python import KERNELS
 from tests.support.child import Mgpu, in_child
 
-OUT_OF_MEMORY, INVALID_VALUE = 2, 1
+OUT_OF_MEMORY, INVALID_VALUE, NOT_FOUND = 2, 1, 500
 
 
 def error(mgpu: Mgpu) -> str | None:
@@ -44,6 +45,12 @@ def test_the_error_is_the_threads(mgpu: Mgpu) -> None:
 def test_the_error_without_hip(mgpu: Mgpu) -> None:
     mgpu.launch(mgpu.null)
     assert error(mgpu) == "hipErrorSharedObjectInitFailed"
+
+
+def test_an_error_goes_to_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(mgpu_rt.HipError("it failed", "hipErrorInvalidValue")))
+    assert isinstance(sent, mgpu_rt.HipError)
+    assert (str(sent), sent.name) == ("it failed", "hipErrorInvalidValue")
 
 
 def kernels() -> mgpu_rt.Module:
@@ -83,6 +90,17 @@ def test_a_copy_that_fails(mgpu: Mgpu) -> None:
     fails(mgpu, fault, words, "hipErrorInvalidValue")
 
 
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="2000")
+def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
+    """Their arrays are the caller's again, and may go."""
+    module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")
+    mgpu.lib.mgpuMemHostRegister(mgpu.ffi.from_buffer(array), array.nbytes)
+    mgpu.stub.hipstub_set_fault(f"hipModuleLaunchKernel:*:{INVALID_VALUE}".encode())
+    with pytest.raises(mgpu_rt.HipError, match="was not launched"):
+        scale(module, array, stream=stream)
+    assert mgpu.pending(stream) == 0
+
+
 @in_child(policies=("builtin",))
 def test_no_memory(mgpu: Mgpu) -> None:
     fault, words = f"hipMalloc:*:{OUT_OF_MEMORY}", "could not be copied to the device"
@@ -100,6 +118,22 @@ def test_a_load_that_fails(mgpu: Mgpu) -> None:
     with pytest.raises(mgpu_rt.HipError, match="the image was not loaded: hipErrorInvalidValue"):
         kernels()
     scale(kernels(), numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleGetFunction:1:{NOT_FOUND}")
+def test_a_kernel_that_hip_does_not_find(mgpu: Mgpu) -> None:
+    module = kernels()
+    with pytest.raises(mgpu_rt.HipError, match="has no kernel 'scale': hipErrorNotFound"):
+        _ = module["scale"]
+    scale(module, numpy.zeros(8, "f"))
+
+
+@in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
+def test_no_stream(mgpu: Mgpu) -> None:
+    """Then nothing is launched, least of all on the null stream."""
+    with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
+        scale(kernels(), numpy.zeros(8, "f"))
+    assert mgpu.count("hipModuleLaunchKernel") == 0
 
 
 @in_child(policies=("builtin",))

@@ -114,7 +114,7 @@ def test_nvidias_driver(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
 def test_stocks_behaviour(mgpu: Mgpu) -> None:
-    """Without the cache HIP reads the caller's image as long as the module lives."""
+    """Without the cache HIP is given the image itself, here one that is gone afterwards."""
     large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
     module = mgpu_rt.Module(large)
     large[:] = bytes(len(large))
@@ -123,6 +123,18 @@ def test_stocks_behaviour(mgpu: Mgpu) -> None:
     scaled(module)
     module.close()
     assert mgpu.stderr() == ""
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="off")
+def test_the_image_is_kept_as_long_as_the_module(mgpu: Mgpu) -> None:
+    """HIP may read it until then, though 5.2.3 does not."""
+    content = image("gfx90a")
+    held = sys.getrefcount(content)
+    module = mgpu_rt.Module(content)
+    gc.collect()
+    assert sys.getrefcount(content) > held
+    module.close()
+    assert sys.getrefcount(content) == held
 
 
 # ---- images ----

@@ -432,7 +432,9 @@ def test_traces_that_are_none(tmp_path: Path) -> None:
 
 def test_a_place_that_the_trace_cannot_be_written_to(killed: Path) -> None:
     result = invoke("trace", str(killed / "trace"), "-o", "/nowhere/out")
-    assert_sentence(result.exit_code, result.stderr, "'/nowhere/out' cannot be written: No such")
+    assert_sentence(
+        result.exit_code, result.stderr, "'/nowhere/out' cannot be written: there is no folder"
+    )
 
 
 # ---- a process that lives ----

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mgpu_rt.cli.report import start
 from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.words import count, ending, plural, share, size, time
+from mgpu_rt.cli.report.words import count, plural, share, size, time
 from mgpu_rt.cli.stats.files import Counter, total
 
 MANY = 10  # what happens less often is no loop's doing
@@ -196,14 +196,15 @@ def _errors(run: Run) -> Iterator[Advice]:
 
 
 def _ending(run: Run) -> Iterator[Advice]:
-    for process in run.details.processes:
-        if process.ended != "exit":
-            yield Advice(
-                "The program did not end by itself",
-                f"{process.program} was {ending(process.ended)}; the figures are those up to then.",
-                "`mgpu-rt doctor` tells whether the machine is in order; MGPU_RT_VERBOSE=1 says "
-                "what was decided before the end.",
-            )
+    found = [process for process in run.details.processes if not process.by_exit]
+    if found:
+        yield Advice(
+            f"{plural(len(found), 'process', 'processes')} did not end by exit",
+            f"{found[0].program}, process {found[0].pid}, was killed, ended by _exit or exec, or "
+            "still runs. The figures are those up to then.",
+            "If it was to end by exit: `mgpu-rt doctor` tells whether the machine is in order; "
+            "MGPU_RT_VERBOSE=1 says what was decided before the end.",
+        )
 
 
 # ---- what explains the figures ----

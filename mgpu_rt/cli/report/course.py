@@ -16,14 +16,10 @@ from mgpu_rt.cli.report.trace import Trace
 #: The driver's calls that make what a cache could have kept.
 MAKES = (
     "hipModuleLoadData",
-    "hipModuleLoadDataEx",
     "hipModuleGetFunction",
     "hipStreamCreate",
-    "hipStreamCreateWithFlags",
-    "hipEventCreate",
     "hipEventCreateWithFlags",
     "hipMalloc",
-    "hipMallocAsync",
     "hipMallocManaged",
 )
 

@@ -7,18 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.report import checked
-from mgpu_rt.cli.stats.files import HOW_TO_GET, Module, Statistics
-
-
-@dataclass(frozen=True)
-class Process:
-    """One that wrote a file."""
-
-    program: str
-    pid: int | None = None
-    rank: int | None = None
-    ended: str = "exit"
+from mgpu_rt.cli.stats import checked
+from mgpu_rt.cli.stats.files import HOW_TO_GET, Module, Process, Statistics
 
 
 @dataclass(frozen=True)
@@ -36,21 +26,11 @@ def of(statistics: Statistics, path: str) -> Details:
     try:
         return Details(
             modules=list(statistics.modules) if "modules" in raw else None,
-            processes=[_process(raw["process"])] if "process" in raw else [],
+            processes=[statistics.process] if statistics.process else [],
             peak=_peak(raw.get("memory") or {}),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
-
-
-def _process(value: dict[str, Any]) -> Process:
-    rank = value.get("rank")
-    return Process(
-        program=str(value["program"]),
-        pid=checked.count(value["pid"]),
-        rank=None if rank is None else checked.count(rank),
-        ended=str(value["ended"]),
-    )
 
 
 def _peak(devices: dict[str, Any]) -> int | None:

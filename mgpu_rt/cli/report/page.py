@@ -8,8 +8,8 @@ from mgpu_rt import __version__
 from mgpu_rt.cli.report import caches, calls, course, kernels, summary
 from mgpu_rt.cli.report.advice import Advice, advice
 from mgpu_rt.cli.report.markup import Element, code, element, shortened
-from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.words import NONE, ending, plural
+from mgpu_rt.cli.report.runs import Run, names
+from mgpu_rt.cli.report.words import NONE, plural
 
 
 def title(runs: Sequence[Run]) -> str:
@@ -72,11 +72,11 @@ def _marked(text: str) -> list[Element | str]:
 
 def _sources(runs: Sequence[Run]) -> list[Element]:
     items = []
-    for name, run in zip(("before", "after")[-len(runs) :], runs, strict=True):
+    for name, run in zip(names(runs), runs, strict=True):
         processes = [
             f"process {process.pid}"
             + (f", rank {process.rank}" if process.rank is not None else "")
-            + (f", {ending(process.ended)}" if process.ended != "exit" else "")
+            + ("" if process.by_exit else f", {process.ending}")
             for process in run.details.processes[:8]
         ]
         count = len(run.details.processes)

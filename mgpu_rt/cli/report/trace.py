@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.report import checked
+from mgpu_rt.cli.stats import checked
 from mgpu_rt.cli.stats.files import Counter
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
@@ -61,7 +61,6 @@ class Trace:
     errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
     memory: list[Level] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
-    pids: set[int] = field(default_factory=set)
     kept: int = 0
     lost: int = 0
 
@@ -114,7 +113,6 @@ def _take(trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[s
     """One event. Those of other makers and of streams are passed over."""
     kind, args = event["ph"], event.get("args", {})
     if kind == "X" and event.get("cat") in LAYERS:
-        trace.pids.add(event["pid"])
         _take_call(trace, event, args)
     elif kind == "X" and event.get("cat") == "gpu":
         _add(trace.gpu, event["name"], checked.time(event["dur"]))

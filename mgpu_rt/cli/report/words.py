@@ -10,7 +10,6 @@ from mgpu_rt.cli.stats.table import NONE
 __all__ = [
     "NONE",
     "count",
-    "ending",
     "factor",
     "per_call",
     "plural",
@@ -50,11 +49,6 @@ def per_call(counter: Counter | None) -> float | None:
 
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else NONE
-
-
-def ending(ended: str) -> str:
-    """How a process ended, as a statistics file has it."""
-    return "killed, or still running" if ended == "unfinished" else f"ended by {ended}"
 
 
 def rate(cache: Cache) -> str:

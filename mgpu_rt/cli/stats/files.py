@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats import recordings
+from mgpu_rt.cli.stats import checked, recordings
 from mgpu_rt.report import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
@@ -60,6 +60,9 @@ class Copies:
         return Copies(self.calls + other.calls, self.bytes + other.bytes)
 
 
+Sum = TypeVar("Sum", Counter, Cache, Copies)
+
+
 @dataclass(frozen=True)
 class Module:
     """An image of device code."""
@@ -73,6 +76,21 @@ class Module:
 
 
 @dataclass(frozen=True)
+class Process:
+    """One that wrote a file."""
+
+    program: str
+    pid: int
+    rank: int | None
+    by_exit: bool
+    seconds: float  # since its first call
+
+    @property
+    def ending(self) -> str:
+        return "ended by exit" if self.by_exit else "not ended by exit, or still running"
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Of a run."""
 
@@ -82,7 +100,7 @@ class Statistics:
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     modules: tuple[Module, ...] = ()
-    process: str = ""  # which, and how it ended
+    process: Process | None = None
     memory: str = ""  # of each device, as a table
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
@@ -130,7 +148,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 for way, value in raw.get("copies", {}).items()
             },
             modules=tuple(map(_module, raw.get("modules", []))),
-            process=_process(raw["process"]) if "process" in raw else "",
+            process=_process(raw["process"]) if "process" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
             raw=raw,
         )
@@ -150,20 +168,19 @@ def _module(values: dict[str, Any]) -> Module:
     return Module(image, *numbers, kernels, why)
 
 
-def _process(values: dict[str, Any]) -> str:
-    """A sentence for people."""
-    rank = "" if values["rank"] is None else f", rank {values['rank']:d}"
-    ended = {"exit": "ended by exit", "unfinished": "not ended by exit, or still running"}
-    how = ended.get(values["ended"], f"ended by {values['ended']}")
-    seconds = f"{values['seconds']:.3f} s since its first call"
-    return f"{values['program']}, process {values['pid']:d}{rank}: {how}, {seconds}"
+def _process(values: dict[str, Any]) -> Process:
+    rank = values["rank"]
+    return Process(
+        program=str(values["program"]),
+        pid=checked.count(values["pid"]),
+        rank=None if rank is None else checked.count(rank),
+        by_exit=values["ended"] == "exit",
+        seconds=checked.time(values["seconds"]),
+    )
 
 
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
-    numbers = [values[name] for name in names]
-    if not all(type(number) is int and 0 <= number < 1 << 64 for number in numbers):
-        raise ValueError
-    return numbers
+    return [checked.count(values[name]) for name in names]
 
 
 def total(counters: Iterable[Counter]) -> Counter:
@@ -173,18 +190,20 @@ def total(counters: Iterable[Counter]) -> Counter:
 
 def added(runs: Iterable[Statistics]) -> Statistics:
     """Those of a program's processes as one."""
-    program: dict[str, Counter] = {}
-    driver: dict[str, Counter] = {}
-    kernels: dict[str, Counter] = {}
-    caches: dict[str, Cache] = {}
-    copies: dict[str, Copies] = {}
-    for run in runs:
-        layers = ((program, run.program), (driver, run.driver), (kernels, run.kernels))
-        for sums, counters in layers:
-            for name, counter in counters.items():
-                sums[name] = sums.get(name, Counter(0, 0)) + counter
-        for name, cache in run.caches.items():
-            caches[name] = caches.get(name, Cache(0, 0, 0)) + cache
-        for way, copied in run.copies.items():
-            copies[way] = copies.get(way, Copies(0, 0)) + copied
-    return Statistics(program, driver, caches, kernels, copies)
+    every = list(runs)
+    return Statistics(
+        program=_by_name(run.program for run in every),
+        driver=_by_name(run.driver for run in every),
+        caches=_by_name(run.caches for run in every),
+        kernels=_by_name(run.kernels for run in every),
+        copies=_by_name(run.copies for run in every),
+    )
+
+
+def _by_name(parts: Iterable[dict[str, Sum]]) -> dict[str, Sum]:
+    """What has the same name is added up."""
+    sums: dict[str, Sum] = {}
+    for part in parts:
+        for name, value in part.items():
+            sums[name] = sums[name] + value if name in sums else value
+    return sums

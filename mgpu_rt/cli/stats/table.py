@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mgpu_rt.cli.stats.files import Cache, Counter, Module, Statistics, total
+from mgpu_rt.cli.stats.files import Cache, Counter, Module, Process, Statistics, total
 from mgpu_rt.text import columns
 
 NONE = "–"  # what was not counted
@@ -20,7 +20,7 @@ def lines(statistics: Statistics) -> Iterator[str]:
         yield from _calls("mgpu_rt: launches of kernels", statistics.kernels, "kernel")
     if statistics.process:
         yield ""
-        yield statistics.process
+        yield _process(statistics.process)
     if statistics.copies:
         yield ""
         yield from columns([("copies", "calls", "bytes"), *_copies(statistics)])
@@ -47,6 +47,12 @@ def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") 
         yield f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f} {counter.calls:9} {name}"
     yield RULE
     yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
+
+
+def _process(process: Process) -> str:
+    rank = "" if process.rank is None else f", rank {process.rank}"
+    who = f"{process.program}, process {process.pid}{rank}"
+    return f"{who}: {process.ending}, {process.seconds:.3f} s since its first call"
 
 
 def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:

@@ -353,13 +353,13 @@ GUARDS = [
         f"{COPIES}:test_copy_waits_for_what_is_before_it",
     ),
     Guard(
-        "calls/stream.c",
+        "cache/stream.h",
         "    return exclusive_hip() && stream_is_idle(stream)",
         "    return stream_is_idle(stream)",
         f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
     ),
     Guard(
-        "calls/stream.c",
+        "cache/stream.h",
         "stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;",
         "stream_is_idle(stream);",
         f"{SYNC}:test_a_stream_of_the_programs_own_is_always_asked",

@@ -21,8 +21,10 @@ static const char *separator(bool *first) {
     return text;
 }
 
+/* The seconds as two numbers: a program's locale may write a comma for the point. */
 static void print_process(FILE *out, const struct process *process, uint64_t end,
                           const char *ended) {
+    const uint64_t microseconds = end > process->begin ? (end - process->begin) / 1000 : 0;
     fprintf(out, "\"process\": {\"pid\": %" PRId64 ", \"rank\": ", process->id);
     if (process->rank >= 0)
         fprintf(out, "%" PRId64, process->rank);
@@ -30,8 +32,8 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
         fputs("null", out);
     fputs(", \"program\": ", out);
     json_text(out, process->program);
-    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %.6f}", ended,
-            end > process->begin ? (double)(end - process->begin) / 1e9 : 0.0);
+    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %" PRIu64 ".%06" PRIu64 "}", ended,
+            microseconds / 1000000, microseconds % 1000000);
 }
 
 static void print_counters(FILE *out, const char *key, const struct counter *counters,

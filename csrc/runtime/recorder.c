@@ -185,14 +185,19 @@ static enum decision decision_for_copy(const struct call *call) {
 
 /* ---- a call ---- */
 
+static uint16_t last_stream;
+
 uint16_t recorder_stream(hipStream_t stream) {
-    static uint16_t last;
-    size_t number = meaning_of(&streams, stream);
-    if (stream && !number) {
-        number = add_fetch_relaxed(&last, 1);
-        set_meaning(&streams, stream, number);
-    }
-    return (uint16_t)number;
+    bool fresh;
+    const size_t known = meaning_of(&streams, stream);
+    if (known || !stream)
+        return (uint16_t)known;
+    const size_t place = key_enter(streams.handles, HANDLES, (uintptr_t)stream, &fresh);
+    if (place == HANDLES)
+        return TRACE_NO_STREAM;
+    const uint16_t number = add_fetch_relaxed(&last_stream, 1);
+    store_relaxed(&streams.meaning[place], number);
+    return number;
 }
 
 static bool is_served_by_a_cache(enum abi_index function) {
@@ -325,6 +330,7 @@ void recorder_leave(void) {
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
     memset(&streams, 0, sizeof streams);
+    last_stream = 0;
 }
 
 static void write_stats(void) {

@@ -31,8 +31,8 @@ size_t recorder_kernel(const void *handle);
  * which there is no room TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
-/* From now on it is seen what HIP is given to copy. Once, after hip_time_calls. */
-void recorder_watch_copies(void);
+/* From now on it is seen what HIP copies and loads. Once, after hip_time_calls. */
+void recorder_watch_hip(void);
 
 /* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. At the first call of a process, under
  * start_lock. */

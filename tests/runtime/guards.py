@@ -557,6 +557,18 @@ GUARDS = [
     ),
     Guard(
         "recorder.c",
+        "    set_meaning(&modules, loaded.module, row < MODULES ? row + 1 : 0);\n",
+        "",
+        f"{LAZY_LOAD}:test_the_image_is_counted_by_both_its_handles",
+    ),
+    Guard(
+        "calls/module.c",
+        "    stats_bypass_ends(CACHE_MODULES);\n",
+        "",
+        f"{LAZY_LOAD}:test_the_image_is_counted_by_both_its_handles",
+    ),
+    Guard(
+        "recorder.c",
         "(void)stats_take_decision();",
         "",
         f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",

@@ -708,6 +708,25 @@ GUARDS = [
     ),
     Guard(
         "calls/stream.c",
+        "stream_pool_has_room() &&\n           stream_state(stream) == STREAM_LIVE;",
+        "stream_pool_has_room();",
+        f"{SYNC}:test_a_second_destroy_is_said",
+    ),
+    Guard(
+        "calls/stream.c",
+        "!load_relaxed(&stream->borrowers) && ",
+        "",
+        f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",
+        alone=True,
+    ),
+    Guard(
+        "cache/stream.h",
+        "!stream || stream_has_kernels(stream) ||",
+        "!stream ||",
+        f"{COPIES}:test_source_that_a_kernel_may_write_is_not_read_early",
+    ),
+    Guard(
+        "calls/stream.c",
         "    if (load_relaxed(&stream->borrowers))",
         "    if (false)",
         f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",

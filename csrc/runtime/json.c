@@ -1,6 +1,5 @@
 #include "json.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 static bool continues(unsigned char byte) {
@@ -41,4 +40,10 @@ void json_text(FILE *out, const char *text) {
         at += length ? length : 1;
     }
     fputc('"', out);
+}
+
+const char *json_separator(bool *first) {
+    const char *text = *first ? "" : ", ";
+    *first = false;
+    return text;
 }

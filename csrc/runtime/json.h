@@ -1,10 +1,14 @@
-/* JSON's texts. */
+/* What JSON is written with. */
 #ifndef MGPU_RT_JSON_H
 #define MGPU_RT_JSON_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* A text in its quotes, whatever it holds: what is no UTF-8 becomes "?". */
 void json_text(FILE *out, const char *text);
+
+/* Between members: ", " before all but the first. */
+const char *json_separator(bool *first);
 
 #endif

@@ -228,7 +228,7 @@ static void install(const struct hip_library *library, struct found found) {
     }
     if (stats_wanted()) {
         hip_time_calls();
-        recorder_watch_copies();
+        recorder_watch_hip();
         recorder_open(false);
         at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
         if (options.trace_gpu_on && options.trace[0])

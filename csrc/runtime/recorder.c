@@ -67,10 +67,29 @@ static size_t image_row(const void *data) {
     return row;
 }
 
+/* What HIP has loaded for the calling thread's call, last. */
+static __thread struct {
+    hipModule_t module;
+    unsigned times;
+} loaded __attribute__((tls_model("initial-exec")));
+static hipError_t (*load_of_hip)(hipModule_t *module, const void *image);
+
+static hipError_t watch_load(hipModule_t *module, const void *image) {
+    const hipError_t error = load_of_hip(module, image);
+    if (error == hipSuccess) {
+        loaded.module = *module;
+        loaded.times++;
+    }
+    return error;
+}
+
+/* The image of that row was. It may not be the program's handle that HIP has for it. */
 static void count_driver_loads(size_t row) {
-    const unsigned loads = stats_take_driver_loads();
-    if (loads && row < MODULES)
-        fetch_add_relaxed(&counts.modules[row].driver_loads, loads);
+    if (!loaded.times)
+        return;
+    set_meaning(&modules, loaded.module, row < MODULES ? row + 1 : 0);
+    if (row < MODULES)
+        fetch_add_relaxed(&counts.modules[row].driver_loads, loaded.times);
 }
 
 static void count_load(const struct call *call, const hipModule_t *handle, enum decision decision) {
@@ -162,11 +181,6 @@ static hipError_t watch_copy(void *to, const void *from, size_t bytes, int kind,
     return copy_of_hip(to, from, bytes, kind, stream);
 }
 
-void recorder_watch_copies(void) {
-    copy_of_hip = hip.MemcpyAsync;
-    hip.MemcpyAsync = watch_copy;
-}
-
 /* Whether pinned memory would be of use: between a block and memory that nobody here has pinned,
  * unless NVIDIA's driver takes the bytes at once. */
 static bool may_be_staged(const struct call *call) {
@@ -185,14 +199,19 @@ static enum decision decision_for_copy(const struct call *call) {
 
 /* ---- a call ---- */
 
+static uint16_t last_stream;
+
 uint16_t recorder_stream(hipStream_t stream) {
-    static uint16_t last;
-    size_t number = meaning_of(&streams, stream);
-    if (stream && !number) {
-        number = add_fetch_relaxed(&last, 1);
-        set_meaning(&streams, stream, number);
-    }
-    return (uint16_t)number;
+    bool fresh;
+    const size_t known = meaning_of(&streams, stream);
+    if (known || !stream)
+        return (uint16_t)known;
+    const size_t place = key_enter(streams.handles, HANDLES, (uintptr_t)stream, &fresh);
+    if (place == HANDLES)
+        return TRACE_NO_STREAM;
+    const uint16_t number = add_fetch_relaxed(&last_stream, 1);
+    store_relaxed(&streams.meaning[place], number);
+    return number;
 }
 
 static bool is_served_by_a_cache(enum abi_index function) {
@@ -209,9 +228,16 @@ static bool is_served_by_a_cache(enum abi_index function) {
     }
 }
 
+void recorder_watch_hip(void) {
+    load_of_hip = hip.ModuleLoadData;
+    hip.ModuleLoadData = watch_load;
+    copy_of_hip = hip.MemcpyAsync;
+    hip.MemcpyAsync = watch_copy;
+}
+
 void recorder_begins(struct call *call) {
     (void)stats_take_decision(); /* of what mgpu_rt.h offers */
-    (void)stats_take_driver_loads();
+    loaded.times = 0;
     copied.to = copied.from = NULL;
     call->begin = stats_now();
 }
@@ -325,6 +351,7 @@ void recorder_leave(void) {
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
     memset(&streams, 0, sizeof streams);
+    last_stream = 0;
 }
 
 static void write_stats(void) {

@@ -27,11 +27,12 @@ void recorder_ended(const struct call *call, const void *result);
 
 /* The row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
 size_t recorder_kernel(const void *handle);
-/* A stream's number, in the order in which they were first seen; the null stream is 0. */
+/* A stream's number, in the order in which they were first seen; the null stream is 0, and one for
+ * which there is no room TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
-/* From now on it is seen what HIP is given to copy. Once, after hip_time_calls. */
-void recorder_watch_copies(void);
+/* From now on it is seen what HIP copies and loads. Once, after hip_time_calls. */
+void recorder_watch_hip(void);
 
 /* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. At the first call of a process, under
  * start_lock. */

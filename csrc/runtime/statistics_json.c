@@ -14,15 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Members of an object: ", " before all but the first. */
-static const char *separator(bool *first) {
-    const char *text = *first ? "" : ", ";
-    *first = false;
-    return text;
-}
-
+/* The seconds as two numbers: a program's locale may write a comma for the point. */
 static void print_process(FILE *out, const struct process *process, uint64_t end,
                           const char *ended) {
+    const uint64_t microseconds = end > process->begin ? (end - process->begin) / 1000 : 0;
     fprintf(out, "\"process\": {\"pid\": %" PRId64 ", \"rank\": ", process->id);
     if (process->rank >= 0)
         fprintf(out, "%" PRId64, process->rank);
@@ -30,8 +25,8 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
         fputs("null", out);
     fputs(", \"program\": ", out);
     json_text(out, process->program);
-    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %.6f}", ended,
-            end > process->begin ? (double)(end - process->begin) / 1e9 : 0.0);
+    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %" PRIu64 ".%06" PRIu64 "}", ended,
+            microseconds / 1000000, microseconds % 1000000);
 }
 
 static void print_counters(FILE *out, const char *key, const struct counter *counters,
@@ -41,7 +36,7 @@ static void print_counters(FILE *out, const char *key, const struct counter *cou
     for (size_t i = 0; i < count; i++)
         if (counters[i].calls)
             fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"ns\": %" PRIu64 "}",
-                    separator(&first), names[i], counters[i].calls, counters[i].nanoseconds);
+                    json_separator(&first), names[i], counters[i].calls, counters[i].nanoseconds);
     fputs("}", out);
 }
 
@@ -75,11 +70,11 @@ static void print_kernels(FILE *out, const struct counts *record) {
             sum.calls += used[i]->launches.calls;
             sum.nanoseconds += used[i]->launches.nanoseconds;
         }
-        fputs(separator(&first), out);
+        fputs(json_separator(&first), out);
         print_kernel(out, name, &sum);
     }
     if (record->other_kernels.calls) {
-        fputs(separator(&first), out);
+        fputs(json_separator(&first), out);
         print_kernel(out, "(others)", &record->other_kernels);
     }
     fputs("}", out);
@@ -104,7 +99,7 @@ static void print_module(FILE *out, const struct counts *record, size_t row) {
             hash, module->bytes, module->loads, module->driver_loads);
     for (size_t i = 0; i < KERNELS; i++)
         if (record->kernel_keys[i] && record->kernels[i].image == hash) {
-            fputs(separator(&first), out);
+            fputs(json_separator(&first), out);
             json_text(out, record->kernels[i].name);
         }
     fprintf(out, "], \"why\": %s}",
@@ -116,7 +111,7 @@ static void print_modules(FILE *out, const struct counts *record) {
     fputs("\"modules\": [", out);
     for (size_t i = 0; i < MODULES; i++)
         if (record->modules[i].loads) {
-            fputs(separator(&first), out);
+            fputs(json_separator(&first), out);
             print_module(out, record, i);
         }
     fputs("]", out);
@@ -135,7 +130,8 @@ static void print_copies(FILE *out, const struct counts *record) {
     fputs("\"copies\": {", out);
     for (size_t i = 0; i < COPY_WAYS; i++)
         fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
-                separator(&first), copy_ways[i], record->copies[i].calls, record->copies[i].bytes);
+                json_separator(&first), copy_ways[i], record->copies[i].calls,
+                record->copies[i].bytes);
     fputs("}", out);
 }
 
@@ -161,7 +157,7 @@ static void print_caches(FILE *out, const struct counts *record) {
         fprintf(out,
                 "%s\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
                 "}",
-                separator(&first), served[i].name, calls > unserved ? calls - unserved : 0,
+                json_separator(&first), served[i].name, calls > unserved ? calls - unserved : 0,
                 cache->misses, cache->evictions);
     }
     fputs("}", out);
@@ -189,7 +185,7 @@ static void print_memory(FILE *out, const struct counts *record) {
         fprintf(out,
                 "%s\"%d\": {\"allocated\": %zu, \"peak_allocated\": %zu, \"reserved\": %zu, "
                 "\"peak_reserved\": %zu, \"blocks\": %zu, \"cached_blocks\": %zu}",
-                separator(&first), device, account.allocated, account.peak_allocated,
+                json_separator(&first), device, account.allocated, account.peak_allocated,
                 account.reserved, account.peak_reserved, account.blocks, account.cached_blocks);
     }
     fputs("}", out);

@@ -71,27 +71,21 @@ static const char *kernel_name_of(const struct trace *trace, const struct trace_
     return named ? trace->kernel_names[event->kernel] : NULL;
 }
 
-static const char *separator_of(bool *first) {
-    const char *text = *first ? "" : ", ";
-    *first = false;
-    return text;
-}
-
 static void print_args(FILE *out, const struct trace *trace, const struct trace_event *event) {
     bool first = true;
     fputs("\"args\": {", out);
     if (event->kind != TRACE_DRIVER) {
         const char *kernel = kernel_name_of(trace, event);
         if (kernel) {
-            fprintf(out, "%s\"kernel\": ", separator_of(&first));
+            fprintf(out, "%s\"kernel\": ", json_separator(&first));
             json_text(out, kernel);
         }
         if (event->stream != TRACE_NO_STREAM)
-            fprintf(out, "%s\"stream\": %u", separator_of(&first), event->stream);
+            fprintf(out, "%s\"stream\": %u", json_separator(&first), event->stream);
         if (event->bytes)
-            fprintf(out, "%s\"bytes\": %" PRIu64, separator_of(&first), event->bytes);
+            fprintf(out, "%s\"bytes\": %" PRIu64, json_separator(&first), event->bytes);
         if (event->detail > DECISION_NONE && event->detail <= DECISION_BYPASS)
-            fprintf(out, "%s\"result\": \"%s\"", separator_of(&first), decisions[event->detail]);
+            fprintf(out, "%s\"result\": \"%s\"", json_separator(&first), decisions[event->detail]);
     } else if (event->detail) {
         fprintf(out, "\"error\": %u", event->detail);
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
@@ -28,6 +28,7 @@ from tests.support.hosting import (
     run_program,
     running_managers,
 )
+from tests.support.locales import make_locales
 
 
 def good(mode: str, **env: str) -> str:
@@ -137,24 +138,15 @@ def test_locale_is_the_programs() -> None:
 @pytest.fixture(scope="session")
 def odd_locales() -> Path:
     """Locales whose codecs Python lacks, or whose text is not ASCII's."""
-    out = BUILD / "tests" / "locales"
-    wanted = {
-        "ka_GE": ("ka_GE", "GEORGIAN-PS"),
-        "hy_AM": ("hy_AM", "ARMSCII-8"),
-        "ja_JP.eucjp": ("ja_JP", "EUC-JP"),
-        "zh_CN.gbk": ("zh_CN", "GBK"),
-        "tg_TJ.koi8t": ("tg_TJ", "KOI8-T"),
-    }
-    if not shutil.which("localedef") or not Path("/usr/share/i18n/locales").is_dir():
-        pytest.skip("no localedef, or no sources of locales (Debian: locales)")
-    out.mkdir(parents=True, exist_ok=True)
-    for name, (source, codec) in wanted.items():
-        if not (out / name).exists():
-            subprocess.run(
-                ["localedef", "--no-archive", "-c", "-i", source, "-f", codec, str(out / name)],
-                capture_output=True,
-            )
-    return out
+    return make_locales(
+        {
+            "ka_GE": ("ka_GE", "GEORGIAN-PS"),
+            "hy_AM": ("hy_AM", "ARMSCII-8"),
+            "ja_JP.eucjp": ("ja_JP", "EUC-JP"),
+            "zh_CN.gbk": ("zh_CN", "GBK"),
+            "tg_TJ.koi8t": ("tg_TJ", "KOI8-T"),
+        }
+    )
 
 
 @pytest.mark.parametrize(

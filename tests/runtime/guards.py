@@ -353,13 +353,13 @@ GUARDS = [
         f"{COPIES}:test_copy_waits_for_what_is_before_it",
     ),
     Guard(
-        "calls/stream.c",
+        "cache/stream.h",
         "    return exclusive_hip() && stream_is_idle(stream)",
         "    return stream_is_idle(stream)",
         f"{SYNC}:test_where_others_call_hip_every_synchronise_asks",
     ),
     Guard(
-        "calls/stream.c",
+        "cache/stream.h",
         "stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;",
         "stream_is_idle(stream);",
         f"{SYNC}:test_a_stream_of_the_programs_own_is_always_asked",
@@ -557,6 +557,18 @@ GUARDS = [
     ),
     Guard(
         "recorder.c",
+        "    set_meaning(&modules, loaded.module, row < MODULES ? row + 1 : 0);\n",
+        "",
+        f"{LAZY_LOAD}:test_the_image_is_counted_by_both_its_handles",
+    ),
+    Guard(
+        "calls/module.c",
+        "    stats_bypass_ends(CACHE_MODULES);\n",
+        "",
+        f"{LAZY_LOAD}:test_the_image_is_counted_by_both_its_handles",
+    ),
+    Guard(
+        "recorder.c",
         "(void)stats_take_decision();",
         "",
         f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",
@@ -693,6 +705,25 @@ GUARDS = [
         "    return error == hipSuccess;\n}",
         "    return true;\n}",
         f"{TRAPS}:test_08_event_that_is_not_over_is_not_handed_out",
+    ),
+    Guard(
+        "calls/stream.c",
+        "stream_pool_has_room() &&\n           stream_state(stream) == STREAM_LIVE;",
+        "stream_pool_has_room();",
+        f"{SYNC}:test_a_second_destroy_is_said",
+    ),
+    Guard(
+        "calls/stream.c",
+        "!load_relaxed(&stream->borrowers) && ",
+        "",
+        f"{KNOWN}:test_17_a_stream_of_ours_that_is_lent",
+        alone=True,
+    ),
+    Guard(
+        "cache/stream.h",
+        "!stream || stream_has_kernels(stream) ||",
+        "!stream ||",
+        f"{COPIES}:test_source_that_a_kernel_may_write_is_not_read_early",
     ),
     Guard(
         "calls/stream.c",

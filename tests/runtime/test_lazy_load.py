@@ -153,3 +153,18 @@ def test_threads_that_ask_at_once_get_one_module(mgpu: Mgpu) -> None:
 def test_stocks_behaviour_loads_at_once(mgpu: Mgpu) -> None:
     mgpu.load(all_images(mgpu)["forum"])
     assert mgpu.count(LOAD) == 1
+
+
+@in_child(**LAZY, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_the_image_is_counted_by_both_its_handles(mgpu: Mgpu) -> None:
+    """The entry's, and HIP's for the loads that follow."""
+    image = constants(mgpu, {"many": code_object("many", "part0")})["many"]
+    kernels = ["kernel00", "kernel01"]
+    for kernel in kernels:
+        module = mgpu.load(image)
+        mgpu.function(module, kernel)
+        mgpu.ModuleUnload(module)
+    (counted,) = mgpu.stats()["modules"]
+    assert (counted["loads"], counted["driver_loads"]) == (2, 1)
+    assert sorted(counted["kernels"]) == kernels
+    assert mgpu.stats()["cache"]["modules"] == {"hits": 1, "misses": 1, "evictions": 0}

@@ -230,6 +230,20 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
     assert shared(mgpu, 4 * KIB) == block
 
 
+@in_child(HIPSTUB_ASYNC="20000", MGPU_RT_EXCLUSIVE="on")
+def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
+    """HIP is asked no synchronise there that would pass a mark."""
+    stream = mgpu.StreamCreate()
+    for _ in range(4):
+        free(mgpu, shared(mgpu, KIB), stream)
+        mgpu.StreamSynchronize(stream)
+    block = shared(mgpu, KIB)
+    assert mgpu.count("hipMallocManaged") == 1
+    mgpu.Memset32(block, 7, KIB // 4, stream)
+    free(mgpu, block, stream)
+    assert shared(mgpu, KIB) != block
+
+
 @in_child()
 def test_shared_memory_serves_shared_memory_only(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

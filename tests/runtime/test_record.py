@@ -20,8 +20,10 @@ import pytest
 from tests.support.child import BUILD, environment, library
 from tests.support.command import assert_sentence, invoke
 from tests.support.compiled import compile_c
+from tests.support.locales import make_locales
 
 PROGRAM = r"""
+#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,7 @@ static void fork_children(void) {
 
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
+    setlocale(LC_ALL, "");
     work();
     if (strcmp(how, "_exit") == 0)
         _exit(0);
@@ -188,6 +191,16 @@ def test_an_exit_writes_json(how: str, program: Path, tmp_path: Path) -> None:
     assert made(stats) == CALLS
     assert stats["process"]["ended"] == "exit"
     assert json.loads((tmp_path / "trace.json").read_text())["otherData"]["ended"] == "exit"
+
+
+def test_json_has_points_whatever_the_locale(program: Path, tmp_path: Path) -> None:
+    comma = {
+        "LC_ALL": "de_DE.UTF-8",
+        "LOCPATH": str(make_locales({"de_DE.UTF-8": ("de_DE", "UTF-8")})),
+    }
+    run(program, tmp_path, MGPU_RT_STATS="1,stats.json", MGPU_RT_TRACE="trace.json", **comma)
+    assert json.loads((tmp_path / "stats.json").read_text())["process"]["seconds"] > 0
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
 
 
 def test_a_recording_is_what_the_json_would_have_been(program: Path, tmp_path: Path) -> None:

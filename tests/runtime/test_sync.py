@@ -76,6 +76,15 @@ def test_where_others_call_hip_every_synchronise_asks(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_second_destroy_is_said(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+    mgpu.StreamDestroy(stream)
+    assert "was destroyed before" in mgpu.stderr()
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
 def test_a_stream_of_the_programs_own_is_always_asked(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipStreamCreate(own)

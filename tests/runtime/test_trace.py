@@ -226,6 +226,24 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
     assert calls[-1]["name"] == "hipStreamDestroy"  # at exit
 
 
+@in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
+@in_folder
+def test_more_streams_than_there_are_rows(mgpu: Mgpu) -> None:
+    """One that has no row has none at each of its calls, and nobody else's."""
+    streams = [mgpu.StreamCreate() for _ in range(4500)]
+    for _ in range(2):
+        for stream in streams:
+            mgpu.StreamSynchronize(stream)
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    calls = [e for e in trace["traceEvents"] if e["name"] == "mgpuStreamSynchronize"]
+    rows = [call["args"].get("stream") for call in calls if call["cat"] == "program"]
+    assert len(rows) == 9000
+    assert rows[:4500] == rows[4500:]
+    numbers = [row for row in rows[:4500] if row is not None]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert 3500 < len(numbers) <= 4096
+
+
 def test_path_that_cannot_be_written(tmp_path: Path) -> None:
     """One line says so, and the program's status is its own."""
     executable = build("forum", 22, 3, ways()["linked"].linked)

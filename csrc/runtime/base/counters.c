@@ -7,7 +7,6 @@
 
 struct counts counts;
 static __thread enum decision decision __attribute__((tls_model("initial-exec")));
-static __thread unsigned driver_loads __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -53,20 +52,13 @@ void stats_bypass(enum cache cache) {
     fetch_add_relaxed(&counts.caches[cache].bypasses, 1);
     decision = DECISION_BYPASS;
 }
+void stats_bypass_ends(enum cache cache) {
+    fetch_sub_relaxed(&counts.caches[cache].bypasses, 1);
+}
 
 enum decision stats_take_decision(void) {
     const enum decision taken = decision;
     decision = DECISION_NONE;
-    return taken;
-}
-
-void stats_driver_load(void) {
-    driver_loads++;
-}
-
-unsigned stats_take_driver_loads(void) {
-    const unsigned taken = driver_loads;
-    driver_loads = 0;
     return taken;
 }
 

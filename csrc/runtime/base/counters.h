@@ -52,12 +52,12 @@ void stats_eviction(enum cache cache);
 /* A call that a cache did not serve and did not count as a miss: it is no hit either. */
 void stats_bypass(enum cache cache);
 
-/* The calling thread's miss or bypass since it was last taken; and how often HIP has loaded a
- * module for it since then, which a cache may have it do in another call than the program's load.
- */
+/* The call that was bypassed is served now, in a later call of the program's: that counts, be it a
+ * miss or a hit. */
+void stats_bypass_ends(enum cache cache);
+
+/* The calling thread's miss or bypass since it was last taken. */
 enum decision stats_take_decision(void);
-void stats_driver_load(void);
-unsigned stats_take_driver_loads(void);
 
 /* A child of fork counts from 0, in pages of its own. */
 void stats_reset(void);

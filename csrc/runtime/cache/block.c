@@ -272,7 +272,8 @@ static __attribute__((noinline)) struct block_freed free_shared(struct block *bl
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (!stream || stream->device != block->device)
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
-    block_put_shared(block, stream);
+    /* A synchronise of such a stream passes no mark. */
+    block_put_shared(block, stream_is_known_idle(stream) ? NULL : stream);
     return (struct block_freed){FREE_DONE, hipSuccess};
 }
 

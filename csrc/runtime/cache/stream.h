@@ -10,6 +10,7 @@
 #include "base/handles.h"
 #include "base/likely.h"
 #include "cache/thread.h"
+#include "hip/exclusive.h"
 #include "hip/report.h"
 
 enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
@@ -90,6 +91,11 @@ extern uintptr_t stream_others;
 static inline bool stream_is_idle(const struct stream *stream) {
     const uint64_t settled = load_acquire(&stream->settled);
     return load_acquire(&stream->submitted) == settled;
+}
+
+/* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
+static inline bool stream_is_known_idle(const struct stream *stream) {
+    return exclusive_hip() && stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;
 }
 
 /* Something that may write host memory may be pending: kernels, above all. Their names are odd. */

@@ -254,6 +254,7 @@ hipModule_t module_load_deferred(struct deferred *deferred, const char *kernel) 
     if (deferred_module(deferred) || deferred_state(deferred) != DEFERRED_HELD)
         return deferred_module(deferred);
     const hipModule_t module = load_on_its_device(deferred);
+    stats_bypass_ends(CACHE_MODULES);
     if (!module) {
         if (deferred_end(deferred, DEFERRED_FAILED))
             report_once(&put_off, deferred->image.key, kernel);

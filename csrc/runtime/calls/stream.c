@@ -189,17 +189,12 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 
 /* ---- mgpuStreamSynchronize ---- */
 
-/* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
-static bool is_known_idle(const struct stream *stream) {
-    return exclusive_hip() && stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;
-}
-
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
     struct stream *stream;
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
     const bool usable = stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(stream && is_known_idle(stream)))
+    if (UNLIKELY(stream && stream_is_known_idle(stream)))
         return;
     if (UNLIKELY(options.sync_lazy && stream && lazy_put_off(stream)))
         return;

@@ -65,8 +65,6 @@ struct hip_functions hip_untimed;
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
     const uint64_t nanoseconds = stats_now() - begin;
     stats_hip_call(function, nanoseconds);
-    if (function == HIP_ModuleLoadData && error == hipSuccess)
-        stats_driver_load();
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
                                         .function = (uint16_t)function,

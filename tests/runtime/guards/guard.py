@@ -1,0 +1,49 @@
+"""What a guard is, and where the tests are that notice its loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.support.variants import Change
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What is changed, and the test (module:function) that must then fail."""
+
+    file: str
+    guard: str
+    without: str
+    test: str
+    also: tuple[str, str] | None = None  # a second change, where one alone leaves another guard
+    also_file: str = ""  # where that is; "": in the same file
+    alone: bool = False  # where others may call HIP, its answer is a second guard
+
+    @property
+    def name(self) -> str:
+        return self.test.partition(":test_")[2]
+
+    @property
+    def changes(self) -> list[Change]:
+        changes = [Change(f"csrc/runtime/{self.file}", self.guard, self.without)]
+        if self.also:
+            changes.append(Change(f"csrc/runtime/{self.also_file or self.file}", *self.also))
+        return changes
+
+
+TRAPS = "tests.runtime.test_traps"
+CONSTANTS = "tests.runtime.test_constants"
+MEMORY = "tests.runtime.test_memory"
+COPIES = "tests.runtime.test_copies"
+COUNTED = "tests.runtime.test_counted"
+SYNC = "tests.runtime.test_sync"
+KNOWN = "tests.runtime.test_known"
+LIMITS = "tests.runtime.test_known_limits"
+IMAGES = "tests.runtime.test_images"
+ADVICE = "tests.runtime.test_advice"
+LAZY_LOAD = "tests.runtime.test_lazy_load"
+OPTIONS = "tests.runtime.test_options"
+LAST_ERROR = "tests.runtime.test_last_error"
+GPU_TIMES = "tests.runtime.test_gpu_times"
+TRACE = "tests.runtime.test_trace"
+LOCAL_RANK = "tests.runtime.test_local_rank"

@@ -1,0 +1,139 @@
+"""Guards of what is recorded: counts, files, the trace, the times of the GPU."""
+
+from __future__ import annotations
+
+from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, TRACE, Guard
+
+RECORDING = [
+    Guard(
+        "base/counters.c",
+        "MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)",
+        "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
+        f"{COUNTED}:test_a_child_of_fork_leaves_its_parents_file_alone",
+    ),
+    Guard(
+        "base/output.c",
+        "errno != EEXIST || !is_taken(output->path)",
+        "errno == EEXIST",
+        f"{COUNTED}:test_a_living_process_keeps_its_file",
+    ),
+    Guard(
+        "base/output.c",
+        "output->direct || !is_within_limit(size)",
+        "output->direct",
+        f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
+    ),
+    Guard(
+        "gpu_times.c",
+        " || !is_timeable(stream)",
+        "",
+        f"{GPU_TIMES}:test_no_event_goes_to_a_stream_that_hip_has_destroyed",
+        also=("static bool is_timeable", "__attribute__((unused)) static bool is_timeable"),
+    ),
+    Guard(
+        "gpu_times.c",
+        "    if (error == hipErrorNotReady)\n        return false;\n",
+        "",
+        f"{GPU_TIMES}:test_a_full_ring_is_not_waited_for",
+    ),
+    Guard(
+        "gpu_times.c",
+        "    next = (next + 1) % RING;\n    if (!is_read(work) ||",
+        "    if (!is_read(work) ||",
+        f"{GPU_TIMES}:test_a_slow_stream_does_not_keep_out_others",
+        also=(
+            "    work->state = BEGUN;\n",
+            "    work->state = BEGUN;\n    next = (next + 1) % RING;\n",
+        ),
+    ),
+    Guard(
+        "gpu_times.c",
+        "work->device != device",
+        "false",
+        f"{GPU_TIMES}:test_events_are_of_the_device_that_they_are_recorded_on",
+    ),
+    Guard(
+        "gpu_times.c",
+        "(void)device_kept(device);",
+        "",
+        f"{GPU_TIMES}:test_a_device_that_was_reset_has_none_of_the_events",
+    ),
+    Guard(
+        "gpu_times.c",
+        "runtime_forked || ",
+        "",
+        f"{GPU_TIMES}:test_a_child_of_fork_times_nothing",
+    ),
+    Guard(
+        "gpu_times.c",
+        "error == hipSuccess && work->end && ",
+        "work->end && ",
+        f"{GPU_TIMES}:test_the_error_of_a_launch_stays",
+    ),
+    Guard(
+        "gpu_times.c",
+        "        device_forget_error(error);\n",
+        "        (void)device_forget_error;\n",
+        f"{GPU_TIMES}:test_an_error_of_an_event_is_not_the_programs",
+    ),
+    Guard(
+        "gpu_times.c",
+        "        device_forget_error(error);\n",
+        "        (void)device_forget_error;\n",
+        f"{GPU_TIMES}:test_no_reference_is_no_error_of_the_programs",
+    ),
+    Guard(
+        "gpu_times.c",
+        "hip_untimed.name != hip_missing.name",
+        "true",
+        f"{GPU_TIMES}:test_no_event_is_put_around_what_hip_lacks",
+    ),
+    Guard(
+        "recorder.c",
+        "ranges_find(call->from, call->bytes) == RANGE_NONE &&",
+        "",
+        f"{TRACE}:test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it",
+    ),
+    Guard(
+        "recorder.c",
+        "way == COPY_FROM_DEVICE && ranges_find(call->to, call->bytes) == RANGE_NONE",
+        "way == COPY_FROM_DEVICE",
+        f"{TRACE}:test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it",
+    ),
+    Guard(
+        "recorder.c",
+        "!(cuda_present() && call->bytes <= STAGING_CUDA_TAKES)",
+        "true",
+        f"{TRACE}:test_a_small_copy_is_nvidias_drivers",
+    ),
+    Guard(
+        "recorder.c",
+        "!copied.to || ",
+        "",
+        f"{TRACE}:test_a_copy_that_was_refused_went_no_way",
+    ),
+    Guard(
+        "recorder.c",
+        "    copied.to = copied.from = NULL;\n",
+        "",
+        f"{TRACE}:test_a_copy_that_was_refused_went_no_way",
+    ),
+    Guard(
+        "recorder.c",
+        "    set_meaning(&modules, loaded.module, row < MODULES ? row + 1 : 0);\n",
+        "",
+        f"{LAZY_LOAD}:test_the_image_is_counted_by_both_its_handles",
+    ),
+    Guard(
+        "recorder.c",
+        "(void)stats_take_decision();",
+        "",
+        f"{COUNTED}:test_a_miss_outside_of_the_abi_is_no_calls",
+    ),
+    Guard(
+        "recorder.c",
+        "if (!runtime_counting())\n        return;",
+        "",
+        f"{COUNTED}:test_nothing_is_counted_that_was_not_asked_for",
+    ),
+]

@@ -1,9 +1,9 @@
-"""Lowered programs in other hosts than their own: MLIR's JIT runner, and Python with PyTorch."""
+"""Lowered programs in other hosts than their own: MLIR's JIT runners, and Python with PyTorch."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Process, turns
 from bench.setup import hosts, native
 from bench.setup.device import Device
-from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS, Side, all_sides
+from bench.setup.sides import ALONE, APART, HOISTED, LLVM, OURS, STOCK, WORDS, Side, all_sides
 from bench.show.figures import Figure, Result, Step, median, ratios
 
 METHOD = (
-    "mlir-runner compiles the program in its own process; Python has PyTorch in its process, with "
-    "a context on the same device, and opens the program as a library. The loop by hand is a "
-    f"program of its own. Microseconds an iteration, the device's work included: {ROUNDS}"
+    "mlir-runner compiles the program in its own process, ExecutionEngine in a Python process; "
+    "Python alone opens the program as a library. Both have PyTorch in the process, with a context "
+    "on the same device. The loop by hand is opened as a library by such a Python process, and "
+    "beside mlir-runner a program of its own. Microseconds an iteration, the device's work "
+    f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, ALONE, HOISTED)
 #: Where others may call HIP, against the loop by hand.
@@ -32,13 +34,14 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     figures: list[Figure] = []
     data: list[dict[str, Any]] = []
     for host, releases in hosts.RELEASES.items():
+        if reason := hosts.missing(host):
+            data.append({"host": host, "left_out": reason})
+            continue
         for llvm in releases:
             for program in TARGETS:
                 title = f"{program} in {host}, LLVM {llvm}"
                 step(title)
-                processes = {
-                    side.name: _process(program, host, llvm, device, side) for side in sides
-                }
+                processes = _processes(program, host, llvm, device, sides)
                 taken = turns(processes, repetitions, MOST, random.Random(title))
                 each = device.iterations.get(program, 1)
                 samples = {side: [ns / 1e3 / each for ns in calls] for side, calls in taken.items()}
@@ -51,18 +54,32 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     return Result("hosts", device.words, METHOD, figures, on=device.name, data=data)
 
 
-def _process(program: str, host: str, llvm: int, device: Device, side: Side) -> Process:
-    """The host, or the loop by hand in a program of its own."""
-    if side.name != HOISTED:
-        return hosts.command(host, program, llvm, device, side.runtime), side.environment
-    command = side.command(program, llvm, device)
-    assert command is not None
-    return command, side.environment
+def _processes(
+    program: str, host: str, llvm: int, device: Device, sides: Sequence[Side]
+) -> dict[str, Process]:
+    """Each side's, and where the loop by hand is in the host, that in a program of its own too."""
+    processes: dict[str, Process] = {
+        side.name: (hosts.command(host, program, llvm, device, side.runtime), side.environment)
+        for side in sides
+        if side.name != HOISTED
+    }
+    by_hand = next(side for side in sides if side.name == HOISTED)
+    own = by_hand.command(program, llvm, device)
+    assert own is not None
+    processes[HOISTED] = (hosts.by_hand(host, program, device) or own, by_hand.environment)
+    if processes[HOISTED][0] is not own:
+        processes[APART] = (own, by_hand.environment)
+    return processes
 
 
 def _figures(title: str, samples: Mapping[str, list[float]], target: float | None) -> list[Figure]:
     figures = [median(f"{title}, {WORDS[side]}", times, "µs") for side, times in samples.items()]
-    pairs = ((OURS, HOISTED, target), (ALONE, HOISTED, None), (LLVM, OURS, None))
+    pairs = (
+        (OURS, HOISTED, target),
+        (ALONE, HOISTED, None),
+        (APART, HOISTED, None),
+        (LLVM, OURS, None),
+    )
     return figures + [
         median(
             f"{title}, {WORDS[side]} / {WORDS[base]}",

@@ -16,15 +16,26 @@ from bench.models.program import CHAIN, REGISTERED, SHARED, VARIANTS, WAITS, Var
 from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
 from bench.setup.device import Device
-from bench.setup.sides import ALONE, LLVM, OURS, STOCK, WORDS, Side, all_sides
+from bench.setup.sides import (
+    ALONE,
+    HOISTED,
+    LLVM,
+    OURS,
+    STOCK,
+    WORDS,
+    Side,
+    all_sides,
+    by_hand_runtime,
+)
 from bench.show.figures import Figure, Result, Step, median, ratios
 from mgpu_rt.lowering.toolchain import LoweringFailed
 
 METHOD = (
     f"Microseconds a forward pass, the device's work included: {ROUNDS} The output of every round "
-    "is compared with NumPy's. The kernels are what MLIR's ordinary passes make of linalg, not "
-    "tuned. An asynchronous chain with host_shared is missing: MLIR has no lowering for an "
-    "allocation that is both."
+    "is compared with NumPy's. By hand: the same program over a runtime that keeps module, stream, "
+    "memory and registration, and asks and checks nothing. The kernels are what MLIR's ordinary "
+    "passes make of linalg, not tuned. An asynchronous chain with host_shared is missing: MLIR has "
+    "no lowering for an allocation that is both."
 )
 SIDES = (STOCK, LLVM, OURS, ALONE)
 MOST = 10_000  # passes a round
@@ -46,6 +57,8 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
+#: Where the program keeps its memory: of by hand, what may be lost.
+WITHIN = 1.05
 #: Of all of them, the one in which it gains least.
 NOT_SLOWER = 1.0
 #: host_shared, as many times the same with device memory.
@@ -56,6 +69,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     """``repetitions`` rounds of each side, for each model and variant with each release."""
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
+    sides.append(by_hand_runtime(device))
     result = Result("models", device.words, METHOD, on=device.name)
     for model in MODELS if device.real else MODELS[:EMULATED]:
         for llvm in models.RELEASES:
@@ -130,6 +144,11 @@ def _figures(
                 at_least=gain if device.real else None,
             )
         )
+    for side in (OURS, ALONE):
+        of_by_hand = ratios(samples[side], samples[HOISTED])
+        limit = WITHIN if device.real and variant in (CHAIN, WAITS) and side == OURS else None
+        name = f"{title}, {WORDS[side]} / {WORDS[HOISTED]}"
+        figures.append(median(name, of_by_hand, "", at_most=limit))
     return figures
 
 

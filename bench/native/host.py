@@ -1,8 +1,9 @@
 """A Python process with PyTorch on the same device, which runs a lowered program in rounds.
 
-    python host.py PROGRAM.so
+    python host.py PROGRAM.so ARGUMENT...
 
-PROGRAM.so is a lowered program in the frame of lowered.c. Without PyTorch it runs all the same.
+PROGRAM.so is a lowered program in the frame of lowered.c, or hoisted.c with its arguments. Without
+PyTorch it runs all the same.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ import ctypes
 import sys
 
 
-def main() -> None:
+def use_pytorch() -> None:
+    """Has it take the device, and do some work there."""
     with contextlib.suppress(ImportError):
         import torch
 
         if torch.cuda.is_available():
-            torch.zeros(1, device="cuda").add_(1).cpu()  # it has a context, and work done in it
+            torch.zeros(1, device="cuda").add_(1).cpu()
+
+
+def main() -> None:
+    use_pytorch()
     program = ctypes.CDLL(sys.argv[1])
-    arguments = (ctypes.c_char_p * 2)(b"hosted", None)
-    program.main(1, arguments)
+    words = [word.encode() for word in sys.argv[1:]]
+    program.main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
 
 
 if __name__ == "__main__":

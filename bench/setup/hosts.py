@@ -1,10 +1,11 @@
-"""Programs as other hosts than their own run them: MLIR's JIT runner, and a Python process.
+"""Programs as other hosts than their own run them: MLIR's JIT runner, and Python processes.
 
-Both answer rounds as bench/native/rounds.h has it.
+All answer rounds as bench/native/rounds.h has it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,11 +14,13 @@ from pathlib import Path
 from bench import PROGRAMS
 from bench.setup import build, native, printing
 from bench.setup.device import Device
+from bench.setup.sides import by_hand_arguments
 from mgpu_rt.lowering import lower, toolchain
 
-RUNNER, PYTHON = "mlir-runner", "Python with PyTorch"
+RUNNER, ENGINE = "mlir-runner", "ExecutionEngine with PyTorch"
+PYTHON = "Python with PyTorch"
 #: The releases that each is measured with.
-RELEASES = {RUNNER: (22,), PYTHON: (19, 22)}
+RELEASES = {RUNNER: (22,), ENGINE: (22,), PYTHON: (19, 22)}
 
 _MAIN = re.compile(r"llvm\.func @main\(\)( attributes \{[^}]*\})? \{")
 #: Takes the program's main, which is renamed, to bench/native/hosted.c.
@@ -38,7 +41,9 @@ def command(host: str, program: str, llvm: int, device: Device, runtime: str) ->
         script = native.SOURCES / "host.py"
         return [sys.executable, str(script), str(shared(program, llvm, device.chip, iterations))]
     jitted = dialect(program, llvm, device.chip, iterations)
-    libraries = [runtime, server(), printing.print_library()]
+    libraries = [runtime, str(server()), str(printing.print_library())]
+    if host == ENGINE:
+        return [sys.executable, str(native.SOURCES / "engine.py"), str(jitted), *libraries]
     return [
         str(toolchain.runner(llvm)),
         str(jitted),
@@ -46,6 +51,27 @@ def command(host: str, program: str, llvm: int, device: Device, runtime: str) ->
         "--entry-point-result=void",
         *(f"--shared-libs={path}" for path in libraries),
     ]
+
+
+def by_hand(host: str, program: str, device: Device) -> list[str] | None:
+    """The loop by hand in a process as the host's; None if the host cannot have it."""
+    if host == RUNNER:
+        return None
+    library = native.program("hoisted", device.chip, shared=True)
+    arguments = by_hand_arguments(program, device, device.hip)
+    return [sys.executable, str(native.SOURCES / "host.py"), str(library), *arguments]
+
+
+def missing(host: str) -> str | None:
+    """Why a host cannot be measured here; None if it can."""
+    try:
+        if host == RUNNER:
+            toolchain.runner(RELEASES[RUNNER][0])
+    except toolchain.ToolchainMissing as reason:
+        return str(reason)
+    if host == ENGINE and importlib.util.find_spec("mlir") is None:
+        return "MLIR's Python bindings are not installed: pip install 'mgpu_rt[jit]'"
+    return None
 
 
 def shared(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
@@ -98,7 +124,7 @@ def server() -> Path:
 
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
     """What a machine without MLIR needs of these programs."""
-    made = [server()]
+    made = [server(), native.program("hoisted", chip, shared=True)]
     for program in programs:
         count = iterations.get(program)
         made += [shared(program, llvm, chip, count) for llvm in RELEASES[PYTHON]]

@@ -22,6 +22,7 @@ SOURCES = ROOT / "bench" / "native"
 OUT = ROOT / "build" / "bench"
 RUNTIME = ROOT / "build" / "lib" / "libmlir_rocm_runtime.so"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
+BY_HAND = ROOT / "build" / "stock" / "byhand" / "libmlir_rocm_runtime.so"  # for models only
 STUB = ROOT / "build" / "hipstub" / "libamdhip64.so.5"
 
 FORUM = PROGRAMS / "forum.mlir"
@@ -53,14 +54,14 @@ def need(*libraries: Path) -> None:
             raise Failed(f"{library} is missing: run `make bench`, which builds it")
 
 
-def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
+def program(name: str, chip: str = pipelines.DEFAULT_CHIP, *, shared: bool = False) -> Path:
     """Compiles ``bench/native/<name>.c``, unless it is older than the result; returns that.
 
-    It holds the forum's code object for ``chip``. Without a compiler a file that was carried here
-    serves as it is.
+    As a library, if ``shared``, for a process that calls its main. It holds the forum's code object
+    for ``chip``. Without a compiler a file that was carried here serves as it is.
     """
     image = _image(chip)
-    result = OUT / chip / name
+    result = OUT / chip / (f"{name}.so" if shared else name)
     if result.exists() and shutil.which("cc") is None:
         return result
     sources = [*(SOURCES / file for file in (f"{name}.c", *HEADERS)), Path(__file__)]
@@ -68,7 +69,8 @@ def program(name: str, chip: str = pipelines.DEFAULT_CHIP) -> Path:
     if result.exists() and result.stat().st_mtime > newest:
         return result
     macros = [f'-DIMAGE_FILE="{image}"', f'-DKERNEL="{KERNEL}"']
-    compile_c([*FLAGS, *macros, sources[0], "-ldl", "-pthread"], result)
+    kind = ["-shared", "-fPIC"] if shared else []
+    compile_c([*FLAGS, *kind, *macros, sources[0], "-ldl", "-pthread"], result)
     return result
 
 

@@ -13,6 +13,7 @@ from bench.setup.device import Device
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
 ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
 REWRITTEN = "rewritten"
+APART = "apart"
 DRIVER = "driver"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
@@ -26,6 +27,7 @@ WORDS = {
     LAZY: "mgpu_rt alone, lazy",
     REWRITTEN: "hoisted by mgpu-rt",
     HOISTED: "hoisted by hand",
+    APART: "by hand, its own program",
     DRIVER: "by hand on libcuda",
     SERIAL: "on one stream, by hand",
 }
@@ -67,17 +69,21 @@ class Side:
             return [str(build.executable(program, llvm, device.chip, iterations))]
         if program not in BY_HAND:
             return None
-        images = build.images(program.removesuffix("-serial"), device.chip)
         library = device.driver_library if self.name == DRIVER else device.hip
-        arguments = [library, program, iterations or 1, *images, "--"]
-        return [str(word) for word in [native.program("hoisted", device.chip), *arguments]]
+        arguments = by_hand_arguments(program, device, library)
+        return [str(native.program("hoisted", device.chip)), *arguments]
+
+
+def by_hand_arguments(program: str, device: Device, library: Path | str) -> list[str]:
+    """Those of bench/native/hoisted.c, which calls that library."""
+    plain = program.removesuffix("-serial")
+    images = build.images(plain, device.chip)
+    return [*map(str, (library, program, device.iterations.get(plain) or 1, *images)), "--"]
 
 
 def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     """The sides that this device has, stock's first."""
-    base = {**device.environment, "BENCH_WAIT": f"{device.hip},hipDeviceSynchronize"}
-    if device.real:
-        base["BENCH_CPU"] = str(max(os.sched_getaffinity(0)))
+    base = _base(device)
     sides = [Side(STOCK, {**base, "MGPU_RT_CACHE": "off"})]
     if llvm_runtime is not None and device.real:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
@@ -91,6 +97,19 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     if device.name == "cuda":
         sides.append(Side(DRIVER, {**base, "BENCH_WAIT": ON_LIBCUDA}))
     return sides
+
+
+def by_hand_runtime(device: Device) -> Side:
+    """The programs of bench/models themselves, over a runtime that knows them."""
+    native.need(native.BY_HAND)
+    return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
+
+
+def _base(device: Device) -> dict[str, str]:
+    base = {**device.environment, "BENCH_WAIT": f"{device.hip},hipDeviceSynchronize"}
+    if device.real:
+        base["BENCH_CPU"] = str(max(os.sched_getaffinity(0)))
+    return base
 
 
 def _llvm_environment(device: Device, base: Mapping[str, str], library: Path) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import LLVM, OURS, SERIAL, STOCK, WORDS
+from bench.setup.sides import HOISTED, LLVM, OURS, SERIAL, STOCK, WORDS
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
 FAST_PATH = (
@@ -104,7 +104,7 @@ def _by_side(
 ) -> str:
     """A row a label, a column a side. `words` are what the labels are, and the unit."""
     benchmark = results["benchmarks"][key]
-    rows = benchmark["data"]
+    rows = [row for row in benchmark["data"] if "us" in row]
     taken = {(label(row), row["side"]): row["us"] for row in rows}
     known = {row["side"] for row in rows} - {SERIAL}
     sides = [side for side in WORDS if side in known]
@@ -133,32 +133,38 @@ def modules(results: dict[str, Any], device: str) -> str:
 
 
 def models(results: dict[str, Any], device: str) -> str:
-    """Microseconds a forward pass of each model in each variant: before, after, and the ratio."""
+    """Microseconds a forward pass of each model in each variant: before, after, the ratio, and by
+    hand."""
     benchmark = results["benchmarks"][f"models-{device}"]
     rows = benchmark["data"]
     base = LLVM if any(row.get("side") == LLVM for row in rows) else STOCK
     taken = {(r["model"], r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if "us" in r}
     releases = sorted({row["llvm"] for row in rows})
-    heads = [f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio" for llvm in releases]
+    by_hand = any(row.get("side") == HOISTED for row in rows)
+    shown = (base, OURS, HOISTED) if by_hand else (base, OURS)
+    heads = [
+        f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio{' | by hand' * by_hand}"
+        for llvm in releases
+    ]
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, µs a forward pass:",
         "",
         f"| | {' | '.join(heads)} |",
-        "|---" + "|---:" * (3 * len(releases)) + "|",
+        "|---" + "|---:" * ((3 + by_hand) * len(releases)) + "|",
     ]
     for model, variant in dict.fromkeys((row["model"], row["variant"]) for row in rows):
         cells = [
-            _before_and_after(*(taken.get((model, variant, llvm, side)) for side in (base, OURS)))
+            _before_and_after(*(taken.get((model, variant, llvm, side)) for side in shown))
             for llvm in releases
         ]
         lines.append(f"| {model}, {variant} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _before_and_after(before: float | None, after: float | None) -> str:
-    if before is None or after is None:
-        return "– | – | –"
-    return f"{number(before)} | {number(after)} | {number(before / after)}"
+def _before_and_after(before: float | None, after: float | None, *by_hand: float | None) -> str:
+    ratio = before / after if before and after else None
+    values = (before, after, ratio, *by_hand)
+    return " | ".join("–" if value is None else number(value) for value in values)
 
 
 def targets(results: dict[str, Any], device: str) -> str:

@@ -11,10 +11,11 @@ stock_flags := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvi
 stock_name := libmlir_rocm_runtime.so
 stock_release := 22.1
 
-# The second has the name that LLVM 22 gives its own.
+# The second has the name that LLVM 22 gives its own; the last is the models' floor (byhand.c).
 STOCK_LIBRARIES := $(stock_dir)/$(stock_name) \
     $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release) \
-    $(stock_dir)/$(stock_release)/$(stock_name)
+    $(stock_dir)/$(stock_release)/$(stock_name) \
+    $(stock_dir)/byhand/$(stock_name)
 
 .PHONY: stock
 stock: $(STOCK_LIBRARIES)
@@ -27,6 +28,11 @@ $(stock_hip):
 
 $(stock_dir)/$(stock_name) $(stock_dir)/$(stock_release)/$(stock_name).$(stock_release): \
     bench/stock/stock.c bench/stock/hip.h $(stock_hip)
+	@mkdir -p $(@D)
+	$(CC) $(stock_flags) -shared -Wl,-soname,$(@F) -Wl,-z,lazy $< \
+	    -Wl,--no-as-needed $(stock_hip) -o $@
+
+$(stock_dir)/byhand/$(stock_name): bench/stock/byhand.c bench/stock/hip.h $(stock_hip)
 	@mkdir -p $(@D)
 	$(CC) $(stock_flags) -shared -Wl,-soname,$(@F) -Wl,-z,lazy $< \
 	    -Wl,--no-as-needed $(stock_hip) -o $@

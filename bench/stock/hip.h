@@ -1,4 +1,4 @@
-/* The functions of HIP that the plain runtime calls, so that it builds without HIP's headers. */
+/* The functions of HIP that these runtimes call, so that it builds without HIP's headers. */
 #ifndef STOCK_HIP_H
 #define STOCK_HIP_H
 
@@ -15,7 +15,7 @@ typedef struct {
     uint32_t x, y, z;
 } dim3;
 
-enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2 };
+enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2, ATTACH_GLOBAL = 1 };
 
 const char *hipGetErrorName(hipError_t error);
 hipError_t hipSetDevice(int device);
@@ -43,6 +43,7 @@ hipError_t hipEventSynchronize(hipEvent_t event);
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
 
 hipError_t hipMalloc(void **ptr, size_t bytes);
+hipError_t hipMallocManaged(void **ptr, size_t bytes, unsigned flags);
 hipError_t hipFree(void *ptr);
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t bytes, int kind, hipStream_t stream);
 hipError_t hipMemsetD32Async(void *dst, int value, size_t count, hipStream_t stream);

@@ -265,6 +265,10 @@ def test_plots_of_models(tmp_path: Path) -> None:
     assert {path.name for path in drawn} == {
         f"some-models-cuda{which}.{suffix}" for which in ("", "-gain") for suffix in ("png", "svg")
     }
+    by_hand = {**row, "llvm": 22, "side": sides.HOISTED, "us": 99, "low": 98, "high": 100}
+    with_it = {"device": "a GPU", "data": [*data, by_hand]}
+    shown = table.models({**results, "benchmarks": {"models-cuda": with_it}}, "cuda")
+    assert "| block, waits | 300 | 100 | 3 | – | 300 | 100 | 3 | 99 |" in shown
     shown = table.models(results, "cuda")
     assert "| block, waits | 300 | 100 | 3 | 300 | 100 | 3 |" in shown
     assert "| block, shared | – | – | – | – | – | – |" in shown

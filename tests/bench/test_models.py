@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,35 @@ def test_every_variant_computes_what_numpy_does(variant: Variant) -> None:
 @pytest.mark.parametrize("name", ["cnn", "block", "blocks"])
 def test_models_compute_what_numpy_does(name: str) -> None:
     run(BY_NAME[name], CHAIN if name == "blocks" else SHARED, 19)
+
+
+@pytest.mark.parametrize("llvm", models.RELEASES)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_by_hand_computes_the_same(variant: Variant, llvm: int) -> None:
+    on = device.find("softgpu")
+    side = sides.by_hand_runtime(on)
+    runner = Runner([str(models.executable(MLP, variant, llvm, on.chip))], side.environment)
+    for _ in range(2):
+        runner.round(2)
+    runner.close()
+
+
+def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
+    """Three passes ask HIP for what one does, but for launches, copies and the waits."""
+    on, log = device.find("stub"), tmp_path / "log"
+    side = sides.by_hand_runtime(on)
+    env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
+    for variant in VARIANTS:
+        program = models.executable(MLP, variant, 19, on.chip)
+        subprocess.run([program], env=env, input="3\n", text=True, capture_output=True, timeout=60)
+        counts = json.loads(log.read_text())["counts"]
+        assert counts["hipModuleLaunchKernel"] == 3 * MLP.graph().kernels
+        assert counts["hipModuleLoadData"] == counts["hipModuleGetFunction"]
+        assert counts["hipModuleLoadData"] <= MLP.graph().kernels
+        assert counts["hipStreamCreate"] == 1
+        assert counts.get("hipMalloc", 0) + counts.get("hipMallocManaged", 0) == 15
+        assert "hipFree" not in counts and "hipHostUnregister" not in counts
+        assert counts.get("hipHostRegister", 0) == (8 if variant.name == "registered" else 0)
 
 
 def test_a_wrong_output_is_noticed() -> None:

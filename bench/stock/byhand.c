@@ -1,0 +1,164 @@
+/* A model's program as if a person had hoisted its loop by hand: the floor of what a runtime can take.
+ *
+ * Each module is loaded once, there is one stream, memory that is freed is handed out again, what
+ * was registered stays so, and nothing is asked or checked. It knows that of the programs of
+ * bench/models, and would be wrong for others: they load constants, use one stream at a time, call
+ * from one thread, and free what they have waited for. */
+#include "hip.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static void check(hipError_t error, const char *function) {
+    if (error == 0)
+        return;
+    fprintf(stderr, "by hand: %s failed with %s\n", function, hipGetErrorName(error));
+    exit(1);
+}
+
+#define CALL(function, ...) check(function(__VA_ARGS__), #function)
+
+/* ---- what is kept, by an address or a size; never removed ---- */
+
+enum { SLOTS = 1 << 13 };
+
+struct table {
+    struct slot {
+        const void *key;
+        void *value;
+    } slots[SLOTS];
+};
+
+/* The value's place, which holds NULL if it is new. */
+static void **kept(struct table *table, const void *key) {
+    uint64_t at = ((uintptr_t)key * 0x9E3779B97F4A7C15u) >> 51;
+    while (table->slots[at].key && table->slots[at].key != key)
+        at = (at + 1) % SLOTS;
+    table->slots[at].key = key;
+    return &table->slots[at].value;
+}
+
+/* ---- modules ---- */
+
+static struct table modules, functions;
+
+EXPORT hipModule_t mgpuModuleLoad(void *data, size_t bytes) {
+    (void)bytes;
+    void **module = kept(&modules, data);
+    if (!*module)
+        CALL(hipModuleLoadData, (hipModule_t *)module, data);
+    return *module;
+}
+
+EXPORT void mgpuModuleUnload(hipModule_t module) {
+    (void)module;
+}
+
+/* Each module has one kernel. */
+EXPORT hipFunction_t mgpuModuleGetFunction(hipModule_t module, const char *name) {
+    void **function = kept(&functions, module);
+    if (!*function)
+        CALL(hipModuleGetFunction, (hipFunction_t *)function, module, name);
+    return *function;
+}
+
+/* ---- the stream ---- */
+
+static hipStream_t the_stream;
+
+EXPORT hipStream_t mgpuStreamCreate(void) {
+    if (!the_stream)
+        CALL(hipStreamCreate, &the_stream);
+    return the_stream;
+}
+
+EXPORT void mgpuStreamDestroy(hipStream_t stream) {
+    (void)stream;
+}
+
+EXPORT void mgpuStreamSynchronize(hipStream_t stream) {
+    CALL(hipStreamSynchronize, stream);
+}
+
+EXPORT void mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                             intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
+                             hipStream_t stream, void **params, void **extra, size_t count) {
+    (void)count;
+    CALL(hipModuleLaunchKernel, function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
+         params, extra);
+}
+
+EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t stream) {
+    CALL(hipMemcpyAsync, dst, src, sizeBytes, MEMCPY_DEFAULT, stream);
+}
+
+/* ---- memory ---- */
+
+/* The freed blocks of a size, first in, first out: each pass has the same ones in the same places. */
+struct size {
+    struct block {
+        struct block *next;
+        struct size *size;
+        void *address;
+    } *first, **last;
+};
+
+static struct table sizes[2], blocks; /* of device memory, of managed memory */
+
+EXPORT void *mgpuMemAlloc(uint64_t sizeBytes, hipStream_t stream, bool host_shared) {
+    const bool managed = host_shared && !stream;
+    void **found = kept(&sizes[managed], (void *)(uintptr_t)sizeBytes);
+    struct size *size = *found ? *found : calloc(1, sizeof *size);
+    *found = size;
+    struct block *block = size->first;
+    if (block) {
+        size->first = block->next;
+        return block->address;
+    }
+    block = calloc(1, sizeof *block);
+    block->size = size;
+    if (managed)
+        CALL(hipMallocManaged, &block->address, sizeBytes, ATTACH_GLOBAL);
+    else
+        CALL(hipMalloc, &block->address, sizeBytes);
+    *kept(&blocks, block->address) = block;
+    return block->address;
+}
+
+EXPORT void mgpuMemFree(void *ptr, hipStream_t stream) {
+    (void)stream;
+    struct block *block = *kept(&blocks, ptr);
+    if (!block->size->first)
+        block->size->last = &block->size->first;
+    block->next = NULL;
+    *block->size->last = block;
+    block->size->last = &block->next;
+}
+
+struct memref {
+    char *allocated;
+    char *aligned;
+    int64_t offset;
+    int64_t sizes_then_strides[];
+};
+
+static struct table registered;
+
+EXPORT void mgpuMemHostRegisterMemRef(int64_t rank, struct memref *descriptor, int64_t element) {
+    char *begin = descriptor->aligned + descriptor->offset * element;
+    void **known = kept(&registered, begin);
+    if (*known)
+        return;
+    int64_t bytes = element;
+    for (int64_t i = 0; i < rank; i++)
+        bytes *= descriptor->sizes_then_strides[i];
+    CALL(hipHostRegister, begin, (size_t)bytes, 0);
+    *known = begin;
+}
+
+EXPORT void mgpuMemHostUnregisterMemRef(int64_t rank, struct memref *descriptor, int64_t element) {
+    (void)rank, (void)descriptor, (void)element;
+}

@@ -1,0 +1,55 @@
+"""Programs in other hosts than their own, as the harness starts them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from bench.measure import hosts as measured
+from bench.setup import device, hosts, native, sides
+from bench.show import table
+
+
+@pytest.fixture(scope="module")
+def stub() -> device.Device:
+    return dataclasses.replace(
+        device.find("stub"), iterations={name: 2 for name in device.ITERATIONS}
+    )
+
+
+def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the loop by hand, in a Python process as the programs are."""
+    monkeypatch.setattr(measured, "MOST", 3)
+    result = measured.run(stub, 2, None, lambda _: None)
+    taken = {(row["host"], row["side"]) for row in result.data if "us" in row}
+    there = [host for host in hosts.RELEASES if hosts.missing(host) is None]
+    usual = {sides.STOCK, sides.OURS, sides.ALONE, sides.HOISTED}
+    assert taken == {
+        (host, side)
+        for host in there
+        for side in usual | ({sides.APART} if host != hosts.RUNNER else set())
+    }
+    benchmark = {"device": result.device, "data": result.data}
+    shown = table.hosts({"date": "2026-01-01", "benchmarks": {"hosts-stub": benchmark}}, "stub")
+    assert "| forum in mlir-runner, LLVM 22 |" in shown
+
+
+def test_a_host_that_is_not_there_is_left_out(
+    stub: device.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(hosts, "RELEASES", {hosts.ENGINE: (22,)})
+    result = measured.run(stub, 2, None, lambda _: None)
+    assert result.figures == []
+    (row,) = result.data
+    assert row["host"] == hosts.ENGINE
+    assert "pip install 'mgpu_rt[jit]'" in row["left_out"]
+
+
+def test_by_hand_in_a_host_says_what_fails(stub: device.Device) -> None:
+    command = hosts.by_hand(hosts.PYTHON, "forum", stub)
+    assert command is not None
+    command[command.index("forum")] = "nothing"
+    with pytest.raises(native.Failed, match="no such program: nothing"):
+        native.run(command, stub.environment)

@@ -17,9 +17,11 @@ static bool has_image(const struct module *module, const struct image *image, ui
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
+/* Only one that is free is compared: a program may hold hundreds of modules of one image. */
 struct module *registry_take_image(const struct image *image, uint64_t hash, int device) {
     for (struct module *module = images[hash % IMAGE_BUCKETS]; module; module = module->next_image)
-        if (has_image(module, image, hash, device) && module_take(module))
+        if (module_state(module) == MODULE_FREE && has_image(module, image, hash, device) &&
+            module_take(module))
             return module;
     return NULL;
 }

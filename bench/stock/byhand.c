@@ -1,4 +1,5 @@
-/* A model's program as if a person had hoisted its loop by hand: the floor of what a runtime can take.
+/* A model's program as if a person had hoisted its loop by hand: the floor of what a runtime can
+ * take.
  *
  * Each module is loaded once, there is one stream, memory that is freed is handed out again, what
  * was registered stays so, and nothing is asked or checked. It knows that of the programs of
@@ -97,7 +98,8 @@ EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t strea
 
 /* ---- memory ---- */
 
-/* The freed blocks of a size, first in, first out: each pass has the same ones in the same places. */
+/* The freed blocks of a size, first in, first out: each pass has the same ones in the same places.
+ */
 struct size {
     struct block {
         struct block *next;

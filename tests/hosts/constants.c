@@ -9,8 +9,11 @@
  *     library    in the constants of LIBRARY, likewise
  *     closed     in those of LIBRARY, which is then closed; the changed image is mapped in its
  * place
+ *     allocated  prints instead by how many bytes the heap grew for each of two images: one in the
+ *                constants, one in the data
  */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +75,16 @@ int main(int argc, char **argv) {
     *(void **)&load = dlsym(runtime, "mgpuModuleLoad");
     *(void **)&unload = dlsym(runtime, "mgpuModuleUnload");
     const size_t size = (size_t)(in_data_end - in_data);
+    if (strcmp(argv[2], "allocated") == 0) {
+        load(in_constants, size);
+        in_data[size / 2] ^= 1;
+        const size_t before = mallinfo2().uordblks;
+        load(in_constants, size); /* the first one is held */
+        const size_t between = mallinfo2().uordblks;
+        load(in_data, size);
+        printf("%zu %zu\n", between - before, mallinfo2().uordblks - between);
+        return 0;
+    }
     char *image = find_image(argv[2], argv[3]);
     char *saved = malloc(size);
     memcpy(saved, image, size);

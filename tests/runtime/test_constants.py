@@ -8,6 +8,7 @@ shows that nothing was compared. Everywhere else the change must be seen.
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 from pathlib import Path
 
@@ -41,9 +42,10 @@ def _library(*flags: str) -> Path:
     return compile_c(folder("constants") / "image.so", source, "-shared", "-fPIC", _image(), *flags)
 
 
-def _second_load(program: Path, mode: str, *arguments: Path) -> str:
+def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> str:
     command = [str(program), str(library()), mode, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    env = {**os.environ, **changes}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -84,3 +86,12 @@ def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
     """Text relocations: segments are writable for a while although the file says otherwise."""
     relocated = "-DRELOCATED", "-fPIE", "-pie", "-Wl,-z,notext"
     assert _second_load(_program(*relocated), "constant") == "other"
+
+
+@in_child(BUILTIN)
+def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
+    """HIP may read them as long as it likes; of all others the module has a copy."""
+    words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")
+    constant, data = map(int, words.split())
+    assert constant < 1000
+    assert data > len(code_object("forum"))

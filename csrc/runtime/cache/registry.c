@@ -77,7 +77,8 @@ void registry_forget(struct module *module) {
     if (module->shared)
         leave_image(module);
     registry_bytes -= module->image.size;
-    free((void *)module->image.bytes);
+    free(module->copy);
+    module->copy = NULL;
     module->image.bytes = NULL;
 }
 

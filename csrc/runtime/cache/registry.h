@@ -32,7 +32,8 @@ enum module_state {
 struct module {
     struct handle handle;
     struct module *next_image; /* chain of the image table, under tables_lock */
-    struct image image;        /* the library's own copy of the bytes, unless it is GONE */
+    struct image image;        /* its bytes are there as long as it is not GONE */
+    unsigned char *copy;       /* where they are, unless they are a constant of the program's */
     uint64_t hash;
     uint64_t generation; /* counts the modules that the entry has served */
     int device;

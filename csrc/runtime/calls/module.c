@@ -72,12 +72,6 @@ static struct module_slot *choose_module_slot(struct thread *thread, const void 
     return chosen;
 }
 
-/* Makes a slot of the thread serve a module that was just taken or loaded. */
-static void bind_slot(struct thread *thread, const void *image, struct module *module) {
-    *choose_module_slot(thread, image) = (struct module_slot){
-        image, module, module->generation, mapped_for_good(image, module->image.size)};
-}
-
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     stats_bypass(CACHE_MODULES);
@@ -91,46 +85,62 @@ static hipModule_t load_directly(const void *data) {
     return module;
 }
 
-/* The module keeps its own copy of the image: HIP reads it as long as the module lives, which is
- * longer than a JIT keeps its own. Page-aligned, as the loader of a file would have it. Where HIP
- * needs another one than the program's, that follows in the same block. */
-static unsigned char *copy_image(const struct image *image, const unsigned char **for_hip) {
-    const size_t page = 4096, room = (image->size + page - 1) / page * page;
-    const bool changed = metadata_needs_copy(image, hip_version);
-    unsigned char *bytes = aligned_alloc(page, changed ? 2 * room : room);
-    if (!bytes)
-        return NULL;
-    memcpy(bytes, image->bytes, image->size);
-    *for_hip = bytes;
-    if (changed) {
-        memcpy(bytes + room, image->bytes, image->size);
-        metadata_drop_queue(bytes + room, image->size);
-        *for_hip = bytes + room;
-    }
-    return bytes;
-}
-
-/* A load that no module of the cache serves: what is known of it on its way. */
+/* A load that no slot of the thread serves: what is known of it on its way. */
 struct load {
     struct thread *thread;
     const void *data; /* the program's image */
     struct image image;
     uint64_t hash;
     int device;
+    bool constant;       /* the image can neither change nor go away */
+    unsigned char *copy; /* of it, or NULL */
+    const void *for_hip;
 };
+
+/* Makes a slot of the thread serve a module that was just taken or loaded. */
+static void bind_slot(const struct load *load, struct module *module) {
+    *choose_module_slot(load->thread, load->data) =
+        (struct module_slot){load->data, module, module->generation, load->constant};
+}
+
+/* HIP reads the image as long as the module lives, which is longer than a JIT keeps its own, so the
+ * module has a copy, page-aligned, as the loader of a file would have it. What is a constant for
+ * good needs none. Where HIP needs another image than the program's, that follows in the same
+ * block. False without memory. */
+static bool copy_image(struct load *load) {
+    struct image *image = &load->image;
+    const size_t page = 4096, room = (image->size + page - 1) / page * page;
+    const bool changed = metadata_needs_copy(image, hip_version);
+    load->for_hip = image->bytes;
+    if (load->constant && !changed)
+        return true;
+    unsigned char *copy = load->copy = aligned_alloc(page, changed ? 2 * room : room);
+    if (!copy)
+        return false;
+    memcpy(copy, image->bytes, image->size);
+    load->for_hip = image->bytes = copy;
+    if (changed) {
+        memcpy(copy + room, copy, image->size);
+        metadata_drop_queue(copy + room, image->size);
+        load->for_hip = copy + room;
+    }
+    return true;
+}
 
 static hipModule_t enter_module(struct load *load, hipModule_t handle) {
     const bool shared = !load->image.writable;
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&registry_clock, registry_clock + 1);
     struct module *module = registry_add(handle, &load->image, load->hash, load->device, shared);
+    if (module)
+        module->copy = load->copy;
     pthread_mutex_unlock(&tables_lock);
     if (!module)
-        return handle; /* without memory for the entry: as stock's */
+        return handle; /* without memory for the entry: as stock's, and the copy stays */
     device_watch(load->device);
     observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
     if (shared)
-        bind_slot(load->thread, load->data, module);
+        bind_slot(load, module);
     load->thread->loaded = module;
     evict_modules(load->hash);
     return handle;
@@ -138,20 +148,17 @@ static hipModule_t enter_module(struct load *load, hipModule_t handle) {
 
 static hipModule_t load_new(struct load *load) {
     stats_miss(CACHE_MODULES);
-    const unsigned char *for_hip;
-    unsigned char *bytes = copy_image(&load->image, &for_hip);
-    if (!bytes)
+    if (!copy_image(load))
         return load_directly(load->data);
     hipModule_t handle = NULL;
     lazy_note_image(&load->image);
-    const hipError_t error = RETRY(hip.ModuleLoadData(&handle, for_hip));
+    const hipError_t error = RETRY(hip.ModuleLoadData(&handle, load->for_hip));
     hooks.register_exit();
     if (error != hipSuccess) {
         advise_image(load_expression, error, &load->image);
-        free(bytes);
+        free(load->copy);
         return NULL;
     }
-    load->image.bytes = bytes;
     return enter_module(load, handle);
 }
 
@@ -163,7 +170,7 @@ static hipModule_t take_known(const struct load *load) {
     if (!module || !device_kept(load->device))
         return NULL;
     module_note_use(module);
-    bind_slot(load->thread, load->data, module);
+    bind_slot(load, module);
     load->thread->loaded = module;
     return module_handle(module);
 }
@@ -172,8 +179,7 @@ static hipModule_t take_known(const struct load *load) {
  * says at what level it is compiled. */
 static hipModule_t put_off_load(const struct load *load) {
     const enum image_kind kind = load->image.kind;
-    if (kind == IMAGE_PTX || kind == IMAGE_TEXT || kind == IMAGE_BITCODE ||
-        !mapped_for_good(load->data, load->image.size))
+    if (kind == IMAGE_PTX || kind == IMAGE_TEXT || kind == IMAGE_BITCODE || !load->constant)
         return NULL;
     const struct deferred *deferred = deferred_new(load->data, load->device);
     if (!deferred)
@@ -193,6 +199,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     if (!load.image.size)
         return load_directly(data);
     load.device = hip_current_device();
+    load.constant = mapped_for_good(data, load.image.size);
     const hipModule_t deferred = UNLIKELY(options.load_lazy) ? put_off_load(&load) : NULL;
     if (deferred)
         return deferred;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.runtime.guards.guard import (
     ADVICE,
+    CONSTANTS,
     COPIES,
     KNOWN,
     LAST_ERROR,
@@ -18,14 +19,20 @@ from tests.runtime.guards.guard import (
 CALLS = [
     Guard(
         "calls/module.c",
+        "if (load->constant && !changed)",
+        "if (!changed)",
+        f"{CONSTANTS}:test_writable_data_of_the_program_are_compared",
+    ),
+    Guard(
+        "calls/module.c",
         "image_lies_at(&module->image, image)",
         "true",
         f"{TRAPS}:test_01_address_reused_for_another_image",
     ),
     Guard(
         "calls/module.c",
-        "image.bytes = bytes;\n    return enter",
-        "image.bytes = load->data;\n    return enter",
+        "load->for_hip = image->bytes = copy;",
+        "load->for_hip = copy;",
         f"{TRAPS}:test_01_the_callers_copy_may_go_away",
     ),
     Guard(
@@ -77,8 +84,8 @@ CALLS = [
     ),
     Guard(
         "calls/module.c",
-        "mapped_for_good(image, module->image.size)",
-        "true",
+        "load.constant = mapped_for_good(data, load.image.size);",
+        "load.constant = true;",
         f"{TRAPS}:test_01_one_byte_differs",
     ),
     Guard(
@@ -223,8 +230,8 @@ CALLS = [
     ),
     Guard(
         "calls/module.c",
-        "        !mapped_for_good(load->data, load->image.size))",
-        "        false)",
+        "kind == IMAGE_BITCODE || !load->constant)",
+        "kind == IMAGE_BITCODE)",
         f"{LAZY_LOAD}:test_what_may_change_is_loaded_at_once",
     ),
     Guard(

@@ -61,16 +61,26 @@ static struct softgpu_mapping *find_user(const char *pointer) {
     return inside;
 }
 
-struct softgpu_mapping *softgpu_mapping_of(const void *pointer) {
+struct softgpu_mapping *softgpu_mapping_around(const void *pointer) {
     struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)pointer);
     return mapping ? mapping : find_user(pointer);
 }
 
 struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size) {
-    for (size_t i = 0; i < count; i++)
-        if (mappings[i]->user == start && start && mappings[i]->user_size == size)
-            return mappings[i];
-    return NULL;
+    struct softgpu_mapping *found = NULL;
+    for (size_t i = 0; i < count && start; i++) {
+        if (mappings[i]->user != start || (size && mappings[i]->user_size != size))
+            continue;
+        if (found)
+            return NULL;
+        found = mappings[i];
+    }
+    return found;
+}
+
+struct softgpu_mapping *softgpu_mapping_of(const void *pointer, uint64_t size) {
+    struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)pointer);
+    return mapping ? mapping : softgpu_mapping_of_user_range(pointer, size);
 }
 
 bool softgpu_mapping_add(struct softgpu_mapping *mapping) {

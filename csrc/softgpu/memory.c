@@ -231,7 +231,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
-    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory, 0);
     bool last = mapping && mapping->user && --mapping->registrations == 0;
     if (last)
         softgpu_mapping_remove(mapping);
@@ -254,11 +254,11 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPUNodes(void *memory, HSAuint64 s
                                                        HsaMemMapFlags flags, HSAuint64 count,
                                                        HSAuint32 *nodes) {
     SOFTGPU_REFUSE_AFTER_FORK();
-    (void)size, (void)flags; /* mapped whole, for reading and writing */
+    (void)flags; /* for reading and writing */
     if (count > SOFTGPU_MAX_NODES)
         return HSAKMT_STATUS_INVALID_PARAMETER;
     softgpu_address_space_lock(true);
-    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory, size); /* mapped whole */
     if (mapping) {
         mapping->node_count = (uint32_t)count;
         memcpy(mapping->nodes, nodes, count * sizeof *nodes);
@@ -280,7 +280,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtMapMemoryToGPU(void *memory, HSAuint64 size, 
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtUnmapMemoryToGPU(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
-    struct softgpu_mapping *mapping = softgpu_mapping_of(memory);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(memory, 0);
     if (mapping)
         mapping->node_count = 0;
     softgpu_address_space_unlock();
@@ -304,7 +304,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *pointer, HsaPoin
     SOFTGPU_REFUSE_AFTER_FORK();
     memset(info, 0, sizeof *info);
     softgpu_address_space_lock(false);
-    const struct softgpu_mapping *mapping = softgpu_mapping_of(pointer);
+    const struct softgpu_mapping *mapping = softgpu_mapping_around(pointer);
     if (mapping && !mapping->scratch)
         describe(mapping, info);
     softgpu_address_space_unlock();
@@ -314,7 +314,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *pointer, HsaPoin
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtSetMemoryUserData(const void *pointer, void *user_data) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
-    struct softgpu_mapping *mapping = softgpu_mapping_of(pointer);
+    struct softgpu_mapping *mapping = softgpu_mapping_of(pointer, 0);
     if (mapping)
         mapping->user_data = user_data;
     softgpu_address_space_unlock();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
 
 import pytest
 
@@ -61,6 +62,12 @@ def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
 
 def test_a_kernel_wakes_who_sleeps_on_an_event(run: Run) -> None:
     succeed(run, "interrupt", "wake")
+
+
+def test_ranges_that_begin_at_one_address(alone: Callable[..., list[str]]) -> None:
+    """An address alone names neither, as with the kernel driver's library: both stay."""
+    invalid, unknown = "3", "36"  # parameter; memory not registered
+    assert alone("ranges", "gfx90a") == ["1", invalid, unknown, "1", "1", "0", unknown]
 
 
 def test_an_interrupt_wakes_all_who_sleep(run: Run) -> None:

@@ -20,7 +20,8 @@ static void check(int status, const char *what) {
     exit(1);
 }
 
-static void open_driver(void) {
+/* Returns the library. */
+static void *open_driver(void) {
     HSAKMT_STATUS (*open_device)(void);
     void *driver = dlopen("libhsakmt.so.1", RTLD_NOW);
     check(!driver, "libhsakmt.so.1");
@@ -28,10 +29,11 @@ static void open_driver(void) {
     *(void **)&allocate = dlsym(driver, "hsaKmtAllocMemory");
     *(void **)&create_queue = dlsym(driver, "hsaKmtCreateQueue");
     check(open_device(), "hsaKmtOpenKFD");
+    return driver;
 }
 
 /* Memory of the host's that kernels may lie in. */
-static void *memory(uint64_t bytes) {
+static inline void *memory(uint64_t bytes) {
     void *pages = NULL;
     HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .ExecuteAccess = 1}};
     check(allocate(0, bytes, flags, &pages), "hsaKmtAllocMemory");
@@ -39,7 +41,7 @@ static void *memory(uint64_t bytes) {
 }
 
 /* A queue of the first device that is presented. */
-static void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes, HsaQueueResource *queue) {
+static inline void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes, HsaQueueResource *queue) {
     enum { DEVICE = 1, PERCENT = 100 };
     check(create_queue(DEVICE, type, PERCENT, HSA_QUEUE_PRIORITY_NORMAL, ring, bytes, NULL, queue),
           "hsaKmtCreateQueue");

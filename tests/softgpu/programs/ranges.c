@@ -1,0 +1,43 @@
+/* Two registered ranges of the program's that begin at one address, as when memory comes back that
+ * HIP has not yet unpinned. Prints: whether each range has an address of its own; what maps a size
+ * that was not registered, and what deregisters the address; whether both are still there; and
+ * what deregisters an address that one range has. */
+#include "driver.h"
+
+enum { SMALL = 256, LARGE = 4096 };
+
+static HSAKMT_STATUS (*enroll)(void *, HSAuint64);
+static HSAKMT_STATUS (*map)(void *, HSAuint64, HSAuint64 *);
+static HSAKMT_STATUS (*withdraw)(void *);
+static HSAKMT_STATUS (*query)(const void *, HsaPointerInfo *);
+
+static uint64_t mapped(void *begin, uint64_t bytes) {
+    uint64_t va = 0;
+    check(enroll(begin, bytes), "hsaKmtRegisterMemory");
+    check(map(begin, bytes, &va), "hsaKmtMapMemoryToGPU");
+    return va;
+}
+
+static int is_there(uint64_t va, uint64_t bytes) {
+    HsaPointerInfo info;
+    return query((void *)(uintptr_t)va, &info) == HSAKMT_STATUS_SUCCESS &&
+           info.Type == HSA_POINTER_REGISTERED_USER && info.SizeInBytes == bytes;
+}
+
+int main(void) {
+    char *pages = aligned_alloc(LARGE, 2 * LARGE), *alone = pages + LARGE;
+    void *driver = open_driver();
+    uint64_t va;
+    *(void **)&enroll = dlsym(driver, "hsaKmtRegisterMemory");
+    *(void **)&map = dlsym(driver, "hsaKmtMapMemoryToGPU");
+    *(void **)&withdraw = dlsym(driver, "hsaKmtDeregisterMemory");
+    *(void **)&query = dlsym(driver, "hsaKmtQueryPointerInfo");
+    const uint64_t small = mapped(pages, SMALL), large = mapped(pages, LARGE);
+    printf("%d\n", small != large && is_there(small, SMALL) && is_there(large, LARGE));
+    printf("%d %d\n", map(pages, SMALL + 1, &va), withdraw(pages));
+    printf("%d %d\n", is_there(small, SMALL), is_there(large, LARGE));
+    mapped(alone, SMALL);
+    printf("%d\n", withdraw(alone));
+    printf("%d\n", withdraw(alone));
+    return 0;
+}

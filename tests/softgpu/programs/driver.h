@@ -41,7 +41,8 @@ static inline void *memory(uint64_t bytes) {
 }
 
 /* A queue of the first device that is presented. */
-static inline void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes, HsaQueueResource *queue) {
+static inline void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes,
+                              HsaQueueResource *queue) {
     enum { DEVICE = 1, PERCENT = 100 };
     check(create_queue(DEVICE, type, PERCENT, HSA_QUEUE_PRIORITY_NORMAL, ring, bytes, NULL, queue),
           "hsaKmtCreateQueue");

@@ -78,6 +78,13 @@ struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_
     return found;
 }
 
+bool softgpu_user_range_begins(const void *start) {
+    for (size_t i = 0; i < count; i++)
+        if (mappings[i]->user && mappings[i]->user == start)
+            return true;
+    return false;
+}
+
 struct softgpu_mapping *softgpu_mapping_of(const void *pointer, uint64_t size) {
     struct softgpu_mapping *mapping = softgpu_mapping_at((uintptr_t)pointer);
     return mapping ? mapping : softgpu_mapping_of_user_range(pointer, size);

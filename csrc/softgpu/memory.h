@@ -39,6 +39,8 @@ struct softgpu_mapping *softgpu_mapping_around(const void *pointer);
  * Several may: HIP unpins memory late, when the program has had it back and pinned it anew. NULL if
  * there is none, or if it could be several, as with the kernel driver's library. */
 struct softgpu_mapping *softgpu_mapping_of_user_range(const void *start, uint64_t size);
+/* Whether any does. */
+bool softgpu_user_range_begins(const void *start);
 /* The mapping that holds a GPU address, else such a range. */
 struct softgpu_mapping *softgpu_mapping_of(const void *pointer, uint64_t size);
 /* False if there is no memory for the bookkeeping. Ownership passes to the address space. */

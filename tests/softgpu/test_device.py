@@ -65,9 +65,9 @@ def test_a_kernel_wakes_who_sleeps_on_an_event(run: Run) -> None:
 
 
 def test_ranges_that_begin_at_one_address(alone: Callable[..., list[str]]) -> None:
-    """An address alone names neither, as with the kernel driver's library: both stay."""
-    invalid, unknown = "3", "36"  # parameter; memory not registered
-    assert alone("ranges", "gfx90a") == ["1", invalid, unknown, "1", "1", "0", unknown]
+    """An address alone names neither, so both stay."""
+    done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
+    assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 
 
 def test_an_interrupt_wakes_all_who_sleep(run: Run) -> None:

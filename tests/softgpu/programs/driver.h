@@ -33,7 +33,7 @@ static void *open_driver(void) {
 }
 
 /* Memory of the host's that kernels may lie in. */
-static inline void *memory(uint64_t bytes) {
+__attribute__((unused)) static void *memory(uint64_t bytes) {
     void *pages = NULL;
     HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .ExecuteAccess = 1}};
     check(allocate(0, bytes, flags, &pages), "hsaKmtAllocMemory");
@@ -41,8 +41,8 @@ static inline void *memory(uint64_t bytes) {
 }
 
 /* A queue of the first device that is presented. */
-static inline void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes,
-                              HsaQueueResource *queue) {
+__attribute__((unused)) static void open_queue(HSA_QUEUE_TYPE type, void *ring, uint64_t bytes,
+                                               HsaQueueResource *queue) {
     enum { DEVICE = 1, PERCENT = 100 };
     check(create_queue(DEVICE, type, PERCENT, HSA_QUEUE_PRIORITY_NORMAL, ring, bytes, NULL, queue),
           "hsaKmtCreateQueue");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
@@ -49,10 +50,12 @@ def test_a_wrong_value_is_seen() -> None:
 
 def test_a_missing_wait_is_seen() -> None:
     """Two launches on two streams, ordered by an event: without it the second comes first."""
+    delays = ("HIPSTUB_ASYNC", "0,0,300000,0")  # microseconds, longer than a busy machine's own
+    late = dataclasses.replace(runner.STUB, options=(*runner.STUB.options, delays))
     lines = [
         "0 load 0 1 0 0",
         "0 function 0 1 1 0 0",
-        "0 stream 0 1",  # late by 2 ms
+        "0 stream 0 1",
         "0 stream 0 2",
         "0 stream 0 3",
         "0 malloc 1 1 256 0 0",
@@ -68,10 +71,10 @@ def test_a_missing_wait_is_seen() -> None:
     expected = {1: "ok", 2: "ok", 3: "ok", 4: "ok", 5: "ok", 6: "ok", 10: "ok"}
     expected[13] = model.digest(words.astype("uint32"))
     case = runner.Case(images.NAMES, {1: 1}, {1: lines}, {1: expected})
-    assert runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None) == []
+    assert runner.differences(runner.play(case, runner.STOCK, late), case, None) == []
     lines.remove("0 waitevent 0 1 3")
     expected[12] = expected.pop(13)
-    found = runner.differences(runner.play(case, runner.STOCK, runner.STUB), case, None)
+    found = runner.differences(runner.play(case, runner.STOCK, late), case, None)
     assert len(found) == 1 and "line 12" in found[0]
 
 

@@ -4,6 +4,7 @@
 #include "../runtime/base/channel.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,10 @@
 _Static_assert(sizeof(struct mgpu_event) == sizeof(struct channel_event), "one layout");
 _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one layout");
 
-enum { PATIENCE = 10000 }; /* ms in which the library sets the channel up */
+enum {
+    PATIENCE = 10000, /* ms in which the library sets the channel up */
+    GLANCE = 100,     /* ms between two looks whether the program is still there to do so */
+};
 
 static struct channel *channel;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +48,16 @@ static bool start_watching(void) {
     return true;
 }
 
-static bool open_channel(void) {
+/* Until the channel is set up only the program's number says whether it has ended. */
+static bool is_there(int program) {
+    return program == 0 || kill(program, 0) == 0 || errno != ESRCH;
+}
+
+static bool is_ready(void) {
+    return __atomic_load_n(&channel->ready, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool open_channel(int program) {
     struct stat found;
     if (fstat(CHANNEL_FD, &found) != 0 || found.st_size != (off_t)sizeof *channel)
         return false;
@@ -53,9 +66,9 @@ static bool open_channel(void) {
     if (memory == MAP_FAILED)
         return false;
     channel = memory;
-    if (!__atomic_load_n(&channel->ready, __ATOMIC_ACQUIRE))
-        channel_wait(&channel->ready, 0, PATIENCE);
-    return __atomic_load_n(&channel->ready, __ATOMIC_ACQUIRE) != 0;
+    for (int waited = 0; waited < PATIENCE && !is_ready() && is_there(program); waited += GLANCE)
+        channel_wait(&channel->ready, 0, GLANCE);
+    return is_ready();
 }
 
 static const char *refuse(const char *reason) {
@@ -63,9 +76,9 @@ static const char *refuse(const char *reason) {
     return reason;
 }
 
-const char *mgpu_attach(const char *version) {
+const char *mgpu_attach(const char *version, int program) {
     static char text[128];
-    if (!open_channel())
+    if (!open_channel(program))
         return "only the library starts this: it was not, or is of another version";
     if (channel->magic != CHANNEL_MAGIC || channel->layout != CHANNEL_LAYOUT ||
         strncmp(channel->version, version, sizeof channel->version) != 0) {
@@ -81,7 +94,7 @@ const char *mgpu_attach(const char *version) {
 }
 
 void mgpu_give_up(const char *reason) {
-    if (!channel && !open_channel())
+    if (!channel && !open_channel(0))
         return;
     if (__atomic_load_n(&channel->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING)
         snprintf(channel->reason, sizeof channel->reason, "%s", reason);

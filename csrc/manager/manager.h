@@ -19,9 +19,9 @@ struct mgpu_cached {
     int32_t device, held;
 };
 
-/* Takes the place of the manager of the program that has started this process. NULL, or why it
- * cannot be: then the library has been told. */
-const char *mgpu_attach(const char *version);
+/* Takes the place of the manager of the program that has started this process; `program` is its
+ * process, 0 if that is not known. NULL, or why it cannot be: then the library has been told. */
+const char *mgpu_attach(const char *version, int program);
 
 /* Tells the library that there will be no manager; before or after mgpu_attach. */
 void mgpu_give_up(const char *reason);

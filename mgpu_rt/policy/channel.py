@@ -32,8 +32,9 @@ class Refused(Exception):
 class Channel:
     """The questions of `mgpu_rt.policy.Caches`, the events, and the decisions."""
 
-    def __init__(self) -> None:
-        refused = lib.mgpu_attach(__version__.encode())
+    def __init__(self, program: int = 0) -> None:
+        """``program`` is its process, 0 if that is not known. Raises Refused."""
+        refused = lib.mgpu_attach(__version__.encode(), program)
         if refused:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)

@@ -131,7 +131,7 @@ def attach() -> Channel | None:
         leave_reason(f"{type(error).__name__}: {error}")
         return None
     try:
-        return Channel()
+        return Channel(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     except Refused as refused:
         print(refused, file=sys.stderr)  # for who starts this by hand
         return None

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from tests.policy.test_hosting_python import PRELUDE
 from tests.support.child import ROOT, library
+from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
     MANAGER,
@@ -29,6 +31,7 @@ from tests.support.hosting import (
 )
 
 HOSTS = ROOT / "tests" / "hosts"
+CHANNEL_FD = 3
 
 
 class Program:
@@ -358,8 +361,6 @@ def test_anything_at_any_moment(seed: int, tmp_path: Path) -> None:
 
 
 def test_started_by_hand() -> None:
-    import sys
-
     done = subprocess.run(
         [sys.executable, "-I", str(ROOT / "mgpu_rt" / "policy" / "manager.py")],
         capture_output=True,
@@ -368,3 +369,23 @@ def test_started_by_hand() -> None:
     )
     assert "only the library starts this" in done.stdout + done.stderr
     assert done.returncode == 2
+
+
+def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    """It may end before it has set the channel up: then its manager would be left for 10 s."""
+    source = '#include "base/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
+    flags = ("-std=c11", "-D_GNU_SOURCE", "-include", "stdio.h", f"-I{ROOT}/csrc/runtime")
+    size = subprocess.check_output([compile_c(tmp_path / "size", source, *flags)])
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    channel = os.memfd_create("mgpu_rt")
+    os.ftruncate(channel, int(size))
+    done = subprocess.run(
+        [sys.executable, "-I", ROOT / "mgpu_rt" / "policy" / "manager.py", str(ended.pid)],
+        preexec_fn=lambda: os.dup2(channel, CHANNEL_FD),
+        pass_fds=[CHANNEL_FD],
+        capture_output=True,
+        timeout=8,
+    )
+    os.close(channel)
+    assert (done.returncode, b"only the library starts this" in done.stderr) == (2, True)

@@ -146,7 +146,7 @@ bool interpreter_next(const struct surroundings *around, int *step, struct inter
 }
 
 /* -I: neither the environment nor the current directory nor the user's packages; -X utf8: no codec
- * of the locale's is needed. */
+ * of the locale's is needed. The program's process is the manager's argument. */
 void interpreter_command(const struct interpreter *interpreter, struct command *out) {
     char home[PATH_MAX];
     const bool beside =
@@ -164,5 +164,7 @@ void interpreter_command(const struct interpreter *interpreter, struct command *
         out->arguments[count++] = (char *)"-m";
         out->arguments[count++] = (char *)"mgpu_rt.policy.manager";
     }
+    snprintf(out->program, sizeof out->program, "%ld", (long)getpid());
+    out->arguments[count++] = out->program;
     out->arguments[count] = NULL;
 }

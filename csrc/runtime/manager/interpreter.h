@@ -27,6 +27,7 @@ bool interpreter_next(const struct surroundings *around, int *step, struct inter
  * cannot be told. */
 struct command {
     char script[PATH_MAX + 32];
+    char program[16];
     char *arguments[8];
 };
 void interpreter_command(const struct interpreter *interpreter, struct command *out);

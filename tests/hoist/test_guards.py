@@ -5,24 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.child import ROOT
-from tests.support.variants import Change
-
-
-@dataclass(frozen=True)
-class Guard:
-    """What is changed in which file, and the test of tests/hoist that must then fail."""
-
-    file: str
-    guard: str
-    without: str
-    test: str
-
+from tests.support.variants import Change, Guard
 
 STREAM = "test_decisions.py::test_a_stream_is_left"
 LOAD = "test_decisions.py::test_a_load_is_left"

@@ -32,6 +32,16 @@ class Change:
         path.write_text(text.replace(self.old, self.new))
 
 
+@dataclass(frozen=True)
+class Guard:
+    """What is changed in which file, and the test that must then fail."""
+
+    file: str
+    guard: str
+    without: str
+    test: str
+
+
 def make(home: Path, flags: tuple[str, ...]) -> Path:
     """Makes the library of the checkout `home`, as csrc/runtime/build.mk does but for flags."""
     library = home / "build" / "lib" / NAME

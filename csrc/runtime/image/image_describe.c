@@ -70,7 +70,7 @@ static inline uint64_t mixed(uint64_t hash, const unsigned char *bytes) {
     return hash ^ hash >> 29;
 }
 
-/* In four lanes, as each step waits for the one before it: 4 KB in 0.3 us and not in 1.1. */
+/* In four lanes, as each step waits for the one before it. */
 uint64_t image_hash(const struct image *image) {
     uint64_t lanes[4] = {image->size * 0x9E3779B97F4A7C15u, 1, 2, 3}, hash = 0;
     size_t at = 0;

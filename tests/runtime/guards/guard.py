@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.support import variants
 from tests.support.variants import Change
 
 
 @dataclass(frozen=True)
-class Guard:
-    """What is changed, and the test (module:function) that must then fail."""
+class Guard(variants.Guard):
+    """In a file of csrc/runtime; the test is module:function."""
 
-    file: str
-    guard: str
-    without: str
-    test: str
     also: tuple[str, str] | None = None  # a second change, where one alone leaves another guard
     also_file: str = ""  # where that is; "": in the same file
     alone: bool = False  # where others may call HIP, its answer is a second guard

@@ -91,16 +91,25 @@ static void after_fork(void) {
         pthread_mutex_unlock(locks[i]);
 }
 
+/* HIP works in a child if it has not started before. */
 static void in_child(void) {
-    runtime_forked = true;
-    manager_forked();
-    if (stats_wanted()) {
+    const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
+    if (started) {
+        runtime_forked = true;
+        manager_forked();
+    }
+    if (started && stats_wanted()) {
         recorder_leave();
         fetch_or_release(&runtime_mode, MODE_FORKED);
-    } else {
+    } else if (started) {
         stats_reset();
     }
     after_fork();
+}
+
+/* Before any call: another thread's first one holds a lock that a child would wait for. */
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* ---- exit ---- */
@@ -234,7 +243,6 @@ static void install(const struct hip_library *library, struct found found) {
         if (options.trace_gpu_on && options.trace[0])
             gpu_times_open();
     }
-    pthread_atfork(before_fork, after_fork, in_child);
     report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
                    hip_device_count, options.cache);
     if (stats_wanted())

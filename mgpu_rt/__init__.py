@@ -10,7 +10,7 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.policy.manager) runs beside each program that lives long enough, so importing
+The manager (mgpu_rt.manager.manager) runs beside each program that lives long enough, so importing
 this imports nothing.
 """
 

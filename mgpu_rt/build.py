@@ -3,7 +3,7 @@
     python mgpu_rt/build.py OUT.c
 
 `_host.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h. The library
-itself holds nothing of Python's: it runs mgpu_rt/policy/manager.py, which imports this.
+itself holds nothing of Python's: it runs mgpu_rt/manager/manager.py, which imports this.
 csrc/host.mk compiles it.
 """
 

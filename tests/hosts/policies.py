@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mgpu_rt.policy import Caches, Decision, Event, Evict, Kind, Limit, Pin
+from mgpu_rt.manager import Caches, Decision, Event, Evict, Kind, Limit, Pin
 
 
 def note(**what: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mgpu_rt import __version__
 from mgpu_rt._host import ffi, lib
-from mgpu_rt.policy.protocol import (
+from mgpu_rt.manager.protocol import (
     Cached,
     Decision,
     Event,
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 class Channel:
-    """The questions of `mgpu_rt.policy.Caches`, the events, and the decisions."""
+    """The questions of `mgpu_rt.manager.Caches`, the events, and the decisions."""
 
     def __init__(self, program: int = 0) -> None:
         """``program`` is its process, 0 if that is not known. Raises Refused."""

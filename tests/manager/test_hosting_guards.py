@@ -128,14 +128,14 @@ RULES = [
         "test_python_that_is_none",
     ),
     rule(
-        "mgpu_rt/policy/manager.py",
+        "mgpu_rt/manager/manager.py",
         "    manage(channel, Shipped(channel))",
         "    raise SystemExit(1)",
         MANAGER,
         "test_a_policy_that_fails",
     ),
     rule(
-        "mgpu_rt/policy/manager.py",
+        "mgpu_rt/manager/manager.py",
         "        site.addsitedir(site.getusersitepackages())",
         "        pass",
         HOSTING,
@@ -149,7 +149,7 @@ def test_rule_is_missed(number: int) -> None:
     missing = RULES[number]
     library = build(f"rule-{number}", missing.change)
     try:
-        done = run_tests(library, f"tests/policy/{missing.module}.py::{missing.test}")
+        done = run_tests(library, f"tests/manager/{missing.module}.py::{missing.test}")
     finally:
         for process in running_managers(library.parent.parent.parent):
             os.kill(process, signal.SIGKILL)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policy.test_hosting_python import PRELUDE
+from tests.manager.test_hosting_python import PRELUDE
 from tests.support.child import ROOT, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (

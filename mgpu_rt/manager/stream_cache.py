@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgpu_rt.policy.books import Books
-from mgpu_rt.policy.protocol import Caches, Decision, Kind
+from mgpu_rt.manager.mirror import Books
+from mgpu_rt.manager.protocol import Caches, Decision, Kind
 
 
 class StreamPool(Books):

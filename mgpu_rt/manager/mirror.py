@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mgpu_rt.policy.protocol import Cached, Event, Kind
+from mgpu_rt.manager.protocol import Cached, Event, Kind
 
 
 class Entry:

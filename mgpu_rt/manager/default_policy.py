@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mgpu_rt.policy.memory import BlockCache
-from mgpu_rt.policy.modules import ModuleCache
-from mgpu_rt.policy.protocol import Caches, Decision, Event
-from mgpu_rt.policy.streams import StreamPool
+from mgpu_rt.manager.memory_cache import BlockCache
+from mgpu_rt.manager.module_cache import ModuleCache
+from mgpu_rt.manager.protocol import Caches, Decision, Event
+from mgpu_rt.manager.stream_cache import StreamPool
 
 
 class Shipped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mgpu_rt.policy import (
+from mgpu_rt.manager import (
     Cached,
     Caches,
     Decision,
@@ -18,10 +18,10 @@ from mgpu_rt.policy import (
     Shipped,
     What,
 )
-from mgpu_rt.policy.books import Books
-from mgpu_rt.policy.memory import BlockCache
-from mgpu_rt.policy.modules import ModuleCache
-from mgpu_rt.policy.streams import StreamPool
+from mgpu_rt.manager.mirror import Books
+from mgpu_rt.manager.memory_cache import BlockCache
+from mgpu_rt.manager.module_cache import ModuleCache
+from mgpu_rt.manager.stream_cache import StreamPool
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 
@@ -53,7 +53,7 @@ class World:
         self.cache: Books = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 
-    # What the cache asks (mgpu_rt.policy.Caches).
+    # What the cache asks (mgpu_rt.manager.Caches).
 
     def read(self) -> list[Cached]:
         self.asked += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policy.test_manager import HOSTS
+from tests.manager.test_manager import HOSTS
 from tests.support.child import BUILD
 from tests.support.hosting import KERNEL, host, image, promptly, run_program
 from tests.support.variants import build

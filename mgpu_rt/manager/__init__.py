@@ -1,10 +1,10 @@
 """What runs beside a program: the manager of its caches and the policy that it asks.
 
-The names of `mgpu_rt.policy.protocol`, which a policy of your own needs, are here too, and so is
+The names of `mgpu_rt.manager.protocol`, which a policy of your own needs, are here too, and so is
 `Shipped`, the policy that it takes the place of.
 """
 
-from mgpu_rt.policy.protocol import (
+from mgpu_rt.manager.protocol import (
     Cached,
     Caches,
     Decision,
@@ -18,7 +18,7 @@ from mgpu_rt.policy.protocol import (
     Policy,
     What,
 )
-from mgpu_rt.policy.shipped import Shipped
+from mgpu_rt.manager.default_policy import Shipped
 
 __all__ = [
     "Cached",

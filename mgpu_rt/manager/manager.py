@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
-    from mgpu_rt.policy import Policy
-    from mgpu_rt.policy.channel import Channel
+    from mgpu_rt.manager import Policy
+    from mgpu_rt.manager.channel import Channel
 
 WAIT = 1.0  # seconds between two turns if nothing happens
 GAP = 0.02  # and at least: what happens at once is looked at at once
@@ -109,7 +109,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 def serve(channel: Channel, name: str) -> None:
     """Runs the policy that was asked for, and if it fails the one that ships."""
-    from mgpu_rt.policy import Shipped
+    from mgpu_rt.manager import Shipped
 
     if name:
         try:
@@ -126,7 +126,7 @@ def attach() -> Channel | None:
     try:
         find_cffi()
         import_package()
-        from mgpu_rt.policy.channel import Channel, Refused
+        from mgpu_rt.manager.channel import Channel, Refused
     except BaseException as error:
         leave_reason(f"{type(error).__name__}: {error}")
         return None

@@ -1,9 +1,10 @@
-"""What runs beside a program: the manager of its caches and the policy that it asks.
+"""The manager: the process beside a program that decides what stays in its caches.
 
 The names of `mgpu_rt.manager.protocol`, which a policy of your own needs, are here too, and so is
 `Shipped`, the policy that it takes the place of.
 """
 
+from mgpu_rt.manager.default_policy import Shipped
 from mgpu_rt.manager.protocol import (
     Cached,
     Caches,
@@ -18,7 +19,6 @@ from mgpu_rt.manager.protocol import (
     Policy,
     What,
 )
-from mgpu_rt.manager.default_policy import Shipped
 
 __all__ = [
     "Cached",

@@ -11,7 +11,7 @@ from mgpu_rt.manager.stream_cache import StreamPool
 
 
 class Shipped:
-    """Three caches, each with its books.
+    """Three caches, each a mirror of the library's.
 
     The library keeps its limits by itself, in the order of last use. This one adds what takes
     a longer look: modules that are used again and again survive a flood of modules that are used

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgpu_rt.manager.mirror import Books, Entry
+from mgpu_rt.manager.mirror import Entry, Mirror
 from mgpu_rt.manager.protocol import Caches, Decision, Evict, Kind
 
 
-class BlockCache(Books):
+class BlockCache(Mirror):
     """The blocks held from HIP.
 
     The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. Where the device is short

@@ -1,4 +1,4 @@
-"""What the three caches of the policy have in common: books of what the library holds."""
+"""A list of what the library holds, as the manager sees it: the base of its three caches."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Entry:
         return f"<{self.handle:#x}, {self.bytes} bytes, device {self.device}>"
 
 
-class Books:
+class Mirror:
     """The things of one kind, by handle, oldest first.
 
-    Events keep the books; a look at the library's own list says what was used since, and puts them
-    right where events were lost.
+    Events keep it up to date. A look at the library's own list says what was used since, and puts
+    the mirror right where events were lost.
     """
 
     #: Seconds from one look to the next; ten times as long while nothing happens.

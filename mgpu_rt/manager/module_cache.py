@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgpu_rt.manager.mirror import Books, Entry
+from mgpu_rt.manager.mirror import Entry, Mirror
 from mgpu_rt.manager.protocol import Caches, Decision, Evict, Kind, Pin
 
 
-class ModuleCache(Books):
+class ModuleCache(Mirror):
     """The loaded modules.
 
     The library unloads idle ones beyond its limit, the least recently used first. A flood of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgpu_rt.manager.mirror import Books
+from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.protocol import Caches, Decision, Kind
 
 
-class StreamPool(Books):
+class StreamPool(Mirror):
     """The streams that exist, for people and for policies that extend this one.
 
     It decides nothing: the library keeps to MGPU_RT_STREAM_LIMIT by itself, and does not count the

@@ -18,8 +18,8 @@ from mgpu_rt.manager import (
     Shipped,
     What,
 )
-from mgpu_rt.manager.mirror import Books
 from mgpu_rt.manager.memory_cache import BlockCache
+from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.module_cache import ModuleCache
 from mgpu_rt.manager.stream_cache import StreamPool
 from tests.support.child import Mgpu, in_child
@@ -50,7 +50,7 @@ class World:
         self.events: list[Event] = []
         self.asked = 0
         made = {Kind.MODULE: ModuleCache, Kind.STREAM: StreamPool, Kind.BLOCK: BlockCache}
-        self.cache: Books = made[kind](self)  # type: ignore[arg-type]
+        self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 
     # What the cache asks (mgpu_rt.manager.Caches).
@@ -111,7 +111,7 @@ def pins(decisions: Iterable[Decision]) -> dict[int, bool]:
     return {d.handle: d.pinned for d in decisions if isinstance(d, Pin)}
 
 
-def test_books_follow_the_events() -> None:
+def test_a_mirror_follows_the_events() -> None:
     world = World(Kind.STREAM)
     for handle in (1, 2, 3):
         world.get(handle)
@@ -123,7 +123,7 @@ def test_books_follow_the_events() -> None:
     assert (len(world.cache), 2 in world.cache) == (2, False)
 
 
-def test_books_are_put_right_where_events_were_lost() -> None:
+def test_a_mirror_is_put_right_where_events_were_lost() -> None:
     world = World(Kind.STREAM)
     world.get(1)
     world.turn()

@@ -23,7 +23,14 @@ def test_tables_are_what_was_measured(name: str) -> None:
 def test_there_are_tables_and_a_plot_of_both_machines() -> None:
     for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
         assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", FIGURES)
-    assert re.search(r"!\[[^]]+\]\(\.\./bench/results/[^)]+\.(png|svg)\)", FIGURES)
+    assert re.search(r"!\[[^]]+\]\(\.\./bench/results/[^)]+\.png\)", FIGURES)
+
+
+def test_only_pictures_that_a_page_shows_are_kept() -> None:
+    pages = [native.ROOT / "README.md", *(native.ROOT / "docs").glob("**/*.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    others = [path.name for path in RESULTS.iterdir() if path.suffix != ".json"]
+    assert [name for name in others if f"bench/results/{name}" not in text] == []
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)

@@ -24,7 +24,7 @@ PLOTTERS: dict[str, dict[str, Callable[[Rows], Figure | None]]] = {
 
 
 def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
-    """Writes <name>-<plot>.png and .svg beside the results' file; yields the paths."""
+    """Writes <name>-<plot>.png beside the results' file; yields the paths."""
     for key, benchmark in results["benchmarks"].items():
         nothing_ran = benchmark["on"] == "stub" and benchmark["name"] != "threads"
         if nothing_ran or not benchmark["data"]:
@@ -37,14 +37,7 @@ def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
                     headline = figure.get_suptitle()
                     text, size = (f"{headline}\n{words}", 11) if headline else (words, 9)
                     figure.suptitle(text, fontsize=size, x=0.01, ha="left")
-                    yield from _saved(figure, beside.with_name(f"{beside.stem}-{key}{added}"))
-
-
-def _saved(figure: Figure, stem: Path) -> Iterator[Path]:
-    for suffix in ("png", "svg"):
-        path = stem.with_name(f"{stem.name}.{suffix}")
-        # Without a date of its own, which would change with each drawing.
-        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-        figure.savefig(path, dpi=150, metadata=metadata)
-        yield path
-    pyplot.close(figure)
+                    path = beside.with_name(f"{beside.stem}-{key}{added}.png")
+                    figure.savefig(path, dpi=150, metadata={"Software": None})
+                    pyplot.close(figure)
+                    yield path

@@ -49,7 +49,6 @@ STYLE = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
     "savefig.facecolor": "white",
-    "svg.hashsalt": "mgpu_rt",  # the same file for the same figures
 }
 
 

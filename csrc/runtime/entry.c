@@ -4,10 +4,10 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
-#include "call_details.h"
 #include "hip/report.h"
 #include "lifecycle.h"
-#include "recorder.h"
+#include "recording/call_details.h"
+#include "recording/recorder.h"
 
 /* Calls that only give back: what is held at the end is freed with the process, and HIP may not
  * bear them any more (llvm #190563). */

@@ -1,10 +1,10 @@
-/* What mgpu_rt.h offers beyond the ABI; the statistics' JSON is in statistics.c. */
+/* What mgpu_rt.h offers beyond the ABI; the statistics' JSON is in recording/. */
 #include "base/abi.h"
 #include "base/likely.h"
 #include "base/state.h"
-#include "cache/block_pool.h"
-#include "cache/lazy.h"
-#include "cache/stream_pool.h"
+#include "cache/blocks_pool.h"
+#include "cache/lazy_sync.h"
+#include "cache/streams_pool.h"
 #include "cache/thread.h"
 #include "hip/hip.h"
 #include "hip/hip_search.h"

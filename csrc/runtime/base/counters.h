@@ -1,5 +1,5 @@
 /* What is counted and timed: the program's calls, the driver's, caches, kernels, copies, modules,
- * memory. statistics.c shows it. */
+ * memory. recording/ shows it. */
 #ifndef MGPU_RT_COUNTERS_H
 #define MGPU_RT_COUNTERS_H
 

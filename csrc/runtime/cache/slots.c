@@ -1,5 +1,5 @@
 #include "cache/slots.h"
-#include "cache/registry.h"
+#include "cache/modules.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #define MGPU_RT_STAGING_H
 
 #include "base/abi.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 
 /* Measured on an H100 (driver 580, pageable against staged, kernel between two copies): at 4 KB

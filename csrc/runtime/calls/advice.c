@@ -1,7 +1,7 @@
 #include "calls/advice.h"
 #include "base/handles.h"
 #include "base/state.h"
-#include "cache/registry.h"
+#include "cache/modules.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/report.h"

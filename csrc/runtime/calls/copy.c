@@ -14,7 +14,7 @@
 #include "base/options.h"
 #include "cache/ranges.h"
 #include "cache/staging.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 #include "calls/stream.h"
 #include "hip/cuda.h"

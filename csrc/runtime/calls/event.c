@@ -10,7 +10,7 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "calls/stream.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"

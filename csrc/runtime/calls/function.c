@@ -7,7 +7,7 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/registry.h"
+#include "cache/modules.h"
 #include "cache/slots.h"
 #include "cache/thread.h"
 #include "calls/module.h"

@@ -4,7 +4,7 @@
  * program has unmapped them, and nothing tells this library of that. */
 #include "base/abi.h"
 #include "base/state.h"
-#include "cache/lazy.h"
+#include "cache/lazy_sync.h"
 #include "cache/ranges.h"
 #include "cache/thread.h"
 #include "hip/hip.h"

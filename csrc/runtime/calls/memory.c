@@ -1,8 +1,8 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (block_pool.h). What is not a block of the program's
- * stream, in its order, takes the careful way: it waits for the device, as stock does.
+ * to a pool of its stream and comes from there (blocks_pool.h). What is not a block of the
+ * program's stream, in its order, takes the careful way: it waits for the device, as stock does.
  *
  * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a block that the
  * program frees is still the one that was handed out: the program may have freed it by hipFree, and
@@ -12,12 +12,12 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/block.h"
-#include "cache/block_pool.h"
-#include "cache/block_table.h"
-#include "cache/lazy.h"
+#include "cache/blocks.h"
+#include "cache/blocks_pool.h"
+#include "cache/blocks_table.h"
+#include "cache/lazy_sync.h"
 #include "cache/ranges.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 #include "hip/device.h"
 #include "hip/hip.h"

@@ -2,7 +2,7 @@
 #ifndef MGPU_RT_CALLS_MODULE_H
 #define MGPU_RT_CALLS_MODULE_H
 
-#include "cache/deferred.h"
+#include "cache/lazy_load.h"
 
 /* Has HIP load it unless that was done, as `kernel` is asked for. NULL if HIP refuses the image,
  * which is reported. */

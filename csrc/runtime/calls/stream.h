@@ -5,8 +5,8 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
-#include "cache/lazy.h"
-#include "cache/stream.h"
+#include "cache/lazy_sync.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 
 /* Says that a stream was given back before, and false; true if that is not so any more. */

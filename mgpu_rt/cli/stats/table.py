@@ -36,7 +36,7 @@ def lines(statistics: Statistics) -> Iterator[str]:
 
 
 def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") -> Iterator[str]:
-    """The columns of `ltrace -c`, as csrc/runtime/statistics.c prints them."""
+    """The columns of `ltrace -c`, as csrc/runtime/recording/statistics.c prints them."""
     everything = total(counters.values())
     yield title
     yield f"% time     seconds  usecs/call     calls      {what}"

@@ -7,11 +7,11 @@
  *
  * What changes: timers of the host measure the submission, and a kernel's fault is reported by the
  * next call that waits, at the latest at exit. */
-#ifndef MGPU_RT_LAZY_H
-#define MGPU_RT_LAZY_H
+#ifndef MGPU_RT_LAZY_SYNC_H
+#define MGPU_RT_LAZY_SYNC_H
 
 #include "base/atomics.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "image/image.h"
 
 /* True if the stream need not be waited for now. */

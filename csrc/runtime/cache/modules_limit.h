@@ -1,6 +1,6 @@
 /* Which modules leave: those that nobody holds, the least recently used first. */
-#ifndef MGPU_RT_EVICT_H
-#define MGPU_RT_EVICT_H
+#ifndef MGPU_RT_MODULES_LIMIT_H
+#define MGPU_RT_MODULES_LIMIT_H
 
 #include <stdint.h>
 

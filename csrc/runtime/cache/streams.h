@@ -2,8 +2,8 @@
  *
  * One shared stream serves while one is live; a program that holds several at once gets more. A
  * stream is reused only when idle: new work never queues behind another owner's. */
-#ifndef MGPU_RT_STREAM_H
-#define MGPU_RT_STREAM_H
+#ifndef MGPU_RT_STREAMS_H
+#define MGPU_RT_STREAMS_H
 
 #include "base/abi.h"
 #include "base/atomics.h"
@@ -40,11 +40,11 @@ struct stream {
     unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
     bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
-    struct block_pool *pool; /* memory that was given back on it (block_pool.h); NULL: none yet */
+    struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
     struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
-    struct stream_queue *queue;   /* of those that nobody holds (stream_pool.c); NULL: in none */
+    struct stream_queue *queue;   /* of those that nobody holds (streams_pool.c); NULL: in none */
     struct stream *newer, *older; /* there */
-    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy.h) */
+    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;

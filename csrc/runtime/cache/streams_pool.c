@@ -1,10 +1,10 @@
 /* The streams that nobody holds, and which of them leave. */
-#include "cache/stream_pool.h"
+#include "cache/streams_pool.h"
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/observe.h"
 #include "base/state.h"
-#include "cache/lazy.h"
+#include "cache/lazy_sync.h"
 #include "cache/manage.h"
 #include "cache/staging.h"
 #include "hip/cuda.h"

@@ -1,8 +1,8 @@
 /* Which block an address is, and how much of a device's memory is held. */
-#ifndef MGPU_RT_BLOCK_TABLE_H
-#define MGPU_RT_BLOCK_TABLE_H
+#ifndef MGPU_RT_BLOCKS_TABLE_H
+#define MGPU_RT_BLOCKS_TABLE_H
 
-#include "cache/block_pool.h"
+#include "cache/blocks_pool.h"
 
 /* The entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);

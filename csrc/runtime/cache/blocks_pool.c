@@ -1,6 +1,6 @@
-#include "cache/block_pool.h"
+#include "cache/blocks_pool.h"
 #include "base/state.h"
-#include "cache/stream_pool.h"
+#include "cache/streams_pool.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "cache/lazy.h"
+#include "cache/lazy_sync.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/options.h"

@@ -1,4 +1,4 @@
-#include "cache/block_table.h"
+#include "cache/blocks_table.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"

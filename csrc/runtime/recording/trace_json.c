@@ -1,7 +1,7 @@
-#include "trace_json.h"
+#include "recording/trace_json.h"
 #include "base/atomics.h"
 #include "base/counters.h"
-#include "json.h"
+#include "recording/json.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* The life of the blocks of device memory that mgpuMemAlloc hands out: from HIP or from those given
  * back, to the program, and back again. */
-#ifndef MGPU_RT_BLOCK_H
-#define MGPU_RT_BLOCK_H
+#ifndef MGPU_RT_BLOCKS_H
+#define MGPU_RT_BLOCKS_H
 
 #include "base/abi.h"
 #include "base/likely.h"
-#include "cache/block_pool.h"
-#include "cache/stream.h"
+#include "cache/blocks_pool.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 
 /* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if

@@ -4,8 +4,8 @@
  * program can wait until the first of its kernels is asked for. The program gets the address of an
  * entry as its handle until then, and keeps it afterwards; each image's first load only, so that an
  * entry never stands for two images and a handle never comes back for another module. */
-#ifndef MGPU_RT_DEFERRED_H
-#define MGPU_RT_DEFERRED_H
+#ifndef MGPU_RT_LAZY_LOAD_H
+#define MGPU_RT_LAZY_LOAD_H
 
 #include "base/abi.h"
 #include "base/atomics.h"

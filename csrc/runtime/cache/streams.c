@@ -1,4 +1,4 @@
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "base/state.h"
 #include "hip/device.h"
 #include "hip/hip.h"

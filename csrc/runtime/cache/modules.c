@@ -1,4 +1,4 @@
-#include "cache/registry.h"
+#include "cache/modules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* The streams that nobody holds: who gets them next, and which of them leave. */
-#ifndef MGPU_RT_STREAM_POOL_H
-#define MGPU_RT_STREAM_POOL_H
+#ifndef MGPU_RT_STREAMS_POOL_H
+#define MGPU_RT_STREAMS_POOL_H
 
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "cache/limits.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "cache/thread.h"
 
 #include <pthread.h>

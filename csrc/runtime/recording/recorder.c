@@ -1,4 +1,4 @@
-#include "recorder.h"
+#include "recording/recorder.h"
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/keys.h"
@@ -12,8 +12,8 @@
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "image/image.h"
-#include "statistics.h"
-#include "trace_json.h"
+#include "recording/statistics.h"
+#include "recording/trace_json.h"
 
 #include <stdio.h>
 #include <string.h>

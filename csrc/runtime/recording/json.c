@@ -1,4 +1,4 @@
-#include "json.h"
+#include "recording/json.h"
 
 #include <stddef.h>
 

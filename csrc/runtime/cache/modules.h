@@ -1,6 +1,6 @@
 /* The tables of modules and functions. */
-#ifndef MGPU_RT_REGISTRY_H
-#define MGPU_RT_REGISTRY_H
+#ifndef MGPU_RT_MODULES_H
+#define MGPU_RT_MODULES_H
 
 #include "base/abi.h"
 #include "base/atomics.h"

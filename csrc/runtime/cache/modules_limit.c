@@ -4,7 +4,7 @@
  * older; here that comes later, so no kernel is in more danger. But an unload may wait for work,
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
-#include "cache/evict.h"
+#include "cache/modules_limit.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
@@ -13,8 +13,8 @@
 #include "base/state.h"
 #include "cache/limits.h"
 #include "cache/manage.h"
-#include "cache/registry.h"
-#include "cache/stream_pool.h"
+#include "cache/modules.h"
+#include "cache/streams_pool.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"

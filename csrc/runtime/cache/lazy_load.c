@@ -1,4 +1,4 @@
-#include "cache/deferred.h"
+#include "cache/lazy_load.h"
 #include "base/state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* How counts and times of the program's calls, of the driver's and of kernels are shown. */
-#include "statistics.h"
+#include "recording/statistics.h"
 #include "base/abi.h"
 #include "base/counters.h"
 

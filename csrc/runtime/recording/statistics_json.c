@@ -2,12 +2,12 @@
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/process.h"
-#include "cache/block_pool.h"
-#include "cache/block_table.h"
-#include "json.h"
+#include "cache/blocks_pool.h"
+#include "cache/blocks_table.h"
 #include "manager/manager.h"
 #include "mgpu_rt.h"
-#include "statistics.h"
+#include "recording/json.h"
+#include "recording/statistics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "base/output.h"
 #include "base/trace.h"
 #include "mgpu_rt.h"
-#include "statistics.h"
-#include "trace_json.h"
+#include "recording/statistics.h"
+#include "recording/trace_json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* The life of a block. What a free keeps, and what leaves for the limit, is decided here; where a
  * block lies in between is the pools' concern, which entry it has the table's. */
-#include "cache/block.h"
+#include "cache/blocks.h"
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "cache/block_table.h"
-#include "cache/lazy.h"
+#include "cache/blocks_table.h"
+#include "cache/lazy_sync.h"
 #include "cache/limits.h"
 #include "cache/manage.h"
 #include "hip/device.h"

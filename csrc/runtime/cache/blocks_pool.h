@@ -7,13 +7,13 @@
  *
  * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
  * allocation, no call of HIP. */
-#ifndef MGPU_RT_BLOCK_POOL_H
-#define MGPU_RT_BLOCK_POOL_H
+#ifndef MGPU_RT_BLOCKS_POOL_H
+#define MGPU_RT_BLOCKS_POOL_H
 
 #include "base/atomics.h"
 #include "base/handles.h"
 #include "base/likely.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 
 enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
 

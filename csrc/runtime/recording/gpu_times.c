@@ -1,14 +1,14 @@
-#include "gpu_times.h"
+#include "recording/gpu_times.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/state.h"
 #include "base/trace.h"
-#include "cache/stream.h"
+#include "cache/streams.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
-#include "recorder.h"
+#include "recording/recorder.h"
 
 #include <pthread.h>
 
@@ -213,7 +213,7 @@ static struct hip_functions submit; /* as they were before */
         struct work *work = before(HIP_##name, stream, kernel, bytes);                             \
         return after(work, stream, submit.name args);                                              \
     }
-#include "gpu_times.def"
+#include "recording/gpu_times.def"
 #undef SUBMISSION
 
 /* ---- the life of it ---- */
@@ -224,7 +224,7 @@ void gpu_times_open(void) {
 #define SUBMISSION(name, params, args, kernel, bytes)                                              \
     if (hip_untimed.name != hip_missing.name)                                                      \
         hip.name = gpu_##name;
-#include "gpu_times.def"
+#include "recording/gpu_times.def"
 #undef SUBMISSION
 }
 

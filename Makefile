@@ -55,7 +55,7 @@ include csrc/packaging/install.mk
 include tests/hipstub/build.mk
 include tests/custub/build.mk
 include bench/stock/build.mk
-include tests/isa/check.mk
+include tests/softgpu/check.mk
 include tests/fuzz/fuzz.mk
 include tests/random_driver/build.mk
 include tests/sanitize/sanitize.mk

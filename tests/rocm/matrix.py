@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.rocm import rocrand, rocrtst
-from tests.rocm.csmith import results as csmith
 from tests.rocm.releases import RELEASES, Release
 from tests.rocm.suites import SUITES
+from tests.softgpu.amd import rocrand, rocrtst
+from tests.softgpu.csmith import results as csmith
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("matrix.json")

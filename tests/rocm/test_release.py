@@ -15,7 +15,7 @@ from mgpu_rt import rocm
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, objects
 from tests.rocm.surroundings import Popen, Surroundings
-from tests.softgpu.conftest import KERNELS, PROGRAMS
+from tests.softgpu.device.conftest import KERNELS, PROGRAMS
 
 #: The first test fetches the release.
 pytestmark = pytest.mark.timeout(600)
@@ -45,7 +45,7 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a case of one of the programs of tests/softgpu."""
+    """Runs a case of one of the programs of tests/softgpu/device."""
     folder = tmp_path_factory.mktemp("rocm")
     image = folder / "kernels.co"
     image.write_bytes(lower.code_object(KERNELS, "gfx90a"))

@@ -11,11 +11,11 @@ ISA_CFLAGS := -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fn
 .PHONY: isa-tools
 isa-tools: build/softgpu/libisa.so build/softgpu/isa-decode
 
-build/softgpu/libisa.so: $(ISA_OBJECTS) tests/isa/driver.c
-	$(CC) $(ISA_CFLAGS) $(CFLAGS) -shared $(LDFLAGS) -o $@ tests/isa/driver.c $(ISA_OBJECTS) -lm
+build/softgpu/libisa.so: $(ISA_OBJECTS) tests/softgpu/isa/driver.c
+	$(CC) $(ISA_CFLAGS) $(CFLAGS) -shared $(LDFLAGS) -o $@ tests/softgpu/isa/driver.c $(ISA_OBJECTS) -lm
 
-build/softgpu/isa-decode: $(ISA_OBJECTS) tests/isa/decode_main.c tests/isa/driver.c
-	$(CC) $(ISA_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ tests/isa/decode_main.c tests/isa/driver.c \
+build/softgpu/isa-decode: $(ISA_OBJECTS) tests/softgpu/isa/decode_main.c tests/softgpu/isa/driver.c
+	$(CC) $(ISA_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ tests/softgpu/isa/decode_main.c tests/softgpu/isa/driver.c \
 		$(ISA_OBJECTS) -lm
 
 build/softgpu/isa-obj/%.o: csrc/softgpu/%.c

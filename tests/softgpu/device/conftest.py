@@ -1,0 +1,100 @@
+"""AMD's HIP on the software device, driven by small C programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+KERNELS = PROGRAMS / "kernels.mlir"
+TIMEOUT = 60  # seconds; a program takes about one, most of it HIP's own start
+CANNOT_RUN = 77  # a program's exit status
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def driver() -> Path:
+    """The driver library, built from the sources as they are."""
+    command = ["make", "-s", "-f", "csrc/softgpu/build.mk", "softgpu"]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=600)
+    return softgpu.driver()
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Compiles one of the programs, once."""
+    directory = tmp_path_factory.mktemp("programs")
+
+    def build(name: str) -> Path:
+        program = directory / name
+        if not program.exists():
+            flags = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+            source = PROGRAMS / f"{name}.c"
+            subprocess.run(["cc", *flags, "-o", program, source, "-ldl"], check=True, timeout=60)
+        return program
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The code object of kernels.mlir for a target, as a file."""
+    directory = tmp_path_factory.mktemp("kernels")
+
+    def build(chip: str) -> Path:
+        image = directory / f"{chip}.co"
+        if not image.exists():
+            image.write_bytes(lower.code_object(KERNELS, chip))
+        return image
+
+    return build
+
+
+@pytest.fixture
+def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[str]]:
+    """Runs a program on the driver library by itself; what it printed, word by word."""
+
+    def start(program: str, chip: str, *arguments: object) -> list[str]:
+        done = subprocess.run(
+            [compiled(program), *map(str, arguments)],
+            env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    return start
+
+
+@pytest.fixture
+def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], Path]) -> Run:
+    """Runs one case of a program on the device; ends the test where it cannot be run."""
+
+    def start(
+        program: str, case: str, *, chip: str = "gfx90a", variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        base = {name: value for name, value in os.environ.items() if not name.startswith("HSA_")}
+        environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip, **(variables or {})})
+        done = subprocess.run(
+            [compiled(program), case, kernels(chip)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+        if done.returncode == CANNOT_RUN:
+            pytest.skip(done.stderr.strip())
+        return done
+
+    return start

@@ -137,6 +137,6 @@ def running_managers(home: Path = ROOT) -> set[int]:
                 words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if str(home / "mgpu_rt" / "policy" / "manager.py").encode() in words:
+            if str(home / "mgpu_rt" / "manager" / "manager.py").encode() in words:
                 found.add(int(entry))
     return found

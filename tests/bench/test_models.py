@@ -18,6 +18,7 @@ from bench.models.zoo import MODELS, Model
 from bench.setup import device, models, native, sides
 from bench.show.figures import Figure
 from mgpu_rt.lowering import cache, lower, toolchain
+from tests.support.patience import HANG
 
 BY_NAME = {model.name: model for model in MODELS}
 MLP = BY_NAME["mlp"]
@@ -90,7 +91,9 @@ def test_by_hand_keeps_all_that_can_be_kept(tmp_path: Path) -> None:
     env = {**side.environment, "HIPSTUB_MODE": "record", "HIPSTUB_LOG": str(log)}
     for variant in VARIANTS:
         program = models.executable(MLP, variant, 19, on.chip)
-        subprocess.run([program], env=env, input="3\n", text=True, capture_output=True, timeout=60)
+        subprocess.run(
+            [program], env=env, input="3\n", text=True, capture_output=True, timeout=HANG
+        )
         counts = json.loads(log.read_text())["counts"]
         assert counts["hipModuleLaunchKernel"] == 3 * MLP.graph().kernels
         assert counts["hipModuleLoadData"] == counts["hipModuleGetFunction"]

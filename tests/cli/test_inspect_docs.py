@@ -12,6 +12,7 @@ from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
+from tests.support.patience import HANG
 from tests.support.programs import STOCK, build
 
 PAGE = (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ def example(begin: str) -> tuple[list[str], str]:
 def printed(words: list[str], folder: Path) -> str:
     env = environment(MGPU_RT_HIP="", MGPU_RT_PYTHON="off", COLUMNS="80")
     result = subprocess.run(
-        [COMMAND, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60
+        [COMMAND, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=HANG
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

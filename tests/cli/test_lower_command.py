@@ -14,6 +14,7 @@ from bench import PROGRAMS
 from mgpu_rt.lowering import toolchain
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB
+from tests.support.patience import HANG
 
 FORUM = PROGRAMS / "forum.mlir"
 
@@ -24,7 +25,7 @@ def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.Comp
         input=stdin,
         capture_output=True,
         env={**os.environ, **env},
-        timeout=60,
+        timeout=HANG,
     )
 
 

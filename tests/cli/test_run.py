@@ -19,6 +19,7 @@ from mgpu_rt.cli import cuda, doctor, executable, preload
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
+from tests.support.patience import HANG
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_stats_prints_a_table(program: Path) -> None:
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
     """Also if the program changes its directory."""
     words = [COMMAND, "run", "--stats-json", "stats-%p.json", "--", "sh", "-c", 'cd /; "$0"']
-    subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=60)
+    subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
     assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
 
@@ -305,7 +306,7 @@ def test_a_path_with_a_space(
     env = preload.environment("hip", environment(LD_PRELOAD="libm.so.6", LD_LIBRARY_PATH="/a"))
     assert env["LD_PRELOAD"] == f"{RUNTIME}:libm.so.6"
     assert env["LD_LIBRARY_PATH"] == f"{folder}:/a"
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.returncode, result.stderr) == (3, "")
 
 

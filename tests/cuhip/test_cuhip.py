@@ -24,7 +24,8 @@ from tests.cuhip.mapping import (
     STREAM,
     TO,
 )
-from tests.support.child import BUILD, CUSTUB, ROOT, TIMEOUT
+from tests.support.child import BUILD, CUSTUB, ROOT
+from tests.support.patience import HANG
 
 
 @pytest.fixture(scope="module")
@@ -374,7 +375,7 @@ print(hip.hipInit(0), hip.hipGetDeviceCount(ctypes.byref(ctypes.c_int())), hip.h
 def _child(**env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", _LOOK, str(LIBRARY)]
     return subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=True
+        command, env=env, capture_output=True, text=True, timeout=HANG, check=True
     )
 
 
@@ -403,7 +404,7 @@ def test_threads_start_the_driver_at_once() -> None:
     command = [sys.executable, "-c", _START_AT_ONCE, str(LIBRARY)]
     env = {"MGPU_RT_CUDA": str(CUSTUB)}
     for _ in range(5):
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
 
 

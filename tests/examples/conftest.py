@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
 
 EXAMPLES = ROOT / "examples"
 INDEX = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -55,7 +56,7 @@ def run(prefix: Path) -> Run:
             env={**clean, **env},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG,
         )
         assert result.returncode == 0, result.stderr
         return result

@@ -16,6 +16,7 @@ from tests.rocm import packages
 from tests.rocm.releases import RELEASES
 from tests.rocm.surroundings import Surroundings
 from tests.support.child import ROOT
+from tests.support.patience import HANG
 
 #: What libfly_jit_runtime.so of FlyDSL 0.4.2 exports (nm -D).
 NEEDED = Path(__file__).with_name("flydsl-0.4.2.txt").read_text(encoding="utf-8").split()
@@ -48,7 +49,7 @@ def test_the_example_over_flydsl(tmp_path: Path) -> None:
         env=hip.environment({**env, "MGPU_RT_PYTHON": "off"}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     promised = re.search(r"Prints:\n\n((?:    .*\n)+)", SCALE.read_text(encoding="utf-8"))
     assert promised

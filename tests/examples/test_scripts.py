@@ -11,6 +11,7 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES
 from tests.support.command import COMMAND
+from tests.support.patience import HANG
 
 
 def said(script: str, *arguments: str, **env: str) -> str:
@@ -20,7 +21,7 @@ def said(script: str, *arguments: str, **env: str) -> str:
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1

@@ -23,13 +23,13 @@ from tests.snippets.outcomes import outcomes
 from tests.support.child import (
     BUILD,
     ROOT,
-    TIMEOUT,
     Mgpu,
     environment,
     in_child,
     library,
     run_child,
 )
+from tests.support.patience import HANG
 from tests.support.programs import STOCK, build, execute, run_environment, ways
 
 pytestmark = pytest.mark.gpu
@@ -112,7 +112,7 @@ def test_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
     assert not ended.wait(0.2)  # the kernel waits for the flag
     second = int(mgpu.ffi.cast("uintptr_t", flags)) + 4
     assert hip.hipMemsetD32Async(ffi.cast("void *", second), 1, 1, apart[0]) == 0
-    waiter.join(TIMEOUT / 2)
+    waiter.join(HANG)
     assert ended.is_set()
     assert mgpu.stderr() == ""
 
@@ -286,7 +286,7 @@ def test_sanitizer_is_content(program: str, llvm: int, image: str, tmp_path: Pat
         env=run_environment(way, image, llvm, "builtin"),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANG,
     )
     assert done.stdout == printed(program, llvm)
     assert "ERROR SUMMARY: 0 errors" in log.read_text(), log.read_text()
@@ -302,6 +302,6 @@ def test_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
         cwd=ROOT,
         env=environment("cuda", MGPU_RT_TEST_SAID=str(tmp_path / "said")),
         capture_output=True,
-        timeout=100,
+        timeout=HANG,
     )  # fmt: skip
     assert "Invalid __global__ write of size 4 bytes" in log.read_text()

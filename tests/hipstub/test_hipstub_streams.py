@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tests.snippets.library import DEFAULT, HOST_TO_DEVICE
-from tests.support.child import TIMEOUT
+from tests.support.patience import HANG
 from tests.support.stub import Stub, on_stub
 
 
@@ -18,7 +18,7 @@ class Gate:
         self.kernel = hip.kernel()
 
     def _run(self, _params: object) -> None:
-        self._opened.wait(TIMEOUT)
+        self._opened.wait(HANG)
 
     def open(self) -> None:
         self._opened.set()

@@ -12,6 +12,7 @@ from mgpu_rt.lowering import objects
 from tests.hoist.test_decisions import before_21, since_21
 from tests.support.compiled import compile_c
 from tests.support.hoisted import RELEASES, hoist
+from tests.support.patience import HANG
 
 #: Each handle is a new number; a wait and a destruction name the stream.
 RUNTIME = r"""
@@ -80,7 +81,7 @@ def run(directory: Path, llvm: int, main: str, program: str | None = None) -> li
     compiled.write_bytes(objects.compile_dialect(hoisted, llvm))
     flags = ("-pthread", "-Wall", "-Werror", str(compiled))
     executable = compile_c(directory / "program", RUNTIME + main, *flags)
-    done = subprocess.run([executable], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([executable], capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -245,5 +246,5 @@ def test_a_library_that_is_closed_gives_back_what_it_kept(tmp_path: Path) -> Non
     }
     """
     host = compile_c(tmp_path / "host", RUNTIME + main, "-rdynamic", "-ldl")
-    done = subprocess.run([host, plugin], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([host, plugin], capture_output=True, text=True, timeout=HANG)
     assert done.stdout.splitlines()[-4:] == ["close", "unload 1", "destroy 2", "end"]

@@ -17,6 +17,7 @@ from mgpu_rt.images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.hoisted import RELEASES, dialect, hoist
+from tests.support.patience import HANG
 from tests.support.programs import STOCK
 
 PAGE = (ROOT / "docs" / "hoist.md").read_text(encoding="utf-8")
@@ -70,7 +71,9 @@ def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
         HIPSTUB_LOG=str(directory / "log"),
     )
     words = ["sh", "-ec", commands]
-    return subprocess.run(words, cwd=directory, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        words, cwd=directory, env=env, capture_output=True, text=True, timeout=HANG
+    )
 
 
 def test_the_pages_example_runs(program: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 
 from tests.support.child import environment, library
 from tests.support.hosting import KERNEL, ends, host, image, running_managers
+from tests.support.patience import HANG
 
 MODES = ("plain", "thread", "threads", "local-plain", "dlclose", "end-exit")
 DELAYS = ("0", "0", "1", "3", "10", "1000")
@@ -27,7 +28,7 @@ def run_one(number: int, dice: random.Random) -> str | None:
     command = [str(host()), str(library()), str(image()), KERNEL, mode]
     env = environment(MGPU_RT_PYTHON_DELAY=delay)
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
     except subprocess.TimeoutExpired:
         return f"{mode}, {delay} ms: hung"
     if done.returncode != 0 or "ok" not in done.stdout or done.stderr:

@@ -16,10 +16,10 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.support.child import ROOT
+from tests.support.patience import HANG
 
 EXAMPLE = ROOT / "examples" / "c"
 LAUNCHES = 100
-TIMEOUT = 400  # seconds for a step; the longest take half a minute on a machine that is not busy
 
 #: Variables that would lead an installation to this checkout, or elsewhere.
 UNWANTED = ("MGPU_RT_", "HIPSTUB_", "PYTHON", "LD_", "VIRTUAL_ENV", "CONDA", "MAKE", "MFLAGS")
@@ -50,7 +50,7 @@ def attempt(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
 
 

@@ -26,11 +26,10 @@ from tests.python.test_examples import NUMPY, RESULT
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import stream_program
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 3_000_000  # bytes
-
-pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
@@ -380,6 +379,6 @@ def in_root(root: Path, user: int, script: str) -> subprocess.CompletedProcess[s
     words = ["unshare", "--mount", "sh", "-c", inside, str(root), "setpriv"]
     words += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     words += ["env", "-i", "PATH=/usr/bin:/bin", f"HOME=/given/{user}", "sh", f"/given/{script}"]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=machine.TIMEOUT)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=HANG)
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-3000:]
     return result

@@ -11,11 +11,11 @@ from pathlib import Path
 from tests.last_error import images
 from tests.support.child import BUILD, STUB, environment
 from tests.support.folders import folder
+from tests.support.patience import HANG
 
 SOURCES = Path(__file__).resolve().parent
 STOCK = BUILD / "stock" / "libmlir_rocm_runtime.so"
 PENDING = ("none", "device", "memory")
-TIMEOUT = 120  # seconds; a run takes five
 
 _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
 
@@ -43,7 +43,7 @@ def _made() -> Path:
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
     sources = [*sorted(SOURCES.glob("*.c")), *sorted(SOURCES.glob("situations/*.c"))]
     command = ["cc", *flags, *sources, "-ldl", "-o", made / "program"]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=HANG)
     return made
 
 
@@ -76,7 +76,7 @@ def play(runtime: Path, backend: str, pending: str, **changes: str) -> Played:
             env=_environment(backend, **changes),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=HANG,
             errors="replace",
         )
         lines = done.stdout.splitlines()

@@ -16,7 +16,6 @@ from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
-    TIMEOUT,
     bare_python,
     ends,
     host,
@@ -29,6 +28,7 @@ from tests.support.hosting import (
     running_managers,
 )
 from tests.support.locales import make_locales
+from tests.support.patience import HANG
 
 
 def good(mode: str, **env: str) -> str:
@@ -289,7 +289,7 @@ def test_the_manager_is_not_preloaded() -> None:
         command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
         given = Path(f"/proc/{manager_that_came(program)}/environ").read_bytes()
-        program.communicate(timeout=TIMEOUT)
+        program.communicate(timeout=HANG)
     assert program.returncode == 0
     assert b"LD_PRELOAD" not in given
 
@@ -470,7 +470,7 @@ def test_many_short_programs() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

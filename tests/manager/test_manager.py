@@ -21,7 +21,6 @@ from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
     MANAGER,
-    TIMEOUT,
     ends,
     image,
     is_running,
@@ -29,6 +28,7 @@ from tests.support.hosting import (
     promptly,
     run_host,
 )
+from tests.support.patience import HANG
 
 HOSTS = ROOT / "tests" / "hosts"
 CHANNEL_FD = 3
@@ -73,7 +73,7 @@ class Program:
 
     def end(self) -> int:
         """Lets it end; its exit status."""
-        self.process.communicate(timeout=TIMEOUT)
+        self.process.communicate(timeout=HANG)
         return self.process.returncode
 
     def said(self) -> str:
@@ -87,7 +87,7 @@ class Program:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def wait_for(self, condition: Callable[[], object]) -> None:
-        for _ in range(TIMEOUT * 50):
+        for _ in range(HANG * 50):
             if condition():
                 return
             time.sleep(0.02)
@@ -365,7 +365,7 @@ def test_started_by_hand() -> None:
         [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "manager.py")],
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert "only the library starts this" in done.stdout + done.stderr
     assert done.returncode == 2

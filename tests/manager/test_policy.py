@@ -24,6 +24,7 @@ from mgpu_rt.manager.module_cache import ModuleCache
 from mgpu_rt.manager.stream_cache import StreamPool
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 KERNEL = "test_func"
 
@@ -340,7 +341,7 @@ def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
 
     def consume() -> None:
-        while (event := handed.get(timeout=20)) is not None:
+        while (event := handed.get(timeout=HANG)) is not None:
             mgpu.StreamWaitEvent(stream, event)
             mgpu.EventDestroy(event)
 

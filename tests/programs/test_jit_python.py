@@ -17,7 +17,8 @@ from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower
 from tests.programs.test_programs import PRINTED, printed, rounds
-from tests.support.child import TIMEOUT, library
+from tests.support.child import library
+from tests.support.patience import HANG
 from tests.support.programs import Way, run_environment
 
 pytestmark = pytest.mark.skipif(
@@ -57,7 +58,7 @@ def jit(*programs: str, initialize: bool = True, **changes: str) -> tuple[str, l
         env=run_environment(Way(library()), "softgpu", 22, "python", **changes),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     *lines, mapped = done.stdout.splitlines(keepends=True)

@@ -12,7 +12,8 @@ import pytest
 import bench
 from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower, toolchain
-from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, TIMEOUT, environment, library
+from tests.support.child import BACKENDS_WITH_GPU, POLICIES, ROOT, environment, library
+from tests.support.patience import HANG
 from tests.support.programs import (
     RELEASES,
     STOCK,
@@ -274,7 +275,7 @@ def test_13_hip_and_its_llvm_stay_apart(backend: str, policy: str) -> None:
         env=run_environment(way, backend, 22, policy),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     mapped_before, visible_before, mapped_after, visible_after = json.loads(done.stdout)

@@ -12,8 +12,9 @@ import pytest
 from mgpu_rt.lowering import lower
 from tests.gpu import CHIP
 from tests.python import EXAMPLES, KERNELS
-from tests.support.child import ROOT, TIMEOUT, environment
+from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
+from tests.support.patience import HANG
 
 NUMPY = ("vecadd", "streams")
 RESULT = "1000 right results, 1 stream created\n"
@@ -32,7 +33,7 @@ def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str,
         env=env,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout, result.stderr

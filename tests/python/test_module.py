@@ -24,6 +24,7 @@ from tests.python import KERNELS
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import folder
 from tests.support.images import CHIP, bundle, code_object
+from tests.support.patience import HANG
 
 numpy = pytest.importorskip("numpy")  # a machine with a GPU may lack it
 
@@ -298,5 +299,5 @@ def test_open_at_the_end(backend: str, cache: str, tmp_path: Path) -> None:
     env = environment(backend, MGPU_RT_CACHE=cache, PYTHONPATH=str(ROOT))
     quiet = ("-W", "ignore::DeprecationWarning")  # of a fork with threads, since Python 3.12
     words = [sys.executable, *quiet, "-c", textwrap.dedent(OPEN_AT_EXIT), str(place)]
-    result = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(words, env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.returncode, result.stdout, result.stderr) == (0, "ended\n", "")

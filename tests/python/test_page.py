@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mgpu_rt.lowering import lower
 from tests.python import KERNELS
-from tests.support.child import ROOT, TIMEOUT, environment
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
 
 PAGE = (ROOT / "docs" / "use-from-python.md").read_text(encoding="utf-8")
 
@@ -25,7 +26,7 @@ def test_examples(tmp_path: Path) -> None:
         env=environment("softgpu", PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "hipErrorOutOfMemory\n"

@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tests.support.patience import HANG
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 OUT = BUILD / "random_driver"
 DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, then the others
-TIMEOUT = 120
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
@@ -189,7 +190,7 @@ class Case:
         return Case(**read)
 
 
-def play(case: Case, side: Side, device: Device, timeout: float = TIMEOUT) -> Said:
+def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Said:
     """Plays a case in a process of its own."""
     player = ROOT / side.players / ("player-linked" if case.linked else "player")
     said = Said()

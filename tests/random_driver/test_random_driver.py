@@ -38,7 +38,6 @@ def _sample(examples: int):
 
 @pytest.mark.parametrize("exits", [False, True])
 @pytest.mark.parametrize("name", SAMPLES)
-@pytest.mark.timeout(400)  # of which a failure takes the most, to become small
 def test_sample(name: str, exits: bool) -> None:
     device, many, one = SAMPLES[name]
 

@@ -11,6 +11,7 @@ import pytest
 from tests.rocm import matrix, packages
 from tests.rocm.releases import RELEASES, find
 from tests.rocm.suites import SUITES
+from tests.support.patience import HANG
 
 
 def test_the_page_is_what_was_run() -> None:
@@ -54,5 +55,5 @@ def test_where_packages_cannot_be_had_a_sentence_says_so(
 
 def test_the_plugin_is_found() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "tests.rocm.plugin", "--help"]
-    done = subprocess.run(command, cwd=packages.ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=packages.ROOT, capture_output=True, text=True, timeout=HANG)
     assert "--rocm-outcomes" in done.stdout

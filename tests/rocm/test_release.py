@@ -16,12 +16,9 @@ from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, objects
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.device.conftest import KERNELS, PROGRAMS
-
-#: The first test fetches the release.
-pytestmark = pytest.mark.timeout(600)
+from tests.support.patience import HANG
 
 LIBRARY = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
-TIMEOUT = 60  # seconds; a program takes one
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -37,7 +34,7 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
         words = [str(word) for word in command]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with Popen(words, env=env, text=True, **pipes) as process:
-            out, err = process.communicate(timeout=TIMEOUT)
+            out, err = process.communicate(timeout=HANG)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     return start
@@ -55,7 +52,7 @@ def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
         if not compiled.exists():
             flags = ["-O1", "-std=c11", "-D_GNU_SOURCE"]
             source = PROGRAMS / f"{program}.c"
-            subprocess.run(["cc", *flags, "-o", compiled, source, "-ldl"], check=True, timeout=60)
+            subprocess.run(["cc", *flags, "-o", compiled, source, "-ldl"], check=True, timeout=HANG)
         return run([compiled, case, image])
 
     return start

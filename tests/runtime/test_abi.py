@@ -17,6 +17,7 @@ from mgpu_rt import abi
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_child
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 INCLUDE = ROOT / "csrc" / "include"
 EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", abi.EXTENSIONS)
@@ -99,7 +100,7 @@ def test_serves_a_program_that_asks_for(soname: str, tmp_path: Path) -> None:
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_PYTHON="off", HIPSTUB_LOG=str(tmp_path / "log")
     )
     program = stream_program(tmp_path, soname)
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
     assert json.loads((tmp_path / "log").read_text())["counts"]["hipStreamCreate"] == 1
 

@@ -16,6 +16,7 @@ from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 HOST = ROOT / "tests" / "hosts" / "constants.c"
 BUILTIN = ("builtin",)  # where an image lies is not the policy's business
@@ -45,7 +46,7 @@ def _library(*flags: str) -> Path:
 def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> str:
     command = [str(program), str(library()), mode, *map(str, arguments)]
     env = {**os.environ, **changes}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -15,6 +15,7 @@ from mgpu_rt.lowering import lower
 from tests.support.child import Mgpu, in_child, library
 from tests.support.folders import in_folder
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 COUNTED = {"MGPU_RT_STATS": "/dev/null"}
 FORUM, GLOBALS, INCREMENT = "test_func", "count", "increment"
@@ -188,7 +189,7 @@ def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
     """Another that would have its name takes the next."""
     mgpu.StreamCreate()
     before = Path("stats.json").read_bytes()
-    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
     assert Path("stats.json").read_bytes() == before
     assert Path("stats.2.json").read_bytes().startswith(b"mgpu_rt ")
 

@@ -14,6 +14,7 @@ import pytest
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.folders import in_folder
 from tests.support.images import code_object
+from tests.support.patience import HANG
 from tests.support.programs import run, ways
 
 RING = 1024  # of pairs of events
@@ -224,7 +225,7 @@ def at_end(how: str) -> None:
         MGPU_RT_TRACE="trace.json", MGPU_RT_TRACE_GPU="on", MGPU_RT_PYTHON="off", HIPSTUB_LOG="log"
     )
     command = [sys.executable, "-c", PROGRAM, str(library()), how]
-    subprocess.run(command, env=env, timeout=60, check=True)
+    subprocess.run(command, env=env, timeout=HANG, check=True)
     trace = json.loads(Path("trace.json").read_text())
     rows = [event for event in trace["traceEvents"] if event.get("cat") == "gpu"]
     assert [(row["name"], row["args"]) for row in rows] == [

@@ -12,6 +12,7 @@ import pytest
 from mgpu_rt import rocm
 from tests.support.child import STUB, environment
 from tests.support.compiled import RUNTIME, compile_c, stream_program
+from tests.support.patience import HANG
 
 
 def lay(folder: Path, name: str, real: str = "") -> Path:
@@ -117,7 +118,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     compile_c(lib / "libamdhip64.so.8", "int hipInit(int f) { return f; }", "-shared", "-fPIC")
     env = bare(ROCM_PATH=str(tmp_path), LD_LIBRARY_PATH=str(Path(rocm.probe()).parent))
     env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "record"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert result.stdout == "done\n"
     assert f"mgpu_rt: HIP: {good}, 1 device(s)" in result.stderr
     assert "two HIPs" not in result.stderr
@@ -129,7 +130,7 @@ def test_none_that_works_says_what_is_wrong_with_each(tmp_path: Path) -> None:
     compile_c(hip, "int hipInit(int f) { return f; }", "-shared", "-fPIC")
     env = bare(LD_LIBRARY_PATH=str(Path(rocm.probe()).parent))
     env = {**env, "MGPU_RT_HIP": str(hip), "MGPU_RT_PYTHON": "off"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert f"Tried: {hip} (it has no hip" in result.stderr
 
 
@@ -139,9 +140,9 @@ def test_two_in_one_process_are_named(tmp_path: Path) -> None:
     mine = lay(tmp_path, "libamdhip64.so.6")
     env = bare(LD_LIBRARY_PATH=str(Path(rocm.probe()).parent), LD_PRELOAD=str(mine))
     env = {**env, "MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "record"}
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.stdout, result.stderr) == ("done\n", "")
     env["MGPU_RT_HIP"] = str(STUB)
-    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert f"two HIPs are in this process: {mine}, " in result.stderr
     assert f" and {STUB}, which serves here" in result.stderr

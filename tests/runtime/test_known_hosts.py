@@ -11,6 +11,7 @@ from tests.support.child import environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.known import STOCK, program, run_program
+from tests.support.patience import HANG
 
 # ---- 3: calls after the exit handler -------------------------------------------------------------
 
@@ -79,7 +80,7 @@ def test_03_exit_handlers_and_destructors_use_the_device(
     env["LD_LIBRARY_PATH"] = ":".join(
         [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
     )
-    done = subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stdout, done.stderr) == (0, "launched\n7\n", "")
 
 

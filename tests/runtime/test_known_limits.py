@@ -12,6 +12,7 @@ from bench.measure import instructions
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
 from tests.support.known import SLOW, forum, program
+from tests.support.patience import HANG
 
 KIB = 1 << 10
 
@@ -183,7 +184,7 @@ def instructions_of(path: Path, *words: str, **changes: str) -> int:
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
     env = environment(MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast", **changes)
     subprocess.run(
-        [*tool, str(path), *words], env=env, check=True, capture_output=True, timeout=110
+        [*tool, str(path), *words], env=env, check=True, capture_output=True, timeout=HANG
     )
     return int(out.read_text().rpartition("totals: ")[2].split()[0])
 

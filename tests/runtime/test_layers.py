@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT
+from tests.support.patience import HANG
 
 CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
@@ -132,7 +133,7 @@ def test_no_circle_of_calls(tree: str, tmp_path: Path) -> None:
         out = tmp_path / f"{unit(path).replace('/', '-')}.o"
         includes = [f"-I{CSRC / 'include'}", f"-I{CSRC / tree}"]
         includes += [f"-idirafter{folder}" for folder in HSAKMT]
-        subprocess.run([*COMPILE, *includes, path, "-o", out], check=True, timeout=120)
+        subprocess.run([*COMPILE, *includes, path, "-o", out], check=True, timeout=HANG)
         return out
 
     files = sources(tree, "c")

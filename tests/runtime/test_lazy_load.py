@@ -7,6 +7,7 @@ import threading
 from tests.support.child import Mgpu, in_child
 from tests.support.constants import constants
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 LAZY = {"MGPU_RT_LOAD": "lazy"}
 LOAD, UNLOAD = "hipModuleLoadData", "hipModuleUnload"
@@ -132,7 +133,7 @@ def test_use_after_unload_is_said(mgpu: Mgpu) -> None:
 def test_threads_that_ask_at_once_get_one_module(mgpu: Mgpu) -> None:
     module = mgpu.load(all_images(mgpu)["globals"])
     mgpu.stub.hipstub_set_delay(f"{LOAD}:50000".encode())
-    name, found, turns = mgpu.name("count"), [], threading.Barrier(2, timeout=20)
+    name, found, turns = mgpu.name("count"), [], threading.Barrier(2, timeout=HANG)
 
     def ask() -> None:
         turns.wait()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
 
 PROGRAM = """
 import mgpu_rt
@@ -31,7 +32,7 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
         env=environment(HIPSTUB_LOG=str(log), **env),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     return result, json.loads(log.read_text())

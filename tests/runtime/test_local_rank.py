@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.child import ROOT, STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
+from tests.support.patience import HANG
 
 #: The variables that are known, as csrc/runtime/base/local_rank.def lists them: innermost first.
 LISTED = (ROOT / "csrc" / "runtime" / "base" / "local_rank.def").read_text(encoding="utf-8")
@@ -49,7 +50,7 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
         env={**clean, "MGPU_RT_DEVICE": "local-rank", **changes},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert result.returncode == 0, result.stderr
     return int(result.stdout), result.stderr

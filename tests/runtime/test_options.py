@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.child import STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import LIB, RUNTIME, compile_c
+from tests.support.patience import HANG
 
 PROBE = LIB / "mgpu-rt-probe"
 
@@ -153,7 +154,7 @@ def _left_by(program: Path, out: Path, patience: float, awaited: str, **env: str
     """The files that a run of a program by another user leaves; it waits for one of them."""
     env = {"PATH": os.environ["PATH"], "MGPU_RT_PYTHON_DELAY": "0", **env}
     command = [program, out / awaited, str(round(patience * 100))]
-    result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=60)
+    result = subprocess.run(command, env=env, user=NOBODY, group=NOBODY, timeout=HANG)
     assert result.returncode == 3
     left = {path.name for path in out.iterdir()}
     for name in left:

@@ -21,6 +21,7 @@ from tests.support.child import BUILD, environment, library
 from tests.support.command import assert_sentence, invoke
 from tests.support.compiled import compile_c
 from tests.support.locales import make_locales
+from tests.support.patience import HANG
 
 PROGRAM = r"""
 #include <locale.h>
@@ -142,7 +143,7 @@ def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.Co
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
 
 
@@ -325,7 +326,7 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(program: Path, tmp_path:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert made(json.loads((tmp_path / "s").read_text())) == CALLS
@@ -426,7 +427,7 @@ def test_damaged_recordings(name: str, times: int, killed: Path, tmp_path: Path)
     """Whatever stands behind the head, what comes of it is JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
-    done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(code, env=environment(), capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -473,4 +474,4 @@ def test_a_running_program_can_be_looked_at(tmp_path: Path) -> None:
         assert running.stdout
         running.stdout.readline()
         assert made(shown(tmp_path / "stats")) == {"mgpuStreamCreate": 1}
-        running.communicate(b"\n", timeout=60)
+        running.communicate(b"\n", timeout=HANG)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.compiled import compile_c
+from tests.support.patience import HANG
 
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 
@@ -37,7 +38,7 @@ def test_streams_of_several_threads(program: Path, threads: str, seed: int) -> N
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert done.stderr == ""

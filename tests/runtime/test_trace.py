@@ -16,6 +16,7 @@ from tests.support import browser
 from tests.support.child import BUILD, ROOT, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
+from tests.support.patience import HANG
 from tests.support.programs import Outcome, build, run, run_environment, ways
 
 
@@ -204,7 +205,7 @@ def threads() -> Path:
 def run_threads(threads: Path, calls: int, path: Path) -> subprocess.CompletedProcess[str]:
     env = environment(MGPU_RT_TRACE=str(path), MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast")
     return subprocess.run(
-        [str(threads), str(calls)], env=env, capture_output=True, text=True, timeout=60
+        [str(threads), str(calls)], env=env, capture_output=True, text=True, timeout=HANG
     )
 
 
@@ -248,7 +249,7 @@ def test_path_that_cannot_be_written(tmp_path: Path) -> None:
     """One line says so, and the program's status is its own."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
-    done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(executable)], env=env, capture_output=True, text=True, timeout=HANG)
     assert done.stderr.splitlines() == [
         "mgpu_rt: MGPU_RT_TRACE: cannot write '/nowhere/trace': No such file or directory"
     ]
@@ -270,7 +271,7 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
         [sys.executable, "-c", FORK, str(library())],
         env=environment(MGPU_RT_TRACE=f"{tmp_path}/%p", HIPSTUB_MODE="fast"),
         cwd=ROOT,
-        timeout=60,
+        timeout=HANG,
         check=True,
     )
     made = {}
@@ -286,7 +287,7 @@ def test_by_the_command(tmp_path: Path) -> None:
     executable = build("forum", 22, 3, ways()["linked"].linked)
     command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
     env = {**os.environ, **environment()}
-    done = subprocess.run([*command, "--", str(executable)], cwd=tmp_path, env=env, timeout=60)
+    done = subprocess.run([*command, "--", str(executable)], cwd=tmp_path, env=env, timeout=HANG)
     assert done.returncode >= 0
     calls, _ = read(tmp_path / "here.json")
     assert "mgpuLaunchKernel" in {call["name"] for call in calls}

@@ -11,6 +11,7 @@ import time
 
 from tests.support.child import Mgpu, in_child
 from tests.support.images import bundle, code_object
+from tests.support.patience import HANG
 
 FORUM_KERNEL = "test_func"
 
@@ -167,7 +168,7 @@ def test_04_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="0")
 def test_04_two_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
     """Only on two streams do both run."""
-    meeting = threading.Barrier(2, timeout=20)
+    meeting = threading.Barrier(2, timeout=HANG)
     met = []
 
     @mgpu.ffi.callback("void(void **)")
@@ -552,7 +553,7 @@ def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
     """Modules and streams belong to a device; what one thread chooses is not the other's."""
     buffer = mgpu.image(code_object("forum"))
     found: dict[int, set] = {0: set(), 1: set()}
-    turns = threading.Barrier(2, timeout=20)
+    turns = threading.Barrier(2, timeout=HANG)
 
     def work(device: int) -> None:
         mgpu.SetDefaultDevice(device)

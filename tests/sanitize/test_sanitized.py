@@ -10,6 +10,7 @@ import pytest
 from tests.support.child import BUILD, environment
 from tests.support.compiled import RUNTIME
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 pytestmark = pytest.mark.sanitize
 
@@ -36,7 +37,7 @@ def _run(kind: str, program: str, *arguments: str, **changes: str) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "ok", done.stdout

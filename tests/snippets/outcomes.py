@@ -7,7 +7,8 @@ import json
 import subprocess
 import sys
 
-from tests.support.child import ROOT, TIMEOUT, environment
+from tests.support.child import ROOT, environment
+from tests.support.patience import HANG
 
 
 @functools.cache
@@ -19,7 +20,7 @@ def outcomes(backend: str) -> dict[str, dict]:
         env=environment(backend),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}

@@ -28,12 +28,12 @@ from cffi import FFI
 
 from mgpu_rt import abi
 from mgpu_rt.cli import cuda, softgpu
+from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 CUSTUB = BUILD / "custub" / "libcuda.so.1"  # of NVIDIA's driver, below cuhip
-TIMEOUT = 60  # seconds; a child takes less than one
 
 #: Every test of the runtime is made with the manager in Python, which comes up meanwhile,
 #: and without.
@@ -59,7 +59,7 @@ def environment(backend: str = "stub", **changes: str) -> dict[str, str]:
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("MGPU_RT_", "HIPSTUB_", "LD_PRELOAD", "LD_LIBRARY_PATH"))
-        or key in ("MGPU_RT_TEST_LIBRARY", "MGPU_RT_TEST_PYTHON", "MGPU_RT_CUDA")
+        or key.startswith(("MGPU_RT_TEST_", "MGPU_RT_CUDA"))
     }
     if "MGPU_RT_TEST_PYTHON" in clean:
         clean["MGPU_RT_PYTHON"] = clean["MGPU_RT_TEST_PYTHON"]
@@ -224,7 +224,7 @@ def run_child(module: str, name: str, env: dict[str, str]) -> None:
     """Runs one decorated test; raises AssertionError with what the child said."""
     command = [sys.executable, "-m", "tests.support.child", module, name]
     result = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG
     )
     assert result.returncode == 0, f"exit status {result.returncode}\n{result.stdout}"
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from mgpu_rt.cli.main import main
 from tests.support.child import environment
+from tests.support.patience import HANG
 
 COMMAND = Path(sys.executable).with_name("mgpu-rt")
 
@@ -22,7 +23,7 @@ def command(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
         env=environment(**env),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
 
 

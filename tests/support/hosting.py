@@ -13,10 +13,9 @@ from pathlib import Path
 
 from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 KERNEL = "test_func"
-#: Seconds; all take a few, on a busy machine more.
-TIMEOUT = int(os.environ.get("MGPU_RT_TEST_TIMEOUT", "100"))
 MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
 
 
@@ -31,7 +30,7 @@ def other_python(version: str) -> str | None:
     for name in (f"python{version}", *map(str, found)):
         probe = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         try:
-            answer = subprocess.run(probe, capture_output=True, text=True, timeout=20)
+            answer = subprocess.run(probe, capture_output=True, text=True, timeout=HANG)
         except OSError:
             continue
         if answer.stdout.strip() == version.rstrip("t"):
@@ -48,9 +47,9 @@ def python_with_cffi(version: str) -> str | None:
     venv = BUILD / "tests" / f"python{version}"
     python = venv / "bin" / "python"
     if not python.exists():
-        subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=120)
+        subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=HANG)
         install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
-        subprocess.run(install, check=True, timeout=300, stderr=subprocess.DEVNULL)
+        subprocess.run(install, check=True, timeout=HANG, stderr=subprocess.DEVNULL)
     return str(python)
 
 
@@ -95,7 +94,7 @@ def run_program(
     command: list[str], env: dict[str, str], **more: object
 ) -> subprocess.CompletedProcess[str]:
     """Runs it to its end and returns what it said."""
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT, **more)  # type: ignore[call-overload]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG, **more)  # type: ignore[call-overload]
 
 
 def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.CompletedProcess[str]:

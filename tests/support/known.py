@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.support.child import ROOT, Mgpu, environment, library
 from tests.support.compiled import compile_c
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 SLOW = "20000"  # microseconds that each operation of a stream is late
 KERNEL = "test_func"
@@ -27,4 +28,4 @@ def program(directory: Path, source: str, *flags: str, runtime: Path | None = No
 def run_program(path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     env = environment(**variables)
     env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
-    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)

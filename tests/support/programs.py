@@ -15,9 +15,9 @@ from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower, objects, pipelines, toolchain
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
+from tests.support.patience import HANG
 
 RELEASES = toolchain.RELEASES
-TIMEOUT = 60  # seconds; a run takes less than one
 
 #: What LLVM 15 lowers by the forum's command; later ones lower all.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
@@ -127,7 +127,7 @@ def execute(command: list[str], env: dict[str, str], *, stats: bool = False) -> 
             env = {**env, "MGPU_RT_STATS": str(stats_path)}
         if env.get("HIPSTUB_MODE") == "record":
             env = {**env, "HIPSTUB_LOG": str(log_path)}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
         signal = max(0, -done.returncode)
         return Outcome(signal, done.stdout, done.stderr, _json(log_path), _json(stats_path))
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.snippets.library import Hip
-from tests.support.child import ROOT, TIMEOUT, environment, stub_header
+from tests.support.child import ROOT, environment, stub_header
+from tests.support.patience import HANG
 
 
 class Stub(Hip):
@@ -76,7 +77,7 @@ def run_child(module: str, name: str, **env: str) -> subprocess.CompletedProcess
         env=environment(**env),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=HANG,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.child import BUILD, ROOT
+from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
 #: What is not part of the library.
@@ -47,7 +48,9 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
     library = home / "build" / "lib" / NAME
     command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
     made = str(library.relative_to(home))
-    subprocess.run([*command, f"CFLAGS={' '.join(flags)}", made], cwd=home, check=True, timeout=300)
+    subprocess.run(
+        [*command, f"CFLAGS={' '.join(flags)}", made], cwd=home, check=True, timeout=HANG
+    )
     return library
 
 
@@ -73,10 +76,8 @@ def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Pat
     return make(home, flags)
 
 
-def run_tests(library: Path, *tests: str, seconds: int = 100) -> subprocess.CompletedProcess[str]:
+def run_tests(library: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     """Runs tests (pytest's names for them) with a library."""
-    env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_TIMEOUT": "12"}
+    env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": "12"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=seconds
-    )
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG)

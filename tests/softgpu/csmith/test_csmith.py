@@ -12,8 +12,6 @@ from tests.rocm.surroundings import Surroundings
 from tests.softgpu.csmith import results, runner
 from tests.softgpu.csmith.program import CLANG, Csmith, fetch
 
-pytestmark = pytest.mark.timeout(600)
-
 SAMPLE = [*range(8), 128]  # the last one calls more than 64 functions
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
+from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 KERNELS = PROGRAMS / "kernels.mlir"
-TIMEOUT = 60  # seconds; a program takes about one, most of it HIP's own start
 CANNOT_RUN = 77  # a program's exit status
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -25,7 +25,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def driver() -> Path:
     """The driver library, built from the sources as they are."""
     command = ["make", "-s", "-f", "csrc/softgpu/build.mk", "softgpu"]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=600)
+    subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
     return softgpu.driver()
 
 
@@ -39,7 +39,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if not program.exists():
             flags = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
             source = PROGRAMS / f"{name}.c"
-            subprocess.run(["cc", *flags, "-o", program, source, "-ldl"], check=True, timeout=60)
+            subprocess.run(["cc", *flags, "-o", program, source, "-ldl"], check=True, timeout=HANG)
         return program
 
     return build
@@ -69,7 +69,7 @@ def alone(driver: Path, compiled: Callable[[str], Path]) -> Callable[..., list[s
             env=softgpu.environment({**os.environ, "MGPU_RT_SOFTGPU": chip}),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=HANG,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.split()
@@ -91,7 +91,7 @@ def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], 
             env=environment,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=HANG,
         )
         if done.returncode == CANNOT_RUN:
             pytest.skip(done.stderr.strip())

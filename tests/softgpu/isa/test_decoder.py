@@ -55,7 +55,6 @@ def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("opt", corpus.LEVELS)
 def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> None:
@@ -64,7 +63,6 @@ def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("opt", corpus.LIBRARY_LEVELS)
 @pytest.mark.parametrize("name", corpus.LIBRARIES)

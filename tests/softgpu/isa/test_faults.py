@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from mgpu_rt.cli import options
+from tests.support.patience import HANG
 
 from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
@@ -146,7 +147,7 @@ def in_a_process(text: str, **variables: str) -> str:
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -119,7 +119,6 @@ def test_memory() -> None:
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
 def test_more_memory(target: str) -> None:
     check(target, "more", 8)

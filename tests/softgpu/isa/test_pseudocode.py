@@ -74,14 +74,12 @@ def test_limits() -> None:
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("target", TARGETS)
 def test_more_limits(target: str) -> None:
     check(target, "more limits", 8, limit_waves)
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", ("first", "second"))
 @pytest.mark.parametrize("target", TARGETS)
 def test_more_pseudocode(target: str, seed: str) -> None:

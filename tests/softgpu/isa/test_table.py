@@ -63,7 +63,6 @@ def small(row: Row, fields: Fields) -> list[int]:
 
 
 @pytest.mark.check_isa
-@pytest.mark.timeout(1800)
 def test_corpus_is_counted() -> None:
     """The committed counts name every opcode that the corpus has, and no other."""
     counted = table.count_corpus()

@@ -16,9 +16,9 @@ import numpy as np
 
 from mgpu_rt.cli import softgpu
 from tests.softgpu.kernels.program import Launch
+from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[3]
-TIMEOUT = 60  # seconds for one launch; they take milliseconds, the first one a second
 
 
 class DeviceFailed(AssertionError):
@@ -54,14 +54,14 @@ class Host:
         assert child.stdin and child.stdout
         pickle.dump(Request(image, kernel, launch), child.stdin)
         child.stdin.flush()
-        ready, _, _ = select.select([child.stdout], [], [], TIMEOUT)
+        ready, _, _ = select.select([child.stdout], [], [], HANG)
         if not ready:
             self.close()
-            raise DeviceFailed(f"{kernel} did not end within {TIMEOUT} s\n{self._words()}")
+            raise DeviceFailed(f"{kernel} did not end within {HANG} s\n{self._words()}")
         try:
             answer = pickle.load(child.stdout)
         except EOFError:
-            status = child.wait(TIMEOUT)
+            status = child.wait(HANG)
             raise DeviceFailed(f"{kernel} ended the process: {status}\n{self._words()}") from None
         if answer.error:  # which HIP 6 and later repeat at every call
             said = self._words()

@@ -1,0 +1,22 @@
+"""How long a test waits: until something is so, however busy the machine, or until it hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+#: Seconds after which what is waited for hangs. All of it takes seconds at most, so that no load
+#: makes this fail. pytest's own limit (pyproject.toml) is longer. Where a mutant is to hang, the
+#: test of it makes it short (variants.py).
+HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
+
+
+def wait_until(condition: Callable[[], object]) -> bool:
+    """Looks until the condition is true; False if that hangs."""
+    end = time.monotonic() + HANG
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True

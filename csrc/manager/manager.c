@@ -15,8 +15,9 @@ _Static_assert(sizeof(struct mgpu_event) == sizeof(struct channel_event), "one l
 _Static_assert(sizeof(struct mgpu_cached) == sizeof(struct channel_cached), "one layout");
 
 enum {
-    PATIENCE = 10000, /* ms in which the library sets the channel up */
-    GLANCE = 100,     /* ms between two looks whether the program is still there to do so */
+    GLANCE =
+        100, /* ms between two looks whether the program is still there to set the channel up */
+    ROUND = 10000, /* ms between two looks at a word that is rung */
 };
 
 static struct channel *channel;
@@ -44,13 +45,13 @@ static bool start_watching(void) {
     if (pthread_create(&thread, NULL, watch, NULL) != 0)
         return false;
     while (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
-        channel_wait(&watching, 0, PATIENCE);
+        channel_wait(&watching, 0, ROUND);
     return true;
 }
 
 /* Until the channel is set up only the program's number says whether it has ended. */
 static bool is_there(int program) {
-    return program == 0 || kill(program, 0) == 0 || errno != ESRCH;
+    return program > 0 && (kill(program, 0) == 0 || errno != ESRCH);
 }
 
 static bool is_ready(void) {
@@ -66,7 +67,7 @@ static bool open_channel(int program) {
     if (memory == MAP_FAILED)
         return false;
     channel = memory;
-    for (int waited = 0; waited < PATIENCE && !is_ready() && is_there(program); waited += GLANCE)
+    while (!is_ready() && is_there(program))
         channel_wait(&channel->ready, 0, GLANCE);
     return is_ready();
 }
@@ -94,7 +95,7 @@ const char *mgpu_attach(const char *version, int program) {
 }
 
 void mgpu_give_up(const char *reason) {
-    if (!channel && !open_channel(0))
+    if (!channel)
         return;
     if (__atomic_load_n(&channel->state, __ATOMIC_ACQUIRE) == CHANNEL_STARTING)
         snprintf(channel->reason, sizeof channel->reason, "%s", reason);
@@ -154,7 +155,7 @@ int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t va
     const uint32_t number = __atomic_add_fetch(&channel->asked, 1, __ATOMIC_RELEASE);
     ring_library();
     for (uint32_t done; (done = __atomic_load_n(&channel->answered, __ATOMIC_ACQUIRE)) != number;)
-        channel_wait(&channel->answered, done, PATIENCE);
+        channel_wait(&channel->answered, done, ROUND);
     const int64_t answer = channel->call.answer;
     pthread_mutex_unlock(&asking);
     return answer;

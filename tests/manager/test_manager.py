@@ -28,7 +28,7 @@ from tests.support.hosting import (
     promptly,
     run_host,
 )
-from tests.support.patience import HANG
+from tests.support.patience import HANG, wait_until
 
 HOSTS = ROOT / "tests" / "hosts"
 CHANNEL_FD = 3
@@ -87,11 +87,7 @@ class Program:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def wait_for(self, condition: Callable[[], object]) -> None:
-        for _ in range(HANG * 50):
-            if condition():
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"{self.notes()[-3:]} {self.said()}")
+        assert wait_until(condition), f"{self.notes()[-3:]} {self.said()}"
 
     def manager(self) -> int:
         self.wait_for(lambda: "process" in self.said())
@@ -142,7 +138,9 @@ def test_a_policy_that_evicts_everything(tmp_path: Path) -> None:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
         for _ in range(20):
-            program.do("launch(); time.sleep(0.05)")
+            turns = len(program.notes())
+            program.do("launch()")
+            program.wait_for(lambda turns=turns: len(program.notes()) > turns)
         program.do("assert lib.mgpuModuleGetFunction(module, kernel)")
         program.do("lib.mgpuStreamSynchronize(stream); lib.mgpuStreamDestroy(stream)")
         program.do("lib.mgpuModuleUnload(module)")
@@ -285,8 +283,7 @@ def test_a_policy_that_fails(policy: str, reason: str, tmp_path: Path) -> None:
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "the policy that ships goes on" in program.said())
-        program.do("launch(); time.sleep(0.3); launch()")
-        program.do("assert state() == 'serving'")
+        program.do("launch(); assert state() == 'serving'")
         assert program.end() == 0
         said = program.said()
         assert reason in said
@@ -301,8 +298,9 @@ def test_a_manager_that_dies(how: str, tmp_path: Path) -> None:
         if how == "kill":
             os.kill(program.manager(), signal.SIGKILL)
         program.wait_for(lambda: "the manager in Python has ended" in program.said())
-        program.do("launch(); assert_ended = state(); launch()")
-        program.do("assert state() == 'ended', state()")
+        program.do("launch()")
+        program.do("while state() == 'serving': time.sleep(0.01)")  # it is said a moment before
+        program.do("launch(); assert state() == 'ended', state()")
         assert program.end() == 0
         assert program.said().count("has ended") == 1
 
@@ -372,7 +370,7 @@ def test_started_by_hand() -> None:
 
 
 def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
-    """It may end before it has set the channel up: then its manager would be left for 10 s."""
+    """It may end before it has set the channel up, for which its manager waits."""
     source = '#include "base/channel.h"\nint main(void) { printf("%zu", sizeof(struct channel)); }'
     flags = ("-std=c11", "-D_GNU_SOURCE", "-include", "stdio.h", f"-I{ROOT}/csrc/runtime")
     size = subprocess.check_output([compile_c(tmp_path / "size", source, *flags)])
@@ -385,7 +383,7 @@ def test_a_program_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
         preexec_fn=lambda: os.dup2(channel, CHANNEL_FD),
         pass_fds=[CHANNEL_FD],
         capture_output=True,
-        timeout=8,
+        timeout=HANG,
     )
     os.close(channel)
     assert (done.returncode, b"only the library starts this" in done.stderr) == (2, True)

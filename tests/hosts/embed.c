@@ -103,14 +103,12 @@ static void *work(void *first) {
 }
 
 static void wait_until_served(void) {
-    for (int i = 0; stats_json && i < 4000; i++) {
+    for (bool starting = stats_json != NULL; starting;) {
         char *text = stats_json();
-        const bool known = text && strstr(text, "\"manager\"");
-        const bool starting = known && strstr(text, "\"starting\"");
+        starting = text && strstr(text, "\"manager\": \"starting\"");
         free(text);
-        if (!starting)
-            return;
-        usleep(5000);
+        if (starting)
+            usleep(5000);
     }
 }
 
@@ -145,9 +143,8 @@ static bool work_on(const char *library) {
     python.RestoreThread(state);
     good &= python.FinalizeEx() == 0;
     const unsigned then = rounds;
-    for (int i = 0; i < 4000 && rounds < then + 50; i++)
-        usleep(5000);
-    good &= rounds >= then + 50;
+    while (rounds < then + 50)
+        usleep(1000);
     stop = true;
     for (int i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);

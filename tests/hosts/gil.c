@@ -15,14 +15,15 @@ static unload_function unload;
 static char *image;
 static size_t size;
 static int rounds, answered;
-static _Atomic int holding;
+static _Atomic int holding, waiting;
 
 static void *work(void *unused) {
     (void)unused;
     char *copy = malloc(size);
     pthread_mutex_lock(&mutex);
     holding = 1;
-    usleep(20000);
+    while (!waiting)
+        usleep(1000);
     for (uint32_t i = 0; copy && i < (uint32_t)rounds; i++) {
         memcpy(copy, image, size);
         memcpy(copy + 9, &i, sizeof i); /* e_ident's padding: another image */
@@ -35,7 +36,7 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Returns once the thread holds the mutex. */
+/* Returns once the thread holds the mutex; it loads once gil_wait has been called. */
 void gil_start(void *load_module, void *unload_module, char *bytes, size_t count, int loads) {
     pthread_t thread;
     *(void **)&load = load_module;
@@ -43,6 +44,7 @@ void gil_start(void *load_module, void *unload_module, char *bytes, size_t count
     image = bytes;
     size = count;
     rounds = loads;
+    holding = waiting = 0;
     pthread_create(&thread, NULL, work, NULL);
     pthread_detach(thread);
     while (!holding)
@@ -51,6 +53,7 @@ void gil_start(void *load_module, void *unload_module, char *bytes, size_t count
 
 /* Returns how many loads were answered. */
 int gil_wait(void) {
+    waiting = 1;
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
     return answered;

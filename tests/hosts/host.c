@@ -2,8 +2,10 @@
  *
  * Prints "ok" when everything it asked for was answered. It reaches the library by dlopen, so that
  * one binary tests every way of loading. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
@@ -108,12 +110,16 @@ static void *miss_for_ever(void *unused) {
     return NULL;
 }
 
+#ifndef HANG
+#define HANG 600 /* seconds: tests/support/patience.py */
+#endif
+
 /* Forks and says whether the child's own launch went well; a child that hangs is a failure. */
 static bool in_child(void) {
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(HANG);
         const bool good = launch_once();
         exit(good ? 0 : 1);
     }
@@ -137,16 +143,14 @@ static bool fork_while_busy(void) {
 
 /* Until the library's manager in Python serves, or will not come. */
 static bool manager_is(const char *wanted) {
-    for (int i = 0; i < 6000; i++) {
+    for (;; usleep(5000)) {
         char *text = stats_json();
         const bool found = text && strstr(text, wanted);
         const bool changing = text && strstr(text, "\"starting\"");
         free(text);
         if (found || !changing)
             return found;
-        usleep(5000);
     }
-    return false;
 }
 
 static bool is_served(void) {
@@ -264,9 +268,30 @@ static bool end_at_once(const char *how) {
         _exit(0);
     if (strcmp(how, "kill") == 0)
         kill(getpid(), SIGKILL);
-    if (strcmp(how, "exec") == 0)
-        execl("/bin/sleep", "sleep", "5", (char *)NULL);
+    if (strcmp(how, "exec") == 0) /* until standard input ends */
+        execl("/bin/cat", "cat", (char *)NULL);
     return false;
+}
+
+/* Whether no thread of the process takes a signal of the set. */
+static bool all_threads_block(uint64_t set) {
+    char path[300], line[256];
+    uint64_t blocked;
+    unsigned threads = 0, blocking = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE *status = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+        threads += status != NULL;
+        while (status && fgets(line, sizeof line, status))
+            if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
+                blocking += (blocked & set) == set;
+        if (status)
+            fclose(status);
+    }
+    if (tasks)
+        closedir(tasks);
+    return threads > 1 && blocking == threads;
 }
 
 /* Signals that every thread of the program's blocks stay pending. */
@@ -287,10 +312,10 @@ static bool leaves_signals_alone(void) {
     pthread_sigmask(SIG_BLOCK, &mine, NULL);
     kill(getpid(), SIGUSR1);
     kill(getpid(), SIGALRM);
-    usleep(50000);
     sigpending(&pending);
     return good && signals_taken == 0 && sigismember(&pending, SIGUSR1) &&
-           sigismember(&pending, SIGALRM);
+           sigismember(&pending, SIGALRM) &&
+           all_threads_block(UINT64_C(1) << (SIGUSR1 - 1) | UINT64_C(1) << (SIGALRM - 1));
 }
 
 /* main ends, and then the last thread: that ends the program, with 0. */
@@ -324,16 +349,17 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Goes on for a while after HIP's own exit handlers, with a policy at work that has made WAIT_FOR.
- */
+/* Goes on after HIP's own exit handlers, with a policy at work that has made WAIT_FOR, until nobody
+ * answers that any more. */
 static void linger(void) {
-    usleep(300000);
+    while (is_served())
+        usleep(5000);
 }
 
 static bool ends_slowly(void) {
     const char *file = getenv("WAIT_FOR");
     bool good = atexit(linger) == 0 && launch_once() && is_served() && file;
-    for (int i = 0; i < 6000 && good && access(file, F_OK) != 0; i++)
+    while (good && access(file, F_OK) != 0)
         usleep(5000);
     return good && launch_once();
 }

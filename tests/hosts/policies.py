@@ -51,6 +51,7 @@ class EvictAll(PinAll):
         yield Evict(Kind.STREAM, 0)
         yield Evict(Kind.BLOCK, 2**64 - 1)
         yield Pin(0xDEAD)
+        note(evicts=True)
         for kind, things in (
             (Kind.MODULE, self.caches.modules()),
             (Kind.STREAM, self.caches.streams()),

@@ -13,35 +13,39 @@ import subprocess
 import sys
 
 from tests.support.child import environment, library
-from tests.support.hosting import KERNEL, ends, host, image, running_managers
+from tests.support.hosting import KERNEL, ends, host, image, managers
 from tests.support.patience import HANG
 
 MODES = ("plain", "thread", "threads", "local-plain", "dlclose", "end-exit")
 DELAYS = ("0", "0", "1", "3", "10", "1000")
 
 
-def run_one(number: int, dice: random.Random) -> str | None:
-    """What went wrong, or None."""
+def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None:
+    """What went wrong, or None. Notes the program's process."""
     mode, delay = MODES[number % len(MODES)], dice.choice(DELAYS)
     if mode == "end-exit":  # which waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")
     command = [str(host()), str(library()), str(image()), KERNEL, mode]
     env = environment(MGPU_RT_PYTHON_DELAY=delay)
-    try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
-    except subprocess.TimeoutExpired:
-        return f"{mode}, {delay} ms: hung"
-    if done.returncode != 0 or "ok" not in done.stdout or done.stderr:
-        return f"{mode}, {delay} ms: status {done.returncode}: {done.stdout}{done.stderr}"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, text=True, **pipes) as program:
+        processes.add(program.pid)
+        try:
+            out, err = program.communicate(timeout=HANG)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            return f"{mode}, {delay} ms: hung"
+    if program.returncode != 0 or "ok" not in out or err:
+        return f"{mode}, {delay} ms: status {program.returncode}: {out}{err}"
     return None
 
 
 def main() -> None:
     count = int(sys.argv[1])
-    before = running_managers()
+    processes: set[int] = set()
     dice = random.Random(count)
-    failures = [wrong for number in range(count) if (wrong := run_one(number, dice))]
-    left = [process for process in running_managers() - before if not ends(process)]
+    failures = [wrong for number in range(count) if (wrong := run_one(number, dice, processes))]
+    left = [process for process in managers(programs=processes) if not ends(process)]
     print(f"{count} programs, {len(failures)} failures, {len(left)} managers left")
     print("\n".join(failures[:20]))
     raise SystemExit(1 if failures or left else 0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from dataclasses import dataclass
 
 import pytest
 
-from tests.support.hosting import running_managers
+from tests.support.hosting import managers
 from tests.support.variants import Change, build, run_tests
 
 RUNTIME = "csrc/runtime/"
@@ -151,7 +152,8 @@ def test_rule_is_missed(number: int) -> None:
     try:
         done = run_tests(library, f"tests/manager/{missing.module}.py::{missing.test}")
     finally:
-        for process in running_managers(library.parent.parent.parent):
-            os.kill(process, signal.SIGKILL)
+        for process in managers(library.parent.parent.parent):
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(process, signal.SIGKILL)
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout

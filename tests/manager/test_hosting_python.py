@@ -65,9 +65,7 @@ def state():
     return json.loads(ctypes.string_at(function()).decode()).get('manager')
 
 def wait_until_served():
-    for _ in range(4000):
-        if state() != 'starting':
-            break
+    while state() == 'starting':
         time.sleep(0.01)
     assert state() in ('serving', None), state()
 """

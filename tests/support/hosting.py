@@ -8,12 +8,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import HANG, wait_until
 
 KERNEL = "test_func"
 MANAGER = re.compile(r"manager: Python (\S+), process (\d+)")
@@ -83,7 +82,8 @@ def host(*flags: str) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     source = ROOT / "tests" / "hosts" / "host.c"
     warnings = ["-Wall", "-Wextra", "-Wno-pedantic"]
-    command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", *warnings, *flags, str(source)]
+    words = ["-std=c11", "-D_GNU_SOURCE", f"-DHANG={HANG}", "-O1", *warnings, *flags]
+    command = ["cc", *words, str(source)]
     fresh = out.with_suffix(f".{os.getpid()}")  # another run of tests may be using the old one
     subprocess.run([*command, "-o", str(fresh), "-pthread", "-ldl"], check=True)
     fresh.replace(out)
@@ -120,22 +120,19 @@ def is_running(process: int) -> bool:
 
 def ends(process: int) -> bool:
     """Waits for it; False if it goes on."""
-    for _ in range(200):
-        if not is_running(process):
-            return True
-        time.sleep(0.05)
-    return False
+    return wait_until(lambda: not is_running(process))
 
 
-def running_managers(home: Path = ROOT) -> set[int]:
-    """The processes that run the manager of a checkout."""
+def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
+    """The processes that run the manager of a checkout; only those of some programs, by number."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit() and is_running(int(entry)):
             try:
-                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")  # ends with one
             except OSError:
                 continue
-            if str(home / "mgpu_rt" / "manager" / "manager.py").encode() in words:
+            script = str(home / "mgpu_rt" / "manager" / "manager.py").encode()
+            if script in words and (programs is None or int(words[-2]) in programs):
                 found.add(int(entry))
     return found

@@ -126,12 +126,17 @@ CALLS = {
 }
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
+def build_program() -> Path:
+    """PROGRAM, linked with the library under test."""
     out = BUILD / "tests" / "recorded"
     out.parent.mkdir(parents=True, exist_ok=True)
     flags = (str(library()), f"-Wl,-rpath,{library().parent}")
     return compile_c(out, PROGRAM, *flags)
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_program()
 
 
 def run(program: Path, folder: Path, how: str = "", **env: str) -> subprocess.CompletedProcess[str]:
@@ -274,14 +279,6 @@ def test_names_of_ranks(
     run(program, tmp_path, MGPU_RT_STATS=pattern, **{variable: "3"})
     stats = json.loads((tmp_path / name).read_text())
     assert stats["process"]["rank"] == (None if variable in ("NOTHING", "RANK") else 3)
-
-
-def test_a_link_stays_one(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "real.json").write_text("old")
-    (tmp_path / "link.json").symlink_to("real.json")
-    run(program, tmp_path, MGPU_RT_STATS="link.json")
-    assert (tmp_path / "link.json").is_symlink()
-    assert made(json.loads((tmp_path / "real.json").read_text())) == CALLS
 
 
 def test_what_is_no_file_is_written_at_exit(program: Path, tmp_path: Path) -> None:

@@ -1,31 +1,55 @@
 #include "base/output.h"
 #include "base/output_name.h"
+#include "base/output_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+static const char *why(int error) {
+    switch (error) {
+    case ELOOP:
+        return "it is a symbolic link, and none is followed: name the file that it leads to";
+    case ENXIO:
+        return "nobody has opened it to read";
+    case ETIMEDOUT:
+        return "its reader has taken nothing for 10 seconds";
+    default:
+        return strerror(error);
+    }
+}
+_Static_assert(OUTPUT_PATIENCE == 10, "why says so");
 
 static void say_cannot_write(struct output *output, int error) {
     if (!output->failed)
         fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", output->variable, output->path,
-                strerror(error));
+                why(error));
     output->failed = true;
 }
 
-/* Under a name of its own, for what is to take the file's place. */
-static int create_beside(struct output *output) {
-    snprintf(output->beside, sizeof output->beside, "%s.%ld.new", output->path, (long)getpid());
-    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-    const int file = open(output->beside, flags, 0666);
-    if (file >= 0 || errno != EEXIST)
-        return file;
-    unlink(output->beside); /* of a process with this id that was killed just then */
-    return open(output->beside, flags, 0666);
+/* ---- what a path leads to ---- */
+
+/* The kernel's names of what the program has open: no one else can have put a link there. */
+static bool names_a_descriptor(const char *path) {
+    return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+           ((strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0) &&
+            !strstr(path, "/../"));
+}
+
+static enum output_place place_of(const char *path) {
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return OUTPUT_FILE;
+    if (S_ISLNK(found.st_mode))
+        return names_a_descriptor(path) ? OUTPUT_DESCRIPTOR : OUTPUT_LINK;
+    return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
 /* The name for this process: the plain one, or the second, third ... of that. */
@@ -37,13 +61,40 @@ static bool name_it(struct output *output, int number) {
 }
 
 void output_choose(struct output *output, const char *variable, const char *pattern, bool forked) {
-    struct stat status;
     memset(output, 0, sizeof *output);
     output->variable = variable;
     output->pattern = pattern;
     output->forked = forked;
     (void)name_it(output, 1);
-    output->direct = stat(output->path, &status) == 0 && !S_ISREG(status.st_mode);
+    output->place = place_of(output->path);
+}
+
+/* ---- what is to take a file's place ---- */
+
+/* Its owner's alone where it is new; a file of this user's keeps its mode. Another user's does not:
+ * who may write it may also end the program, by cutting off what is mapped. */
+static void keep_mode(int file, const char *path) {
+    struct stat old;
+    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && old.st_uid == geteuid())
+        (void)fchmod(file, old.st_mode & 0777);
+}
+
+/* Beside it, under a short name that no other process makes, be it in another container. */
+static int create_beside(struct output *output) {
+    enum { TRIES = 100 };
+    const char *name = strrchr(output->path, '/');
+    const int folder = name ? (int)(name + 1 - output->path) : 0;
+    int file = -1;
+    for (int i = 0; i < TRIES && file < 0 && (i == 0 || errno == EEXIST); i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(output->beside, sizeof output->beside, "%.*s.mgpu_rt-%lx-%lx.new", folder,
+                 output->path, (long)getpid(), now.tv_nsec + i);
+        file = open(output->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    }
+    if (file >= 0)
+        keep_mode(file, output->path);
+    return file;
 }
 
 /* ---- the head ---- */
@@ -86,35 +137,91 @@ static void compose_head(char text[HEAD_TEXT], const char *kind) {
         (long)getpid(), started(getpid()), command);
 }
 
-/* Whether a process that lives still records there, this one before an exec included. */
-static bool is_taken(const char *path) {
-    char head[256] = "";
+/* Whether a process that lives still records there: this one, before an exec, has no lock on it. */
+static bool is_of_the_living(int file) {
+    char head[HEAD_TEXT] = "";
     long process;
     unsigned long long since;
-    FILE *file = fopen(path, "re");
-    if (!file)
+    if (pread(file, head, sizeof head - 1, 0) <= 0 || strncmp(head, "mgpu_rt ", 8) != 0)
         return false;
-    const char *line = fgets(head, sizeof head, file);
-    fclose(file);
-    line = line && strncmp(line, "mgpu_rt ", 8) == 0 ? strstr(line, " by process ") : NULL;
+    const char *line = strstr(head, " by process ");
     return line && sscanf(line, " by process %ld since %llu", &process, &since) == 2 && since &&
            started(process) == since;
 }
 
-/* ---- recording ---- */
+/* ---- taking a name ----
+ *
+ * Who records in a file holds its lock, and who takes the place of one has it while he does: of
+ * several that begin over an old file one has its name, and the others take the next ones. The lock
+ * is the open file's, which a mapping keeps open. */
 
-/* Gives the finished file its name, or with a number the first that no living process records
- * under. */
-static bool publish(struct output *output) {
-    for (int number = 2; link(output->beside, output->path) != 0; number++) {
-        if (errno != EEXIST || !is_taken(output->path))
-            return rename(output->beside, output->path) == 0;
-        if (!name_it(output, number))
-            return false;
-    }
-    unlink(output->beside);
-    return true;
+static bool is_at(int file, const char *path) {
+    struct stat open_file, named;
+    return fstat(file, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
+
+/* True on a file system without locks, too. */
+static bool lock(int file) {
+    return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+enum taking { TAKEN, HELD, CHANGED, REFUSED };
+
+static enum taking rename_over(const struct output *output) {
+    return rename(output->beside, output->path) == 0 ? TAKEN : REFUSED;
+}
+
+static enum taking replace_open(const struct output *output, int old) {
+    struct stat found;
+    if (fstat(old, &found) != 0 || !S_ISREG(found.st_mode) || !lock(old) || is_of_the_living(old))
+        return HELD;
+    return is_at(old, output->path) ? rename_over(output) : CHANGED;
+}
+
+static enum taking replace_old(const struct output *output) {
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    const int old = open(output->path, flags);
+    if (old < 0 && errno == ENOENT)
+        return CHANGED;
+    if (old < 0 && (errno == ELOOP || errno == ENXIO))
+        return HELD;
+    if (old < 0)
+        return rename_over(output); /* which the folder's owner may do */
+    const enum taking result = replace_open(output, old);
+    const int error = errno;
+    close(old);
+    errno = error;
+    return result;
+}
+
+static enum taking take_name(const struct output *output) {
+    struct stat found;
+    if (link(output->beside, output->path) == 0) {
+        unlink(output->beside);
+        return TAKEN;
+    }
+    if (errno != EEXIST && lstat(output->path, &found) != 0)
+        return rename_over(output); /* a file system without links */
+    return replace_old(output);
+}
+
+/* Gives the finished file its name, or with a number the first that is nobody's. */
+static bool publish(struct output *output) {
+    enum { MOST = 10000 };
+    int number = 1;
+    for (int i = 0; i < MOST; i++) {
+        const enum taking result = take_name(output);
+        if (result == TAKEN || result == REFUSED)
+            return result == TAKEN;
+        if (result == HELD && !name_it(output, ++number))
+            break;
+    }
+    errno = EEXIST;
+    return false;
+}
+
+/* ---- recording ---- */
 
 /* Whole or not at all; errno says why not. */
 static bool write_all(int file, const void *bytes, size_t size, off_t at) {
@@ -155,21 +262,35 @@ static bool is_within_limit(size_t size) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
+/* True if the recording has the place. What has it by then is another's. */
+static bool note_file(struct output *output, int file) {
+    struct stat made;
+    if (fstat(file, &made) != 0 || !publish(output))
+        return false;
+    output->device = made.st_dev;
+    output->inode = made.st_ino;
+    return true;
+}
+
 void *output_record(struct output *output, const char *kind, void *content, size_t size) {
-    if (output->direct || !is_within_limit(size))
+    if (output->place == OUTPUT_LINK)
+        say_cannot_write(output, ELOOP);
+    if (output->place != OUTPUT_FILE || !is_within_limit(size))
         return NULL;
     const int file = create_beside(output);
     if (file < 0) {
         const int error = errno;
-        output->direct = access(output->path, W_OK) == 0; /* in a folder that is not ours */
-        if (!output->direct)
+        if (access(output->path, W_OK) == 0) /* in a folder that is not ours */
+            output->place = OUTPUT_FOREIGN_FOLDER;
+        else
             say_cannot_write(output, error);
         return NULL;
     }
     void *pages = NULL;
+    (void)lock(file);
     if (!fill(file, kind, content, size))
         say_cannot_write(output, errno);
-    else if ((pages = map(file, content, size)) && !publish(output))
+    else if ((pages = map(file, content, size)) && !note_file(output, file))
         say_cannot_write(output, errno);
     if (!pages || output->failed)
         unlink(output->beside);
@@ -179,25 +300,45 @@ void *output_record(struct output *output, const char *kind, void *content, size
 
 /* ---- at exit ---- */
 
+static int open_place(struct output *output) {
+    const int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    switch (output->place) {
+    case OUTPUT_FILE:
+        return create_beside(output);
+    case OUTPUT_FOREIGN_FOLDER:
+        return open(output->path, flags | O_NOFOLLOW | O_TRUNC);
+    case OUTPUT_DESCRIPTOR: /* after what the program has written there */
+        return open(output->path, flags | O_APPEND);
+    default:
+        return open(output->path, flags | O_NOFOLLOW);
+    }
+}
+
 FILE *output_open(struct output *output) {
     if (output->failed)
         return NULL;
-    const int file = output->direct
-                         ? open(output->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-                         : create_beside(output);
-    FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+    const int file = open_place(output);
+    FILE *stream = file < 0 ? NULL : output_write_open(&output->write, file);
     if (!stream)
         say_cannot_write(output, errno);
     return stream;
 }
 
+/* Another process may record there by now, if somebody has moved or removed the recording. */
+static bool replace_recording(struct output *output) {
+    struct stat found;
+    if (lstat(output->path, &found) == 0 && output->inode && found.st_ino == output->inode &&
+        found.st_dev == output->device)
+        return rename(output->beside, output->path) == 0;
+    return publish(output);
+}
+
 void output_close(struct output *output, FILE *file) {
-    errno = EIO; /* an error while it was written is not known any more */
-    const bool whole = !ferror(file);
-    const bool closed = fclose(file) == 0;
-    if (whole && closed && (output->direct || rename(output->beside, output->path) == 0))
+    (void)fclose(file);
+    errno = output->write.error;
+    if (!errno && (output->place != OUTPUT_FILE || replace_recording(output)))
         return;
     say_cannot_write(output, errno);
-    if (!output->direct)
+    if (output->place == OUTPUT_FILE)
         unlink(output->beside);
 }

@@ -3,9 +3,22 @@
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
+#include "base/output_write.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
+
+/* What a path leads to. Only a file is recorded in, and replaced; the others are written at exit.
+ */
+enum output_place {
+    OUTPUT_FILE,           /* or nothing yet */
+    OUTPUT_FOREIGN_FOLDER, /* a file that may be written, in a folder that may not */
+    OUTPUT_DEVICE,         /* a device, a FIFO */
+    OUTPUT_DESCRIPTOR,     /* what the program has open: /dev/stdout */
+    OUTPUT_LINK,           /* never followed: anybody may have put it there */
+};
 
 enum { OUTPUT_PATH = 4096, OUTPUT_HEAD = 4096 };
 
@@ -15,8 +28,11 @@ struct output {
     bool forked;
     char path[OUTPUT_PATH];        /* absolute */
     char beside[OUTPUT_PATH + 32]; /* what is to take its place */
-    bool direct;                   /* a device, a pipe: written at exit alone, and never replaced */
-    bool failed;                   /* it cannot be written, which was said */
+    enum output_place place;
+    bool failed;               /* it cannot be written, which was said */
+    dev_t device;              /* of the recording */
+    ino_t inode;               /* 0: none */
+    struct output_write write; /* at exit */
 };
 
 /* Chooses the file that a pattern names for this process: %p is the process id, %r the rank. Where

@@ -51,17 +51,13 @@ bool output_name_insert(char *path, size_t size, const char *word) {
 
 /* The program may change its directory before it ends. */
 static void make_absolute(char *path, size_t size) {
-    char *found = realpath(path, NULL);
-    char *here = found || path[0] == '/' ? NULL : getcwd(NULL, 0);
-    if (found && strlen(found) < size)
-        memcpy(path, found, strlen(found) + 1);
-    if (here && strlen(here) + 1 + strlen(path) < size) {
-        const size_t length = strlen(here);
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    const size_t length = here ? strlen(here) : 0;
+    if (here && length + 1 + strlen(path) < size) {
         memmove(path + length + 1, path, strlen(path) + 1);
         memcpy(path, here, length);
         path[length] = '/';
     }
-    free(found);
     free(here);
 }
 

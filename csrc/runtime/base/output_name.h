@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path that a pattern names, absolute, links followed. */
+/* The path that a pattern names, absolute. */
 void output_name(char *path, size_t size, const char *pattern, bool forked);
 
 /* Puts `word` before the ending of a path: stats.json, 2: stats.2.json. False if it is too long. */

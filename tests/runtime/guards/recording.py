@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, TRACE, Guard
+from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, PLACES, TRACE, Guard
 
 RECORDING = [
     Guard(
@@ -13,14 +13,80 @@ RECORDING = [
     ),
     Guard(
         "base/output.c",
-        "errno != EEXIST || !is_taken(output->path)",
-        "errno == EEXIST",
+        "!S_ISREG(found.st_mode) || !lock(old) || is_of_the_living(old)",
+        "!S_ISREG(found.st_mode)",
         f"{COUNTED}:test_a_living_process_keeps_its_file",
     ),
     Guard(
         "base/output.c",
-        "output->direct || !is_within_limit(size)",
-        "output->direct",
+        "!lock(old) || ",
+        "",
+        f"{PLACES}:test_a_file_that_is_locked_is_held",
+    ),
+    Guard(
+        "base/output.c",
+        "    (void)lock(file);\n",
+        "",
+        f"{PLACES}:test_a_recording_is_locked",
+    ),
+    Guard(
+        "base/output.c",
+        "!lock(old) || is_of_the_living(old)",
+        "!lock(old)",
+        f"{PLACES}:test_a_program_that_becomes_another_leaves_its_recording",
+    ),
+    Guard(
+        "base/output.c",
+        "OUTPUT_DESCRIPTOR : OUTPUT_LINK;",
+        "OUTPUT_DESCRIPTOR : OUTPUT_FILE;",
+        f"{PLACES}:test_a_link_is_refused_at_the_first_call",
+    ),
+    Guard(
+        "base/output.c",
+        "O_RDONLY | O_NOFOLLOW | O_NONBLOCK |",
+        "O_RDONLY | O_NONBLOCK |",
+        f"{PLACES}:test_no_link_is_followed_to_a_second_name",
+    ),
+    Guard(
+        "base/output.c",
+        "O_RDONLY | O_NOFOLLOW | O_NONBLOCK |",
+        "O_RDONLY | O_NOFOLLOW |",
+        f"{PLACES}:test_no_fifo_is_opened_for_a_second_name",
+    ),
+    Guard(
+        "base/output.c",
+        "(void)fchmod(file, old.st_mode & 0777);",
+        "(void)file;",
+        f"{PLACES}:test_a_mode_is_kept",
+    ),
+    Guard(
+        "base/output.c",
+        " && old.st_uid == geteuid()",
+        "",
+        f"{PLACES}:test_a_mode_of_another_user_is_not_kept",
+    ),
+    Guard(
+        "base/output.c",
+        "O_WRONLY | O_NONBLOCK |",
+        "O_WRONLY |",
+        f"{PLACES}:test_a_fifo_is_not_waited_for_at_exit",
+    ),
+    Guard(
+        "base/output.c",
+        "    return publish(output);\n}\n\nvoid output_close",
+        "    return rename(output->beside, output->path) == 0;\n}\n\nvoid output_close",
+        f"{PLACES}:test_a_name_that_another_has_by_the_exit_stays_its",
+    ),
+    Guard(
+        "base/output_write.c",
+        "    sigaddset(&ours, SIGXFSZ);\n",
+        "",
+        f"{PLACES}:test_a_limit_at_exit_is_no_signal",
+    ),
+    Guard(
+        "base/output.c",
+        "output->place != OUTPUT_FILE || !is_within_limit(size)",
+        "output->place != OUTPUT_FILE",
         f"{COUNTED}:test_a_limit_of_file_sizes_is_kept_to",
     ),
     Guard(

@@ -9,6 +9,7 @@
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
+#include "cache/events.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
 #include "cache/modules.h"
@@ -17,7 +18,6 @@
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
-#include "calls/event.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -44,7 +44,7 @@ int runtime_give_back(void) {
         return 0;
     staging_give_back();
     return evict_all_modules() + block_give_back_all() + stream_give_back_all() +
-           event_trim(thread_get());
+           event_give_back(thread_get(), ALL_DEVICES);
 }
 
 static bool make_room(void) {
@@ -64,7 +64,7 @@ static void forget_all(void) {
     stream_forget_all();
     staging_forget_all();
     block_forget_all();
-    event_forget_all();
+    event_forget(ALL_DEVICES);
     gpu_times_forget();
     device_forget_watches();
     ranges_change();
@@ -72,7 +72,7 @@ static void forget_all(void) {
 
 /* Its spare events and its last stream are for the others. */
 static void thread_ends(struct thread *thread) {
-    event_give_back(thread);
+    event_thread_ends(thread);
     stream_thread_ends(thread);
 }
 

@@ -258,10 +258,12 @@ static __attribute__((noinline)) hipError_t free_unordered(struct block *block) 
     return error;
 }
 
-/* What is no live block of device memory: a shared one, or one that was freed before. */
-static __attribute__((noinline)) struct block_freed free_shared(struct block *block,
-                                                                struct stream *stream) {
+/* What is no live block of device memory: a shared one, one that was freed before, or none. */
+static __attribute__((noinline)) struct block_freed free_other(struct block *block,
+                                                               struct stream *stream) {
     int shared = BLOCK_SHARED;
+    if (!block || load_acquire(&block->state) == BLOCK_GONE)
+        return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
         return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
                                     hipSuccess};
@@ -280,10 +282,8 @@ static __attribute__((noinline)) struct block_freed free_shared(struct block *bl
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     int live = BLOCK_LIVE;
-    if (UNLIKELY(!block || block->state == BLOCK_GONE))
-        return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
-    if (UNLIKELY(!cas_acq_rel(&block->state, &live, BLOCK_CACHED)))
-        return free_shared(block, stream);
+    if (UNLIKELY(!block || !cas_acq_rel(&block->state, &live, BLOCK_CACHED)))
+        return free_other(block, stream);
     if (UNLIKELY(runtime_counting()))
         count_live(block, -1);
     if (UNLIKELY(is_direct(block->device) || !(exclusive_hip() || block_confirm(block))))

@@ -18,11 +18,11 @@
 enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
+    BLOCK_GONE,   /* HIP has it back */
     BLOCK_LIVE,   /* held by the program */
     BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
                      memory, which is the hit, need not look for it */
     BLOCK_CACHED, /* in a pool */
-    BLOCK_GONE,   /* HIP has it back */
 };
 
 /* Never freed; when HIP hands the same address out again, the entry serves the new block. */

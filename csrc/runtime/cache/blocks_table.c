@@ -11,20 +11,12 @@
 
 #include <stdlib.h>
 
-enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
-
-/* More of them than a handle_map has: a program may hold 100,000 blocks. */
-static struct handle *buckets[BUCKETS];
-static struct handle *all;
+static struct handle_map block_map = HANDLE_MAP(struct block);
 
 _Static_assert((int)BLOCK_DEVICES == (int)MEMORY_DEVICES, "an account for each");
 
-static size_t bucket_of(const void *address) {
-    return ((uintptr_t)address / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> (64 - BUCKET_BITS);
-}
-
 struct block *block_find(const void *address) {
-    return handle_in(&buckets[bucket_of(address)], address);
+    return handle_find(&block_map, address);
 }
 
 /* ---- entering and leaving ---- */
@@ -79,30 +71,25 @@ static void forget_past(const void *address, size_t size) {
 }
 
 bool block_enter(void *address, size_t size, int device, bool shared) {
+    struct block *block = handle_enter(&block_map, address);
+    if (!block)
+        return false;
     pthread_mutex_lock(&tables_lock);
-    struct block *block = block_find(address);
-    if (!block && (block = calloc(1, sizeof *block))) {
-        block->handle.key = address;
-        block->state = BLOCK_GONE;
-        handle_put(&buckets[bucket_of(address)], &all, &block->handle);
-    }
-    if (block) {
-        forget_past(address, size);
-        leave_table(block);
-        store_relaxed(&block_clock, block_clock + 1);
-        store_relaxed(&block->size, size);
-        store_relaxed(&block->entered, block_clock);
-        store_relaxed(&block->device, device);
-        block_note_use(block);
-        block->shared = shared;
-        block->number = 0;
-        block->stream = NULL;
-        add_reserved(device, size);
-        ranges_add((uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
-        store_release(&block->state, shared ? BLOCK_SHARED : BLOCK_LIVE);
-    }
+    forget_past(address, size);
+    leave_table(block);
+    store_relaxed(&block_clock, block_clock + 1);
+    store_relaxed(&block->size, size);
+    store_relaxed(&block->entered, block_clock);
+    store_relaxed(&block->device, device);
+    block_note_use(block);
+    block->shared = shared;
+    block->number = 0;
+    block->stream = NULL;
+    add_reserved(device, size);
+    ranges_add((uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+    store_release(&block->state, shared ? BLOCK_SHARED : BLOCK_LIVE);
     pthread_mutex_unlock(&tables_lock);
-    return block != NULL;
+    return true;
 }
 
 bool block_retire(struct block *block) {
@@ -124,7 +111,7 @@ void block_forget(struct block *block) {
 }
 
 struct block *block_first(void) {
-    return load_acquire((struct block **)&all);
+    return handle_first(&block_map);
 }
 
 struct block *block_around(const void *address) {

@@ -1,29 +1,18 @@
 #include "cache/lazy_load.h"
-#include "base/state.h"
 
-#include <stdlib.h>
-
-/* By handle and by image. Both under tables_lock; entries are never freed. */
-static struct handle_map handles, images;
-
-static struct deferred *enter(const void *image, int device) {
-    struct deferred *deferred = malloc(sizeof *deferred);
-    if (!deferred)
-        return NULL;
-    *deferred = (struct deferred){
-        .handle.key = deferred, .image.key = image, .device = device, .state = DEFERRED_HELD};
-    handle_add(&handles, &deferred->handle);
-    handle_add(&images, &deferred->image);
-    return deferred;
-}
+/* By image; and by what the program calls them, their addresses. */
+static struct handle_map images = HANDLE_MAP(struct deferred), names = HANDLE_MAP(struct handle);
 
 struct deferred *deferred_new(const void *image, int device) {
-    pthread_mutex_lock(&tables_lock);
-    struct deferred *deferred = handle_find(&images, image) ? NULL : enter(image, device);
-    pthread_mutex_unlock(&tables_lock);
+    struct deferred *deferred = handle_enter(&images, image);
+    int unused = DEFERRED_NEW;
+    if (!deferred || !handle_enter(&names, deferred) ||
+        !cas_acq_rel(&deferred->state, &unused, DEFERRED_HELD))
+        return NULL;
+    deferred->device = device;
     return deferred;
 }
 
 struct deferred *deferred_find(hipModule_t handle) {
-    return handle_find(&handles, handle);
+    return handle_find(&names, handle) ? (struct deferred *)handle : NULL;
 }

@@ -12,17 +12,17 @@
 #include "base/handles.h"
 
 enum deferred_state {
+    DEFERRED_NEW,
     DEFERRED_HELD,   /* by the program; HIP has loaded it if there is a module */
     DEFERRED_FAILED, /* HIP refused the image */
     DEFERRED_OVER,   /* the program has unloaded it */
 };
 
 struct deferred {
-    struct handle handle; /* its key is the entry's own address */
-    struct handle image;  /* its key is where the image lies */
-    int device;           /* the one it was loaded for */
-    int state;            /* enum deferred_state; changed by compare-and-swap */
-    hipModule_t module;   /* HIP's; set once, by compare-and-swap */
+    struct handle image; /* its key is where that lies */
+    int device;          /* the one it was loaded for */
+    int state;           /* enum deferred_state; changed by compare-and-swap */
+    hipModule_t module;  /* HIP's; set once, by compare-and-swap */
 };
 
 /* An entry for the first load of the image that lies there; NULL if it had one before, or without
@@ -33,7 +33,7 @@ struct deferred *deferred_new(const void *image, int device);
 struct deferred *deferred_find(hipModule_t handle);
 
 static inline hipModule_t deferred_handle(const struct deferred *deferred) {
-    return (hipModule_t)deferred->handle.key;
+    return (hipModule_t)(uintptr_t)deferred;
 }
 
 static inline int deferred_state(const struct deferred *deferred) {

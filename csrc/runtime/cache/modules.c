@@ -1,11 +1,12 @@
 #include "cache/modules.h"
+#include "base/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { IMAGE_BUCKETS = 1024 };
 
-struct handle_map registry_modules;
+struct handle_map registry_modules = HANDLE_MAP(struct module);
 uint64_t registry_clock = 1;
 size_t registry_bytes;
 
@@ -42,14 +43,12 @@ static void leave_image(struct module *module) {
 
 struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
                             int device, bool shared) {
-    struct module *module = handle_find(&registry_modules, handle);
-    const bool known = module != NULL;
-    if (known) /* HIP had the handle back: somebody else has unloaded it */
-        registry_forget(module);
-    else if ((module = calloc(1, sizeof *module)))
-        module->handle.key = handle; /* never written again: others look for it */
-    else
+    struct module *module = handle_enter(&registry_modules, handle);
+    if (!module)
         return NULL;
+    pthread_mutex_lock(&tables_lock);
+    registry_forget(module); /* unless it is new: somebody else has unloaded that module */
+    store_relaxed(&registry_clock, registry_clock + 1);
     module->image = *image;
     module->hash = hash;
     store_relaxed(&module->device, device);
@@ -62,8 +61,7 @@ struct module *registry_add(hipModule_t handle, const struct image *image, uint6
         enter_image(module);
     store_release(&module->generation, module->generation + 1);
     store_release(&module->state, MODULE_LIVE);
-    if (!known)
-        handle_add(&registry_modules, &module->handle);
+    pthread_mutex_unlock(&tables_lock);
     return module;
 }
 

@@ -88,16 +88,15 @@ static inline void module_put(struct module *module) {
     store_release(&module->state, MODULE_FREE);
 }
 
+/* Enters a module that was just loaded for the program, LIVE. NULL without memory. */
+struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
+                            int device, bool shared);
+
 /* The calls below need tables_lock. */
 
 /* Takes a module with these bytes on this device that the program does not hold; NULL if there is
  * none. */
 struct module *registry_take_image(const struct image *image, uint64_t hash, int device);
-
-/* Enters a module that was just loaded for the program, LIVE. Takes over image->bytes (from
- * malloc). NULL without memory. */
-struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
-                            int device, bool shared);
 
 /* Takes a module out whatever its state is: from here on nothing is known of its handle. */
 void registry_forget(struct module *module);

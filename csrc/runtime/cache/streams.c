@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-struct handle_map stream_map;
+struct handle_map stream_map = HANDLE_MAP(struct stream);
 uintptr_t stream_others;
 
 struct advice stream_fault = {
@@ -13,18 +13,12 @@ struct advice stream_fault = {
             "before it"};
 
 struct stream *stream_enter(hipStream_t handle, int device, int state) {
-    pthread_mutex_lock(&tables_lock);
-    struct stream *stream = handle_find(&stream_map, handle);
-    if (!stream && (stream = aligned_alloc(64, sizeof *stream))) {
-        *stream = (struct stream){.handle.key = handle, .device = device, .state = STREAM_GONE};
-        handle_add(&stream_map, &stream->handle);
-    }
-    if (stream) {
-        store_relaxed(&stream->device, device);
-        store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
-        store_release(&stream->state, state);
-    }
-    pthread_mutex_unlock(&tables_lock);
+    struct stream *stream = handle_enter(&stream_map, handle);
+    if (!stream)
+        return NULL;
+    store_relaxed(&stream->device, device);
+    store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
+    store_release(&stream->state, state);
     return stream;
 }
 

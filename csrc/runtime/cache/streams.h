@@ -16,10 +16,10 @@
 enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
 
 enum stream_state {
+    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
     STREAM_FREE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
     STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
     STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
 };

@@ -45,7 +45,7 @@ struct thread {
     struct function_slot *functions;
     unsigned module_bits, function_bits;
     size_t module_count, function_count; /* slots that were ever filled */
-    struct event *events[EVENT_SLOTS];   /* free for reuse */
+    struct event *events[EVENT_SLOTS];   /* spare, unless somebody has taken them since */
     unsigned event_count;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;

@@ -129,14 +129,10 @@ static bool copy_image(struct load *load) {
 
 static hipModule_t enter_module(struct load *load, hipModule_t handle) {
     const bool shared = !load->image.writable;
-    pthread_mutex_lock(&tables_lock);
-    store_relaxed(&registry_clock, registry_clock + 1);
     struct module *module = registry_add(handle, &load->image, load->hash, load->device, shared);
-    if (module)
-        module->copy = load->copy;
-    pthread_mutex_unlock(&tables_lock);
     if (!module)
         return handle; /* without memory for the entry: as stock's, and the copy stays */
+    module->copy = load->copy;
     device_watch(load->device);
     observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
     if (shared)

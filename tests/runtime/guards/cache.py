@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import COPIES, KNOWN, LAZY_LOAD, LIMITS, MEMORY, SYNC, TRAPS, Guard
+from tests.runtime.guards.guard import (
+    COPIES,
+    EVENTS,
+    KNOWN,
+    LAZY_LOAD,
+    LIMITS,
+    MEMORY,
+    SYNC,
+    TRAPS,
+    Guard,
+)
 
 CACHE = [
     Guard(
@@ -234,8 +244,70 @@ CACHE = [
     ),
     Guard(
         "cache/lazy_load.c",
-        "handle_find(&images, image) ? NULL : enter(image, device)",
-        "enter(image, device)",
+        "!cas_acq_rel(&deferred->state, &unused, DEFERRED_HELD)",
+        "(store_release(&deferred->state, DEFERRED_HELD), (void)unused, false)",
         f"{LAZY_LOAD}:test_a_loop_of_loads_has_hip_load_once",
+    ),
+    # Events: each transition of cache/types.h.
+    Guard(
+        "cache/events.c",
+        "    store_release(&event->state, EVENT_LIVE);",
+        "    store_release(&event->state, EVENT_SPARE);",
+        f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
+    ),
+    Guard(
+        "cache/events.c",
+        "    return event_change(event, EVENT_SPARE, EVENT_PAST) ? event : NULL;",
+        "    store_release(&event->state, EVENT_PAST);\n    return event;",
+        f"{EVENTS}:test_a_slot_serves_no_event_that_came_back_to_another_thread",
+        alone=True,
+    ),
+    Guard(
+        "cache/events.c",
+        "return event_change(event, EVENT_SPARE, EVENT_PAST) ? event",
+        "return event_change(event, EVENT_SPARE, EVENT_LIVE) ? event",
+        f"{TRAPS}:test_08_reused_event_was_never_recorded",
+    ),
+    Guard(
+        "cache/events.c",
+        "    if (event && event_change(event, EVENT_PAST, EVENT_SPARE))",
+        "    if (event && event_change(event, EVENT_PAST, EVENT_LIVE))",
+        f"{EVENTS}:test_an_event_at_work_serves_once_it_is_over",
+    ),
+    Guard(
+        "cache/events.c",
+        "        (void)event_change(event, EVENT_PAST, EVENT_LIVE);",
+        "        (void)0;",
+        f"{EVENTS}:test_a_reused_event_is_waited_for_once_it_was_recorded",
+    ),
+    Guard(
+        "cache/events.c",
+        "    if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))",
+        "    if (!event_change(event, state, EVENT_SPARE))",
+        f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
+    ),
+    Guard(
+        "cache/events.c",
+        "        (void)event_change(event, EVENT_PAST, EVENT_GONE);",
+        "        (void)event_change(event, EVENT_PAST, EVENT_SPARE);",
+        f"{EVENTS}:test_an_event_that_hip_has_back_is_forgotten",
+    ),
+    Guard(
+        "cache/events.c",
+        "            store_release(&event->state, EVENT_GONE);",
+        "            (void)0;",
+        f"{EVENTS}:test_a_reset_ends_what_is_known_of_an_event",
+    ),
+    Guard(
+        "cache/events.c",
+        "    event->mark = mark;",
+        "    event->mark = mark + 1;",
+        f"{TRAPS}:test_05_event_after_the_free_counts",
+    ),
+    Guard(
+        "cache/events.c",
+        "    return error == hipSuccess;\n}",
+        "    return true;\n}",
+        f"{TRAPS}:test_08_event_that_is_not_over_is_not_handed_out",
     ),
 ]

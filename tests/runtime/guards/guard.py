@@ -29,6 +29,7 @@ class Guard(variants.Guard):
 
 
 TRAPS = "tests.runtime.test_traps"
+EVENTS = "tests.runtime.test_events"
 CONSTANTS = "tests.runtime.test_constants"
 MEMORY = "tests.runtime.test_memory"
 COPIES = "tests.runtime.test_copies"

@@ -1,0 +1,154 @@
+#include "cache/events.h"
+#include "base/likely.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+struct handle_map event_map = HANDLE_MAP(struct event);
+
+/* ---- the common pool, oldest first, under tables_lock ---- */
+
+static struct event *spare, **spare_end = &spare;
+
+static void queue(struct event *event) {
+    pthread_mutex_lock(&tables_lock);
+    if (!event->queued) {
+        event->queued = true;
+        event->next_spare = NULL;
+        *spare_end = event;
+        spare_end = &event->next_spare;
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* Takes the event out that *link leads to. */
+static struct event *unqueue(struct event **link) {
+    struct event *event = *link;
+    if (!(*link = event->next_spare))
+        spare_end = link;
+    event->queued = false;
+    return event;
+}
+
+/* The oldest of a device, or of any; one that is not spare any more is dropped. */
+static struct event *take_queued_event(int device) {
+    struct event *found = NULL;
+    pthread_mutex_lock(&tables_lock);
+    for (struct event **link = &spare; *link && !found;) {
+        const bool is_spare = event_state(*link) == EVENT_SPARE;
+        if (is_spare && !of_device(device, load_relaxed(&(*link)->device))) {
+            link = &(*link)->next_spare;
+            continue;
+        }
+        struct event *event = unqueue(link);
+        if (event_change(event, EVENT_SPARE, EVENT_PAST))
+            found = event;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return found;
+}
+
+/* An event that the caller has taken. */
+static void put_into_queue(struct event *event) {
+    if (event && event_change(event, EVENT_PAST, EVENT_SPARE))
+        queue(event);
+}
+
+/* ---- taking ---- */
+
+/* Whether the last record of an event that was kept is complete, so that a wait for it does not
+ * wait for what an earlier owner recorded. */
+static bool is_over(const struct event *event) {
+    if (exclusive_hip())
+        return true;
+    if (!device_kept(event->device))
+        return false;
+    const hipError_t error = hip.EventQuery(event_handle(event));
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
+
+/* The thread's newest one. */
+static inline struct event *take_own(struct thread *thread, int device) {
+    struct event *event = thread->event_count ? thread->events[thread->event_count - 1] : NULL;
+    if (UNLIKELY(!event || load_relaxed(&event->device) != device))
+        return NULL;
+    thread->event_count--;
+    return event_change(event, EVENT_SPARE, EVENT_PAST) ? event : NULL;
+}
+
+/* Not the one that the thread has just found to be at work. */
+static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
+    struct event *event = options.cache_on ? take_queued_event(device) : NULL;
+    put_into_queue(busy);
+    if (!event || is_over(event))
+        return event;
+    put_into_queue(event);
+    return NULL;
+}
+
+struct event *event_take(struct thread *thread, int device) {
+    struct event *event = take_own(thread, device);
+    return LIKELY(event && is_over(event)) ? event : take_other(event, device);
+}
+
+/* ---- entering, recording, releasing ---- */
+
+void event_enter(hipEvent_t handle, int device) {
+    struct event *event = handle_enter(&event_map, handle);
+    if (!event)
+        return;
+    store_release(&event->state,
+                  EVENT_GONE); /* it may be spare: the program has had HIP destroy it */
+    store_relaxed(&event->device, device);
+    event->stream = NULL;
+    store_release(&event->state, EVENT_LIVE);
+    device_watch(device);
+}
+
+void event_note_record(struct event *event, struct stream *stream, uint64_t mark) {
+    if (event_state(event) == EVENT_PAST)
+        (void)event_change(event, EVENT_PAST, EVENT_LIVE);
+    event->stream = stream;
+    event->mark = mark;
+}
+
+bool event_release(struct thread *thread, struct event *event) {
+    const int state = event_state(event);
+    if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))
+        return false;
+    if (LIKELY(thread->event_count < EVENT_SLOTS))
+        thread->events[thread->event_count++] = event;
+    else
+        queue(event);
+    return true;
+}
+
+/* ---- leaving ---- */
+
+void event_thread_ends(struct thread *thread) {
+    while (thread->event_count)
+        queue(thread->events[--thread->event_count]);
+}
+
+int event_give_back(struct thread *thread, int device) {
+    struct event *event;
+    int count = 0;
+    event_thread_ends(thread);
+    for (; (event = take_queued_event(device)); count++) {
+        (void)event_change(event, EVENT_PAST, EVENT_GONE); /* before HIP hands it out anew */
+        REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
+    }
+    return count;
+}
+
+void event_forget(int device) {
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next)
+        if (of_device(device, load_relaxed(&event->device)))
+            store_release(&event->state, EVENT_GONE);
+}

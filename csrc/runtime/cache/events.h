@@ -1,0 +1,60 @@
+/* The events that mgpuEventCreate handed out: used again, but never with a past.
+ *
+ * Each thread keeps a few spare ones in slots of its own; a thread that only creates or only
+ * destroys exchanges them with the others through a common pool. A hit takes no lock. */
+#ifndef MGPU_RT_EVENTS_H
+#define MGPU_RT_EVENTS_H
+
+#include "base/abi.h"
+#include "base/atomics.h"
+#include "cache/thread.h"
+#include "cache/types.h"
+
+extern struct handle_map event_map;
+
+static inline hipEvent_t event_handle(const struct event *event) {
+    return (hipEvent_t)event->handle.key;
+}
+
+static inline int event_state(const struct event *event) {
+    return load_acquire(&event->state);
+}
+
+static inline bool event_change(struct event *event, int from, int to) {
+    return cas_acq_rel(&event->state, &from, to);
+}
+
+static inline bool event_is_held(const struct event *event) {
+    return event_state(event) >= EVENT_PAST;
+}
+
+/* The entry of an event that the runtime knows; NULL for any other handle. */
+static inline struct event *event_known(hipEvent_t handle) {
+    struct event *event = handle_find(&event_map, handle);
+    return event && event_state(event) != EVENT_GONE ? event : NULL;
+}
+
+/* A spare event of this device for the program, whose last record is complete by HIP's word; NULL
+ * if there is none. */
+struct event *event_take(struct thread *thread, int device);
+
+/* Enters an event that HIP has just made for the program. Without memory it stays HIP's alone. */
+void event_enter(hipEvent_t handle, int device);
+
+/* The program destroys it: it is spare. False if the program does not hold it. */
+bool event_release(struct thread *thread, struct event *event);
+
+/* The program has recorded it, at this mark of a stream of the table's, or NULL. */
+void event_note_record(struct event *event, struct stream *stream, uint64_t mark);
+
+/* A thread ends: its spare events go to the common pool. */
+void event_thread_ends(struct thread *thread);
+
+/* Destroys the spare events of a device that are in the common pool or this thread's; returns how
+ * many. Device: of_device's. */
+int event_give_back(struct thread *thread, int device);
+
+/* From here on nothing is known of any event of a device: it was reset, or HIP ends. */
+void event_forget(int device);
+
+#endif

@@ -1,0 +1,123 @@
+"""Events that are kept: who may hold one, and what ends it (cache/types.h has the states)."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from tests.support.child import Mgpu, in_child
+from tests.support.known import program, run_program
+
+#: A thread asks HIP about its spare event, and main returns before HIP has answered.
+EXIT = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *);
+static pthread_t thread;
+static uint64_t (*count)(const char *);
+static int (*delay)(const char *);
+static void *work(void *unused) {
+    mgpuEventDestroy(mgpuEventCreate());
+    delay("hipEventQuery:300000");
+    for (int i = 0; i < 3; i++)
+        mgpuEventDestroy(mgpuEventCreate());
+    return unused;
+}
+static void join(void) {
+    pthread_join(thread, NULL);
+    puts("joined");
+}
+int main(void) {
+    void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW);
+    *(void **)&count = dlsym(hip, "hipstub_count");
+    *(void **)&delay = dlsym(hip, "hipstub_set_delay");
+    atexit(join); /* after the library's handler, which is registered at the first call */
+    pthread_create(&thread, NULL, work, NULL);
+    while (count("hipEventQuery") == 0)
+        usleep(1000);
+    return 0;
+}
+"""
+
+
+def test_main_returns_while_a_thread_takes_its_spare_event(tmp_path: Path) -> None:
+    ran = run_program(program(tmp_path, EXIT), MGPU_RT_PYTHON="off")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "joined\n", "")
+
+
+@in_child()
+def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    assert mgpu.stderr() == ""
+    mgpu.EventDestroy(event)
+    assert "hipEventDestroy(event)" in mgpu.stderr()
+    assert mgpu.EventCreate() != mgpu.EventCreate()
+
+
+@in_child()
+def test_an_event_that_hip_has_back_is_forgotten(mgpu: Mgpu) -> None:
+    """Its handle is somebody else's by now: HIP is to judge what is done with it."""
+    event = mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    assert mgpu.lib.mgpu_rt_empty_cache() == 1
+    destroyed = mgpu.count("hipEventDestroy")
+    mgpu.EventDestroy(event)
+    assert mgpu.count("hipEventDestroy") == destroyed + 1
+    assert mgpu.EventCreate() != event
+
+
+@in_child(HIPSTUB_REUSE="1")
+def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> None:
+    """After a reset HIP hands its handle out anew: the old slot of this thread leads there."""
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    spare = mgpu.EventCreate()
+    mgpu.EventDestroy(spare)
+    mgpu.stub.hipDeviceReset()
+    mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
+    others: list = []
+    thread = threading.Thread(target=lambda: others.append(mgpu.EventCreate()))
+    thread.start()
+    thread.join()
+    assert others == [spare]
+    assert mgpu.EventCreate() != spare
+
+
+@in_child(HIPSTUB_ASYNC="50000", MGPU_RT_EXCLUSIVE="on")
+def test_a_reused_event_is_waited_for_once_it_was_recorded(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.EventDestroy(mgpu.EventCreate())
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, stream)
+    mgpu.EventSynchronize(event)
+    assert mgpu.count("hipEventSynchronize") == 1
+
+
+@in_child(HIPSTUB_ASYNC="50000")
+def test_an_event_at_work_serves_once_it_is_over(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, stream)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() != event
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.EventCreate() == event
+
+
+@in_child(HIPSTUB_REUSE="1")
+def test_a_reset_ends_what_is_known_of_an_event(mgpu: Mgpu) -> None:
+    """The program makes one by HIP itself, which gets the handle: it is no spare one."""
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    spare = mgpu.EventCreate()
+    mgpu.EventDestroy(spare)
+    mgpu.stub.hipDeviceReset()
+    mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
+    own = mgpu.stub_ffi.new("void **")
+    mgpu.stub.hipEventCreateWithFlags(own, 2)
+    assert mgpu.from_stub(own[0]) == spare
+    assert mgpu.EventCreate() != spare

@@ -1,0 +1,52 @@
+"""The table of handles: what a lookup costs does not grow with what is alive."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bench.measure import instructions
+from bench.setup import native
+from tests.support.known import program
+
+#: Creates so many of a kind, and then looks each up by its destroy.
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *);
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *);
+int main(int argc, char **argv) {
+    const int count = atoi(argv[2]), events = !strcmp(argv[1], "events");
+    void **all = calloc(count, sizeof *all);
+    for (int i = 0; i < count; i++)
+        all[i] = events ? mgpuEventCreate() : mgpuStreamCreate();
+    for (int i = 0; i < count; i++)
+        events ? mgpuEventDestroy(all[i]) : mgpuStreamDestroy(all[i]);
+    return 0 * argc;
+}
+"""
+FEW, MANY = 2_000, 20_000
+
+
+def instructions_of(path: Path, kind: str, count: int) -> float:
+    """Of the library, for each handle."""
+    env = native.stub_environment(MGPU_RT_PYTHON="off", MGPU_RT_EXCLUSIVE="on")
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "callgrind.out")
+        tool = ["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]
+        command = [*tool, f"--callgrind-out-file={out}", path, kind, str(count)]
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+        return instructions.parse(out.read_text(), count).per_iteration(native.RUNTIME.name)
+
+
+@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
+@pytest.mark.parametrize("kind", ["events", "streams"])
+def test_a_handle_costs_as_much_among_many(kind: str, tmp_path: Path) -> None:
+    path = program(tmp_path, PROGRAM)
+    few, many = (instructions_of(path, kind, count) for count in (FEW, MANY))
+    assert many < 1.5 * few

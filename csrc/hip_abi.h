@@ -14,6 +14,7 @@ typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef int hipDevice_t;
 typedef int hipError_t;
+typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t error, void *data);
 
 enum {
 #define HIP_ERROR(number, name) name = number,
@@ -30,6 +31,7 @@ enum {
     hipMemAttachGlobal = 1,
     hipMemAttachHost = 2,
     hipHostMallocDefault = 0,
+    hipDeviceMallocDefault = 0,
     hipPointerAttributeBufferId = 7,
 };
 

@@ -8,7 +8,8 @@
 #include "functions.def"
 #undef HIP_CALL
 
-/* Ends every module, stream, event and allocation, once the streams are idle. */
+/* Ends every module, stream, event and allocation of the thread's device, once the streams are
+ * idle. */
 void device_reset(void);
 
 /* The calling thread's device. */

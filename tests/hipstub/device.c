@@ -38,13 +38,14 @@ hipError_t emu_hipSetDevice(int device) {
 
 void device_reset(void) {
     stream_wait_all(false);
-    for (struct object *object; (object = object_any(MODULE)) != NULL;)
+    const int device = current_device();
+    for (struct object *object; (object = object_on(device, MODULE)) != NULL;)
         emu_hipModuleUnload((hipModule_t)object);
-    for (struct object *object; (object = object_any(STREAM)) != NULL;)
+    for (struct object *object; (object = object_on(device, STREAM)) != NULL;)
         emu_hipStreamDestroy((hipStream_t)object);
-    for (struct object *object; (object = object_any(EVENT)) != NULL;)
+    for (struct object *object; (object = object_on(device, EVENT)) != NULL;)
         emu_hipEventDestroy((hipEvent_t)object);
-    memory_reset(current_device());
+    memory_reset(device);
 }
 
 hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {

@@ -11,11 +11,13 @@
  *   HIPSTUB_ASYNC     500 or 500,0,2000  streams run on threads of their own, each operation
  *                     that many microseconds late; several numbers: one a stream, in order of
  *                     creation (the null stream first), repeated.
- *   HIPSTUB_DEVICES   number of devices, 1.
+ *   HIPSTUB_DEVICES   number of devices, 1. As with AMD's a reset takes what is of the thread's
+ *                     device, and of several devices it leaves pinned and managed memory.
  *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
  *                     70000000 on the thread's last error is as HIP 7 has it (log.c).
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
- *   HIPSTUB_MEMORY    bytes of device memory, 1 GiB; hipMalloc beyond answers 2.
+ *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
+ *                     hipExtMallocWithFlags' is not counted, nor by hipstub_live.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first
  *                     module load to give kernels a body.
  *   HIPSTUB_REUSE     1: handles that were destroyed and memory that was freed come back, as with

@@ -80,6 +80,11 @@ void *memory_add_global(size_t bytes) {
     return memory;
 }
 
+/* Whether it is of what HIPSTUB_MEMORY bounds. */
+static bool is_counted(enum memory_kind kind) {
+    return kind == MEMORY_DEVICE || kind == MEMORY_MANAGED;
+}
+
 static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, unsigned flags) {
     if (address == NULL)
         return hipErrorInvalidValue;
@@ -88,13 +93,13 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
         return kind == MEMORY_MANAGED ? hipErrorInvalidValue : hipSuccess;
     }
     size_t rounded = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (kind != MEMORY_PINNED && (bytes > stub_memory || device_bytes + bytes > stub_memory))
+    if (is_counted(kind) && (bytes > stub_memory || device_bytes + bytes > stub_memory))
         return hipErrorOutOfMemory;
     void *memory = aligned_alloc(ALIGNMENT, rounded);
     if (memory == NULL)
         return hipErrorOutOfMemory;
     memset(memory, NEW_BYTE, rounded);
-    if (kind != MEMORY_PINNED)
+    if (is_counted(kind))
         device_bytes += bytes;
     add(memory, bytes, kind, flags);
     *address = memory;
@@ -117,7 +122,7 @@ static void drop_idle(void) {
  * are to come back. */
 static void retire(struct block *block) {
     memset(block->address, FREED_BYTE, block->bytes);
-    if (block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED)
+    if (is_counted(block->kind))
         device_bytes -= block->bytes;
     if (stub_reuse) {
         free(block->address);
@@ -138,7 +143,8 @@ static struct block *releasable(const char *function, const void *address, enum 
                                 enum memory_kind other) {
     struct block *block = find(address);
     if (block != NULL && block->address == (const char *)address &&
-        (block->kind == kind || block->kind == other))
+        (block->kind == kind || block->kind == other ||
+         (kind == MEMORY_DEVICE && block->kind == MEMORY_EXTENDED)))
         return block;
     if (block != NULL && block->kind == MEMORY_FREED)
         stub_misuse("%s: %p was freed before", function, address);
@@ -149,6 +155,12 @@ static struct block *releasable(const char *function, const void *address, enum 
 
 hipError_t emu_hipMalloc(void **address, size_t bytes) {
     return allocate(address, bytes, MEMORY_DEVICE, 0);
+}
+
+hipError_t emu_hipExtMallocWithFlags(void **address, size_t bytes, unsigned flags) {
+    if (flags != 0) /* fine-grained, uncached, signal memory */
+        return hipErrorInvalidValue;
+    return allocate(address, bytes, MEMORY_EXTENDED, flags);
 }
 
 hipError_t emu_hipMallocManaged(void **address, size_t bytes, unsigned flags) {
@@ -249,7 +261,7 @@ hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags
     (void)flags;
     const struct block *block = find(host);
     if (device == NULL || block == NULL || block->kind == MEMORY_DEVICE ||
-        block->kind == MEMORY_GLOBAL || block->kind == MEMORY_FREED)
+        block->kind == MEMORY_EXTENDED || block->kind == MEMORY_GLOBAL || block->kind == MEMORY_FREED)
         return hipErrorInvalidValue;
     *device = host;
     return hipSuccess;
@@ -265,7 +277,8 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
     }
     if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
         return hipErrorInvalidValue; /* AMD's 5.2.3 knows one only after hipModuleGetGlobal */
-    bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_GLOBAL;
+    bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_EXTENDED ||
+                       block->kind == MEMORY_GLOBAL;
     *attributes = (hipPointerAttribute_t){
         .memory_type = device_only || block->kind == MEMORY_MANAGED,
         .device = block->device,
@@ -277,9 +290,14 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
     return hipSuccess;
 }
 
+static bool is_hosts(enum memory_kind kind) {
+    return kind == MEMORY_PINNED || kind == MEMORY_MANAGED || kind == MEMORY_REGISTERED;
+}
+
 static struct block *first_of(int device) {
     for (size_t i = 0; i < block_count; ++i)
-        if (blocks[i].device == device && blocks[i].kind != MEMORY_FREED)
+        if (blocks[i].device == device && blocks[i].kind != MEMORY_FREED &&
+            (stub_devices == 1 || !is_hosts(blocks[i].kind)))
             return &blocks[i];
     return NULL;
 }

@@ -1,5 +1,6 @@
 #include "objects.h"
 
+#include "calls.h"
 #include "hipstub.h"
 #include "log.h"
 #include "memory.h"
@@ -24,6 +25,7 @@ void *object_new(enum kind kind, size_t bytes) {
     struct object *object = calloc(1, bytes);
     object->kind = kind;
     object->live = true;
+    object->device = current_device();
     struct object **chain = chain_of(object);
     object->next = *chain;
     *chain = object;
@@ -37,6 +39,7 @@ void *object_again(enum kind kind) {
         return NULL;
     dead[kind] = object->next_dead;
     object->live = true;
+    object->device = current_device();
     ++live[kind];
     return object;
 }
@@ -49,10 +52,10 @@ void *object_turn(struct object *object, enum kind kind, size_t bytes) {
     return object;
 }
 
-struct object *object_any(enum kind kind) {
+struct object *object_on(int device, enum kind kind) {
     for (unsigned i = 0; i < CHAINS && live[kind] != 0; ++i)
         for (struct object *object = chains[i]; object != NULL; object = object->next)
-            if (object->kind == kind && object->live)
+            if (object->kind == kind && object->live && object->device == device)
                 return object;
     return NULL;
 }

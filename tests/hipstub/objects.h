@@ -17,6 +17,7 @@ enum kind { STREAM, EVENT, MODULE, FUNCTION, KINDS };
 struct object {
     enum kind kind;
     bool live;
+    int device;               /* that was the thread's when it was made */
     struct object *next;      /* in its chain of the table */
     struct object *next_dead; /* of its kind, where handles come back */
 };
@@ -26,7 +27,6 @@ struct operation;
 struct ihipStream_t {
     struct object object;
     unsigned flags;
-    int device;
     int delay_us;                   /* -1: work is done by the caller, at once */
     struct operation *first, *last; /* submitted and not taken up yet */
     uint64_t submitted, completed;  /* numbers of operations: a ticket is the value of submitted */
@@ -75,8 +75,8 @@ void *object_again(enum kind kind);
 /* Makes a live object, of which nothing is in use, a zeroed one of another kind and no larger. */
 void *object_turn(struct object *object, enum kind kind, size_t bytes);
 
-/* A live one of a kind, NULL if there is none. */
-struct object *object_any(enum kind kind);
+/* A live one of a kind on a device, NULL if there is none. */
+struct object *object_on(int device, enum kind kind);
 
 void object_kill(struct object *object);
 

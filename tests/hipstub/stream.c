@@ -20,7 +20,6 @@ static struct ihipStream_t *stream_new(unsigned flags) {
         streams = stream;
     }
     stream->flags = flags;
-    stream->device = current_device();
     stream->delay_us = stub_async_delay(stream_count++);
     stream->ended = false; /* what is left of it goes on: its worker, the count of its operations */
     return stream;
@@ -184,7 +183,7 @@ hipError_t emu_hipStreamGetDevice(hipStream_t stream, int *device) {
         return hipErrorInvalidValue;
     if (stream != NULL && !object_is(STREAM, stream))
         return hipErrorContextIsDestroyed;
-    *device = stream == NULL ? current_device() : stream->device;
+    *device = stream == NULL ? current_device() : stream->object.device;
     return hipSuccess;
 }
 
@@ -218,6 +217,31 @@ hipError_t emu_hipStreamSynchronize(hipStream_t stream) {
         stream_wait_all(true);
     else
         stream_wait(found, found->submitted);
+    return hipSuccess;
+}
+
+struct host_call {
+    struct operation operation;
+    hipStreamCallback_t callback;
+    hipStream_t stream;
+    void *data;
+};
+
+static void run_callback(struct operation *operation) {
+    const struct host_call *call = (struct host_call *)operation;
+    call->callback(call->stream, hipSuccess, call->data);
+}
+
+hipError_t emu_hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *data,
+                                    unsigned flags) {
+    struct ihipStream_t *found = stream_of("hipStreamAddCallback", stream);
+    if (callback == NULL || flags != 0)
+        return hipErrorInvalidValue;
+    if (found == NULL)
+        return hipErrorContextIsDestroyed;
+    struct host_call *call = calloc(1, sizeof *call);
+    *call = (struct host_call){{.work = run_callback}, callback, stream, data};
+    stream_submit(found, &call->operation);
     return hipSuccess;
 }
 

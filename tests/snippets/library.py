@@ -19,6 +19,7 @@ typedef struct event *hipEvent_t;
 typedef struct module *hipModule_t;
 typedef struct function *hipFunction_t;
 typedef struct { uint32_t x, y, z; } dim3;
+typedef void (*hipStreamCallback_t)(hipStream_t stream, int error, void *data);
 typedef struct {
     int memory_type, device;
     void *device_pointer, *host_pointer;

@@ -31,6 +31,12 @@ def hipFreeAsync(hip: Hip) -> None:
     hip.hipStreamSynchronize(stream)
 
 
+def hipExtMallocWithFlags(hip: Hip) -> None:
+    address = hip.made("hipExtMallocWithFlags", "void *", 100, 0)
+    hip.hipMemsetD32(address, 1, 25)
+    hip.hipFree(address)
+
+
 def hipMallocManaged(hip: Hip) -> None:
     address = hip.made("hipMallocManaged", "void *", 100, 1)
     hip.ffi.memmove(address, b"of both", 7)

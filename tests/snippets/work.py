@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from tests.snippets.library import Hip
 from tests.support.images import bundle, code_object
 
@@ -160,6 +162,15 @@ def hipStreamWaitEvent(hip: Hip) -> None:
     hip.hipStreamWaitEvent(hip.null, event, 0)
     hip.hipStreamWaitEvent(stream, hip.null, 0)
     hip.hipStreamSynchronize(stream)
+
+
+def hipStreamAddCallback(hip: Hip) -> None:
+    called = threading.Event()
+    function = hip.ffi.callback("hipStreamCallback_t", lambda *_: called.set())
+    stream = hip.stream()
+    hip.hipStreamAddCallback(stream, function, hip.null, 0)
+    assert called.wait(10)
+    hip.hipStreamAddCallback(stream, hip.null, hip.null, 0)
 
 
 def hipEventCreate(hip: Hip) -> None:

@@ -40,8 +40,7 @@ static bool options_known;
 /* ---- giving back ---- */
 
 int runtime_give_back(void) {
-    if (!device_all_kept())
-        return 0;
+    device_ask_all();
     staging_give_back();
     return evict_all_modules() + block_give_back_all() + stream_give_back_all() +
            event_give_back(thread_get(), ALL_DEVICES);
@@ -55,18 +54,14 @@ static bool make_room(void) {
     return true;
 }
 
-static void forget_all(void) {
-    pthread_mutex_lock(&tables_lock);
-    for (struct module *module = handle_first(&registry_modules); module;
-         module = (struct module *)module->handle.next)
-        registry_forget(module);
-    pthread_mutex_unlock(&tables_lock);
-    stream_forget_all();
-    staging_forget_all();
-    block_forget_all();
-    event_forget(ALL_DEVICES);
-    gpu_times_forget();
-    device_forget_watches();
+static void forget(int device) {
+    registry_forget_device(device);
+    stream_forget(device);
+    staging_forget(device);
+    block_forget_device(device);
+    event_forget(device);
+    gpu_times_forget(device);
+    device_forget_watch(device);
     ranges_change();
 }
 
@@ -139,7 +134,7 @@ static void run_exit(void) {
         if (options.cache_on && hip_path()[0])
             (void)runtime_give_back();
         report_held();
-        forget_all();
+        forget(ALL_DEVICES);
     }
     options.cache_on = false;
     fetch_or_release(&runtime_mode, MODE_EXITING);
@@ -288,7 +283,7 @@ void runtime_start(void) {
     pthread_mutex_lock(&start_lock);
     if (!options_known) {
         options_read(&options);
-        hooks = (struct hooks){forget_all, make_room, register_exit, thread_ends};
+        hooks = (struct hooks){forget, make_room, register_exit, thread_ends};
     }
     options_known = true;
     pthread_mutex_unlock(&start_lock);

@@ -53,6 +53,8 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     struct ihipStream_t *found = stream_of("hipEventRecord", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
+    if (stream != NULL && event->object.device != found->object.device)
+        return hipErrorInvalidHandle; /* as AMD's */
     struct mark *mark = calloc(1, sizeof *mark);
     mark->operation.work = note_time;
     mark->event = event;

@@ -261,7 +261,8 @@ hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags
     (void)flags;
     const struct block *block = find(host);
     if (device == NULL || block == NULL || block->kind == MEMORY_DEVICE ||
-        block->kind == MEMORY_EXTENDED || block->kind == MEMORY_GLOBAL || block->kind == MEMORY_FREED)
+        block->kind == MEMORY_EXTENDED || block->kind == MEMORY_GLOBAL ||
+        block->kind == MEMORY_FREED)
         return hipErrorInvalidValue;
     *device = host;
     return hipSuccess;

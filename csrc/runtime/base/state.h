@@ -51,11 +51,18 @@ extern pthread_mutex_t tables_lock;
 
 struct thread;
 
+/* In the place of one device's number. */
+enum { ALL_DEVICES = -1 };
+static inline bool of_device(int wanted, int device) {
+    return wanted == device || wanted == ALL_DEVICES;
+}
+
 /* What lower layers have the top do (lifecycle.c). Set before HIP is first called. */
 struct hooks {
-    /* From here on nothing that HIP has handed out is known: somebody has reset the device, or HIP
-     * ends. Every call goes to HIP as stock's would, until the caches have filled anew. */
-    void (*forget_all)(void);
+    /* From here on nothing that HIP has handed out on a device (or ALL_DEVICES) is known: somebody
+     * has reset it, or HIP ends. Every call goes to HIP as stock's would, until the caches have
+     * filled anew. */
+    void (*forget)(int device);
     /* HIP has no memory: gives back to it what is cached. True if the call is to be tried again. */
     bool (*make_room)(void);
     /* Asks for the exit handler to run before whatever HIP has registered so far. Called again

@@ -220,11 +220,11 @@ static void empty_pool(struct block_pool *pool) {
     }
 }
 
-void block_pools_empty(void) {
-    for (int device = 0; device < BLOCK_DEVICES; device++) {
-        empty_pool(&device_pools[device]);
-        empty_pool(&shared_pools[device]);
-    }
+void block_pools_empty(int which) {
+    for (int device = 0; device < BLOCK_DEVICES; device++)
+        if (of_device(which, device))
+            empty_pool(&device_pools[device]);
     for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
-        empty_pool(pool);
+        if (of_device(which, pool->device))
+            empty_pool(pool);
 }

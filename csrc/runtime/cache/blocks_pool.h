@@ -32,6 +32,7 @@ struct block {
     int device;
     int state;             /* enum block_state */
     bool shared;           /* managed memory, which the host reaches too */
+    bool outlives;         /* it does the reset that is being looked at (block_forget_device) */
     uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
     struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
                               NULL: it is idle */
@@ -128,7 +129,7 @@ struct block *block_search_shared(int device, size_t size);
  */
 bool block_unlink(struct block *block, struct stream *stream);
 
-/* Whatever is in a pool is forgotten. Under tables_lock. */
-void block_pools_empty(void);
+/* What is in a pool of a device's own memory is forgotten. Under tables_lock. */
+void block_pools_empty(int device);
 
 #endif

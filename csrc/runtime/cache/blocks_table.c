@@ -141,11 +141,28 @@ bool block_confirm_shared(const struct block *block) {
            number == block->number;
 }
 
-void block_forget_all(void) {
+/* Under tables_lock, and with HIP's word for it from before. */
+static void forget_block(struct block *block) {
+    if (block->shared && block->state == BLOCK_CACHED)
+        (void)block_unlink(block, block->stream);
+    leave_table(block);
+}
+
+static bool outlives_reset(const struct block *block) {
+    return block->shared && block->state != BLOCK_GONE && block_confirm_shared(block);
+}
+
+/* HIP is not asked under the lock. What is entered meanwhile is of the time after the reset. */
+void block_forget_device(int device) {
+    struct block *const newest = block_first();
+    for (struct block *block = newest; block; block = (struct block *)block->handle.next)
+        block->outlives =
+            device != ALL_DEVICES && block_device(block) == device && outlives_reset(block);
     pthread_mutex_lock(&tables_lock);
-    block_pools_empty();
-    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
-        leave_table(block);
+    block_pools_empty(device);
+    for (struct block *block = newest; block; block = (struct block *)block->handle.next)
+        if (of_device(device, block->device) && !block->outlives)
+            forget_block(block);
     pthread_mutex_unlock(&tables_lock);
 }
 

@@ -33,8 +33,9 @@ struct block *block_first(void);
 /* The block that an address lies in, begin included, if it is not GONE. */
 struct block *block_around(const void *address);
 
-/* From here on nothing is known of any block: HIP was reset, or ends. */
-void block_forget_all(void);
+/* From here on nothing is known of any block of a device: it was reset, or HIP ends. But managed
+ * memory outlives the reset of one of several devices: what HIP still has of it stays. */
+void block_forget_device(int device);
 
 /* ---- accounts, bytes ---- */
 

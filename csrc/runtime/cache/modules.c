@@ -80,6 +80,15 @@ void registry_forget(struct module *module) {
     module->image.bytes = NULL;
 }
 
+void registry_forget_device(int device) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct module *module = handle_first(&registry_modules); module;
+         module = (struct module *)module->handle.next)
+        if (of_device(device, module->device))
+            registry_forget(module);
+    pthread_mutex_unlock(&tables_lock);
+}
+
 static struct function *find_function(const struct module *module, const char *name) {
     struct function *function = module->functions;
     while (function && strcmp(function->name, name) != 0)

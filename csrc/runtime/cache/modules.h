@@ -101,6 +101,9 @@ struct module *registry_take_image(const struct image *image, uint64_t hash, int
 /* Takes a module out whatever its state is: from here on nothing is known of its handle. */
 void registry_forget(struct module *module);
 
+/* The same of all modules of a device; takes tables_lock by itself. */
+void registry_forget_device(int device);
+
 /* Bytes of the images in the table. */
 extern size_t registry_bytes;
 

@@ -148,8 +148,9 @@ void evict_modules(uint64_t missed) {
     pthread_mutex_unlock(&tables_lock);
     if (thrashing)
         report_once(&limit_thrashes, limit, limit * 2);
-    if (!due || !device_all_kept())
+    if (!due)
         return;
+    device_ask_all();
     const size_t count = take_out_oldest(limit - limit / 8, stream_all_quiet(), evicted);
     for (size_t i = 0; i < count; i++)
         (void)unload(&evicted[i]);

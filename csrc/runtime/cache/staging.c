@@ -17,6 +17,7 @@ struct staging {
     size_t used;          /* of `up`, since the owner last passed `mark` */
     uint64_t mark;
     uint64_t last_use;
+    int device; /* the events' */
     hipEvent_t events[STAGING_PIECES];
 };
 
@@ -140,7 +141,19 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
 
 /* ---- from the device ---- */
 
-static bool have_events(struct staging *staging) {
+static void destroy_events(struct staging *staging) {
+    for (int i = 0; i < STAGING_PIECES; i++) {
+        if (staging->events[i])
+            (void)hip.EventDestroy(staging->events[i]);
+        staging->events[i] = NULL;
+    }
+}
+
+/* An event is recorded on streams of the device on which it was made. */
+static bool have_events(struct staging *staging, int device) {
+    if (staging->device != device)
+        destroy_events(staging);
+    staging->device = device;
     for (int i = 0; i < STAGING_PIECES; i++)
         if (!staging->events[i] &&
             hip.EventCreateWithFlags(&staging->events[i], hipEventDisableTiming) != hipSuccess) {
@@ -215,7 +228,7 @@ bool staging_down(const struct copy *copy, hipError_t *error) {
     const struct pieces pieces = {stream, staging, copy->to, copy->from, bytes};
     const bool possible =
         have(&staging->down, &staging->no_down, STAGING_PIECES * (size_t)STAGING_PIECE) &&
-        (bytes <= STAGING_PIECE || have_events(staging));
+        (bytes <= STAGING_PIECE || have_events(staging, stream->device));
     if (LIKELY(possible && bytes <= STAGING_PIECE)) {
         *error = copy_at_once(&pieces);
     } else if (possible) {
@@ -263,19 +276,43 @@ void staging_give_back(void) {
                 (void)hip.HostFree(staging->up);
             if (staging->down)
                 (void)hip.HostFree(staging->down);
-            for (int event = 0; event < STAGING_PIECES; event++)
-                if (staging->events[event])
-                    (void)hip.EventDestroy(staging->events[event]);
+            destroy_events(staging);
             forget_staging(staging);
         }
         release_staging(staging);
     }
 }
 
-void staging_forget_all(void) {
-    for (size_t i = 0; i < STAGING_COUNT; i++)
-        if (try_take_staging(&all[i])) {
+/* Nothing but pinned memory of ours can lie there: with several devices no reset takes it. */
+static bool is_gone(void *pinned) {
+    uint64_t number;
+    return pinned && !device_memory_number(pinned, &number);
+}
+
+/* For who has taken it. */
+static void forget_device(struct staging *staging, int device) {
+    const struct stream *owner = owner_of(staging);
+    if (is_gone(staging->up))
+        staging->up = NULL;
+    if (is_gone(staging->down))
+        staging->down = NULL;
+    if (staging->device == device)
+        for (int event = 0; event < STAGING_PIECES; event++)
+            staging->events[event] = NULL;
+    if (owner && owner->device == device) {
+        store_relaxed(&staging->owner, NULL);
+        staging->used = 0;
+    }
+}
+
+void staging_forget(int device) {
+    for (size_t i = 0; i < STAGING_COUNT; i++) {
+        if (!try_take_staging(&all[i]))
+            continue;
+        if (device == ALL_DEVICES || hip_device_count == 1)
             forget_staging(&all[i]);
-            release_staging(&all[i]);
-        }
+        else
+            forget_device(&all[i], device);
+        release_staging(&all[i]);
+    }
 }

@@ -54,7 +54,8 @@ void staging_leave(struct stream *stream);
 /* Gives what no copy needs back to HIP. */
 void staging_give_back(void);
 
-/* HIP was reset, or ends: its pinned memory is gone. */
-void staging_forget_all(void);
+/* A device was reset, or HIP ends: its copies are over. Pinned memory is gone with it unless HIP
+ * still knows it, as it does where there are several devices. */
+void staging_forget(int device);
 
 #endif

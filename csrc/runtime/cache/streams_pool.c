@@ -176,7 +176,7 @@ void stream_pool_add(void) {
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
     store_release(&stream->state, STREAM_GONE);
-    hooks.forget_all();
+    hooks.forget(stream->device);
 }
 
 /* NVIDIA's driver is not asked: it takes 1.6 of a launch's 9 µs for the answer, and at stake is
@@ -234,6 +234,11 @@ __attribute__((noinline)) void stream_pool_put(struct stream *stream, bool is_id
     trim_streams(stream->device);
 }
 
+void stream_pool_leave(struct stream *stream) {
+    if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
+        queue_put(&idle[stream->device], stream);
+}
+
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
@@ -254,13 +259,19 @@ int stream_give_back_all(void) {
     return count;
 }
 
-void stream_forget_all(void) {
-    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        if (stream_state(stream) != STREAM_BORROWED)
-            store_release(&stream->state, STREAM_GONE);
-        stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
-    }
-    store_relaxed(&stream_pool_total, 0);
+/* Whatever its state was; a stream of the program's own stays what it is. */
+static void forget_stream(struct stream *stream) {
+    int state = stream_state(stream);
+    while (state != STREAM_GONE && state != STREAM_BORROWED)
+        if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE))
+            fetch_sub_relaxed(&stream_pool_total, 1);
+    stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+}
+
+void stream_forget(int device) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (of_device(device, load_relaxed(&stream->device)))
+            forget_stream(stream);
 }
 
 /* ---- streams of the program's own ---- */
@@ -294,8 +305,7 @@ bool stream_choose(struct thread *thread, hipStream_t handle) {
 void stream_thread_ends(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_unchoose(thread);
-    if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
-        queue_put(&idle[stream->device], stream);
+    stream_pool_leave(stream);
 }
 
 /* ---- for the manager ---- */

@@ -38,6 +38,10 @@ bool stream_pool_confirm(struct stream *stream);
  * as long as there are more than the limit, HIP gets one back. */
 void stream_pool_put(struct stream *stream, bool is_idle);
 
+/* A thread keeps this stream (or NULL) no longer; if the program does not hold it, the others find
+ * it. */
+void stream_pool_leave(struct stream *stream);
+
 /* True if a stream that the program does not hold is done with all work. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
@@ -56,7 +60,7 @@ void stream_thread_ends(struct thread *thread);
 /* Destroys all streams that nobody holds; returns how many. */
 int stream_give_back_all(void);
 
-/* From here on nothing is known of any stream: HIP was reset, or ends. */
-void stream_forget_all(void);
+/* From here on nothing is known of any stream of a device: it was reset, or HIP ends. */
+void stream_forget(int device);
 
 #endif

@@ -9,15 +9,10 @@
 
 #include "base/abi.h"
 #include "base/handles.h"
+#include "base/state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Of a call that says which device it is about. */
-enum { ALL_DEVICES = -1 };
-static inline bool of_device(int wanted, int device) {
-    return wanted == device || wanted == ALL_DEVICES;
-}
 
 struct stream;
 

@@ -25,8 +25,11 @@ static struct advice null_destroyed = {.text =
 
 /* ---- mgpuStreamCreate ---- */
 
+/* The one before, perhaps another device's, is for whoever finds it. */
 static void make_last(struct thread *thread, struct stream *stream) {
+    struct stream *before = thread->stream;
     store_relaxed(&thread->stream, stream);
+    stream_pool_leave(before);
 }
 
 /* HIP hands out a handle again that it did not get back from here: the program has destroyed that

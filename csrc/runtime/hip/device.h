@@ -30,13 +30,14 @@ bool device_memory_number(void *memory, uint64_t *number);
 void device_watch(int device);
 
 /* Before what was kept on a device is used again or given back: true if nobody has reset it since
- * device_watch. Otherwise everything is forgotten (runtime_forget_all). Costs a question to HIP
- * (0.1 µs), on AMD's devices, unless the process is the runtime's alone. */
+ * device_watch. Otherwise all that is of that device is forgotten (hooks.forget). Costs a question
+ * to HIP (0.1 µs), on AMD's devices, unless the process is the runtime's alone. */
 bool device_ask_kept(int device);
 static inline bool device_kept(int device) {
     return exclusive_hip() || device_ask_kept(device);
 }
-bool device_all_kept(void);
-void device_forget_watches(void);
+/* The same of every device. */
+void device_ask_all(void);
+void device_forget_watch(int device);
 
 #endif

@@ -245,19 +245,22 @@ void gpu_times_close(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void gpu_times_forget(void) {
+void gpu_times_forget(int which) {
     if (runtime_forked)
         return;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < RING; i++) {
         struct work *work = &ring[i];
+        if (!of_device(which, work->device))
+            continue;
         if (work->state == SUBMITTED) {
             note_lost();
             work->state = FREE;
         }
         work->begin = work->end = NULL;
     }
-    for (size_t device = 0; device < MEMORY_DEVICES; device++)
-        references[device].event = NULL;
+    for (int device = 0; device < MEMORY_DEVICES; device++)
+        if (of_device(which, device))
+            references[device].event = NULL;
     pthread_mutex_unlock(&lock);
 }

@@ -11,6 +11,6 @@ void gpu_times_open(void);
 /* The process ends, and HIP is there still: reads what is done, and gives the events back. */
 void gpu_times_close(void);
 /* From here on HIP has none of the events: it was reset, or ends. */
-void gpu_times_forget(void);
+void gpu_times_forget(int device);
 
 #endif

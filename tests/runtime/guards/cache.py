@@ -9,6 +9,7 @@ from tests.runtime.guards.guard import (
     LAZY_LOAD,
     LIMITS,
     MEMORY,
+    RESET,
     SYNC,
     TRAPS,
     Guard,
@@ -80,9 +81,9 @@ CACHE = [
         f"{MEMORY}:test_shared_memory_goes_back_for_the_limit",
     ),
     Guard(
-        "cache/blocks_pool.c",
-        "        empty_pool(&shared_pools[device]);",
-        "        (void)0;",
+        "cache/blocks_table.c",
+        "    if (block->shared && block->state == BLOCK_CACHED)",
+        "    if (false)",
         f"{MEMORY}:test_shared_memory_is_forgotten_at_a_reset",
     ),
     Guard(
@@ -309,5 +310,41 @@ CACHE = [
         "    return error == hipSuccess;\n}",
         "    return true;\n}",
         f"{TRAPS}:test_08_event_that_is_not_over_is_not_handed_out",
+    ),
+    Guard(
+        "cache/blocks_table.c",
+        "if (of_device(device, block->device) && !block->outlives)",
+        "if (!block->outlives)",
+        f"{RESET}:test_the_other_device_keeps_what_is_cached",
+    ),
+    Guard(
+        "cache/blocks_table.c",
+        "return block->shared && block->state != BLOCK_GONE && block_confirm_shared(block);",
+        "return false;",
+        f"{RESET}:test_jobs_with_a_reset_each_do_not_pile_memory_up",
+    ),
+    Guard(
+        "cache/modules.c",
+        "        if (of_device(device, module->device))\n            registry_forget(module);",
+        "        registry_forget(module);",
+        f"{RESET}:test_the_other_device_keeps_what_is_cached",
+    ),
+    Guard(
+        "cache/streams_pool.c",
+        "if (of_device(device, load_relaxed(&stream->device)))",
+        "if (device)",
+        f"{RESET}:test_the_other_device_keeps_what_is_cached",
+    ),
+    Guard(
+        "cache/staging.c",
+        "    if (staging->device != device)\n        destroy_events(staging);",
+        "",
+        f"{RESET}:test_large_copies_of_several_devices_share_pinned_memory",
+    ),
+    Guard(
+        "calls/stream.c",
+        "    stream_pool_leave(before);",
+        "    (void)before;",
+        f"{RESET}:test_a_thread_that_changes_devices_gets_its_streams_back",
     ),
 ]

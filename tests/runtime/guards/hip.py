@@ -9,11 +9,18 @@ from tests.runtime.guards.guard import (
     LAST_ERROR,
     LOCAL_RANK,
     MEMORY,
+    RESET,
     TRAPS,
     Guard,
 )
 
 HIP = [
+    Guard(
+        "hip/device.c",
+        "hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault)",
+        "hip.HostMalloc(&memory, 64, hipHostMallocDefault)",
+        f"{RESET}:test_a_job_after_the_reset_of_its_device_gets_memory_anew",
+    ),
     Guard(
         "hip/device.c",
         "    return rank % count;",

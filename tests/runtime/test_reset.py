@@ -1,0 +1,107 @@
+"""hipDeviceReset of one of several devices: what was its own is unknown, the others' stays."""
+
+from __future__ import annotations
+
+from tests.support.child import BACKENDS, Mgpu, in_child
+from tests.support.images import code_object
+
+KIB, MIB = 1 << 10, 1 << 20
+TWO = {"HIPSTUB_DEVICES": "2", "HIPSTUB_REUSE": "1", "MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
+
+
+def on(mgpu: Mgpu, device: int) -> None:
+    assert mgpu.stub.hipSetDevice(device) == 0
+
+
+def reset(mgpu: Mgpu, device: int) -> None:
+    on(mgpu, device)
+    assert mgpu.stub.hipDeviceReset() == 0
+
+
+def fill_and_read(mgpu: Mgpu, block, size: int, stream, word: int) -> None:
+    """Fails where the block is not the program's alone, or no memory any more."""
+    out = mgpu.ffi.new("uint32_t[]", size // 4)
+    mgpu.Memset32(block, word, size // 4, stream)
+    mgpu.Memcpy(out, block, size, stream)
+    mgpu.StreamSynchronize(stream)
+    assert set(out) == {word}
+
+
+def job(mgpu: Mgpu, word: int, size: int = 64 * KIB) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(size, stream, False)
+    fill_and_read(mgpu, block, size, stream, word)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+
+
+@in_child(backends=BACKENDS, **TWO)
+def test_a_job_after_the_reset_of_its_device_gets_memory_anew(mgpu: Mgpu) -> None:
+    for number in range(6):
+        for device in (0, 1):
+            on(mgpu, device)
+            job(mgpu, 2 * number + device)
+        reset(mgpu, number % 2)
+        own = mgpu.stub_ffi.new("void **")
+        assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0  # perhaps where the block was
+        job(mgpu, 100 + number)
+        mgpu.stub.hipFree(own[0])
+    assert mgpu.stderr() == ""
+    assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(**TWO)
+def test_the_other_device_keeps_what_is_cached(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+
+    def all_of(device: int) -> None:
+        on(mgpu, device)
+        job(mgpu, device)
+        mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null)
+        mgpu.ModuleUnload(mgpu.load(image))
+
+    all_of(0)
+    all_of(1)
+    made = ("hipMalloc", "hipStreamCreate", "hipModuleLoadData")
+    before = mgpu.counts(*made, "hipMallocManaged")
+    reset(mgpu, 1)
+    all_of(1)  # which shows the reset
+    after = mgpu.counts(*before)
+    assert {name: after[name] - before[name] for name in made} == dict.fromkeys(made, 1)
+    # AMD's 5.2.3 to 7.2.4 keep managed memory where there are several devices.
+    assert after["hipMallocManaged"] == before["hipMallocManaged"]
+    all_of(0)
+    assert mgpu.counts(*before) == after
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(**TWO)
+def test_jobs_with_a_reset_each_do_not_pile_memory_up(mgpu: Mgpu) -> None:
+    for number in range(20):
+        on(mgpu, 0)
+        job(mgpu, number, MIB)
+        mgpu.MemFree(mgpu.MemAlloc(MIB, mgpu.null, True), mgpu.null)
+        reset(mgpu, 1)
+        job(mgpu, number, MIB)
+        mgpu.MemFree(mgpu.MemAlloc(MIB, mgpu.null, True), mgpu.null)
+    assert mgpu.stub.hipstub_live(b"bytes") <= 4 * MIB
+
+
+@in_child(backends=BACKENDS, MGPU_RT_STREAM_LIMIT="0", **TWO)
+def test_large_copies_of_several_devices_share_pinned_memory(mgpu: Mgpu) -> None:
+    """In pieces, each with an event, which is of one device."""
+    size = MIB
+    for number in range(40):
+        on(mgpu, number // 20)
+        job(mgpu, number, size)
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None:
+    """It keeps the last of them for itself; the one before is for whoever asks."""
+    for number in range(20):
+        mgpu.SetDefaultDevice(number % 2)
+        mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert mgpu.count("hipStreamCreate") == 2

@@ -54,6 +54,7 @@ include csrc/build.mk
 include csrc/packaging/install.mk
 include tests/hipstub/build.mk
 include tests/custub/build.mk
+include tests/sparsestub/build.mk
 include bench/stock/build.mk
 include tests/softgpu/check.mk
 include tests/fuzz/fuzz.mk

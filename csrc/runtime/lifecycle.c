@@ -9,6 +9,7 @@
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
+#include "cache/environments.h"
 #include "cache/events.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
@@ -42,8 +43,8 @@ static bool options_known;
 int runtime_give_back(void) {
     device_ask_all();
     staging_give_back();
-    return evict_all_modules() + block_give_back_all() + stream_give_back_all() +
-           event_give_back(thread_get(), ALL_DEVICES);
+    return evict_all_modules() + block_give_back_all() + environment_give_back_all() +
+           stream_give_back_all() + event_give_back(thread_get(), ALL_DEVICES);
 }
 
 static bool make_room(void) {
@@ -56,6 +57,7 @@ static bool make_room(void) {
 
 static void forget(int device) {
     registry_forget_device(device);
+    environment_forget(device);
     stream_forget(device);
     staging_forget(device);
     block_forget_device(device);

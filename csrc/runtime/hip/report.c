@@ -70,6 +70,14 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     va_end(words);
 }
 
+void report_failure_in(const char *library, const char *expression, const char *reason,
+                       hipError_t error, struct advice *advice) {
+    thread_error = error;
+    say_line("%s '%s' failed with '%s'", library, expression, reason);
+    if (advice && !follows(advice) && first_time(advice))
+        say_line("mgpu_rt: %s", advice->text);
+}
+
 void report_once(struct advice *advice, ...) {
     (void)follows(advice);
     if (!first_time(advice))

@@ -26,6 +26,11 @@ struct advice {
  * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
 
+/* The same of a library over HIP, which stock's line begins with; it has no name of HIP's for its
+ * errors. `error` is HIP's nearest. */
+void report_failure_in(const char *library, const char *expression, const char *reason,
+                       hipError_t error, struct advice *advice);
+
 /* The error of the calling thread's last failure, and forgets it; hipSuccess if none is left. */
 hipError_t report_take_error(void);
 

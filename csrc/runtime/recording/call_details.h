@@ -41,4 +41,39 @@
 #define DETAIL_mgpuTensorMapEncodeTiled DETAIL_NOTHING
 #define DETAIL_mgpuTensorMapEncodeTiledMemref DETAIL_NOTHING
 
+/* Sparse matrices */
+#define DETAIL_mgpuCreateSparseEnv DETAIL_NOTHING
+#define DETAIL_mgpuDestroySparseEnv DETAIL_NOTHING
+#define DETAIL_mgpuCreateDnVec DETAIL_STREAM
+#define DETAIL_mgpuDestroyDnVec DETAIL_STREAM
+#define DETAIL_mgpuCreateDnMat DETAIL_STREAM
+#define DETAIL_mgpuDestroyDnMat DETAIL_STREAM
+#define DETAIL_mgpuCreateCoo DETAIL_STREAM
+#define DETAIL_mgpuCreateCooAoS DETAIL_STREAM
+#define DETAIL_mgpuCreateCsr DETAIL_STREAM
+#define DETAIL_mgpuCreateCsc DETAIL_STREAM
+#define DETAIL_mgpuCreateBsr DETAIL_STREAM
+#define DETAIL_mgpuDestroySpMat DETAIL_STREAM
+#define DETAIL_mgpuSpMVBufferSize DETAIL_STREAM
+#define DETAIL_mgpuSpMV DETAIL_STREAM
+#define DETAIL_mgpuSpMMBufferSize DETAIL_STREAM
+#define DETAIL_mgpuSpMM DETAIL_STREAM
+#define DETAIL_mgpuSDDMMBufferSize DETAIL_STREAM
+#define DETAIL_mgpuSDDMM DETAIL_STREAM
+#define DETAIL_mgpuSpGEMMCreateDescr DETAIL_STREAM
+#define DETAIL_mgpuSpGEMMDestroyDescr DETAIL_STREAM
+#define DETAIL_mgpuSpGEMMWorkEstimation DETAIL_STREAM
+#define DETAIL_mgpuSpGEMMCompute DETAIL_STREAM
+#define DETAIL_mgpuSpGEMMCopy DETAIL_STREAM
+#define DETAIL_mgpuSpMatGetSize DETAIL_STREAM
+#define DETAIL_mgpuSetCsrPointers DETAIL_STREAM
+#define DETAIL_mgpuCreateSparseLtEnv DETAIL_NOTHING
+#define DETAIL_mgpuDestroySparseLtEnv DETAIL_NOTHING
+#define DETAIL_mgpuCreateCuSparseLtDnMat DETAIL_STREAM
+#define DETAIL_mgpuDestroyCuSparseLtDnMat DETAIL_STREAM
+#define DETAIL_mgpuCusparseLtCreate2To4SpMat DETAIL_STREAM
+#define DETAIL_mgpuDestroyCuSparseLtSpMat DETAIL_STREAM
+#define DETAIL_mgpuCuSparseLtSpMMBufferSize DETAIL_STREAM
+#define DETAIL_mgpuCuSparseLtSpMM DETAIL_STREAM
+
 #endif

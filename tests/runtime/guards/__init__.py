@@ -12,7 +12,8 @@ from tests.runtime.guards.hip import HIP
 from tests.runtime.guards.image import IMAGE
 from tests.runtime.guards.lifecycle import LIFECYCLE
 from tests.runtime.guards.recording import RECORDING
+from tests.runtime.guards.sparse import SPARSE
 
 __all__ = ["GUARDS", "Guard"]
 
-GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *IMAGE, *RECORDING, *LIFECYCLE]
+GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *IMAGE, *RECORDING, *LIFECYCLE, *SPARSE]

@@ -1,0 +1,194 @@
+/* 2:4 sparse matrices, on NVIDIA's GPUs: of any four values of a row two are zero, and the GPU's
+ * tensor cores skip them. The program owns the memory of the handles. */
+#include "calls/sparse.h"
+#include "calls/stream.h"
+#include "hip/sparse.h"
+
+/* Room for each of cuSPARSELt's objects, as LLVM counts it. */
+enum { OBJECT_BYTES = 11024, VALUE_ALIGNMENT = 16 };
+
+/* cusparseOrder_t, cusparseLtSparsity_t, cusparseLtMatmulAlg_t, cusparseLtMatmulAlgAttribute_t,
+ * cusparseLtPruneAlg_t. */
+enum { ROWS_FOLLOW = 2, HALF_IS_ZERO = 0, DEFAULT_WAY = 0, CONFIG_ID = 0, PRUNE_STRIP = 1 };
+
+/* What `pruneFlag` asks for. */
+enum { PRUNE = 1, PRUNE_AND_CHECK = 2 };
+
+struct sparselt_object {
+    unsigned char bytes[OBJECT_BYTES];
+};
+
+struct dense_handle {
+    struct sparselt_object matrix;
+    void *values;
+};
+
+/* The product is here, as LLVM has it: a sparse handle serves one. */
+struct sparse_handle {
+    struct sparselt_object matrix, selection, plan, product;
+    void *values;
+};
+
+_Static_assert(sizeof(struct dense_handle) == 11032 && sizeof(struct sparse_handle) == 44104,
+               "as lowered programs allocate them");
+
+static struct advice not_two_to_four = {
+    .text = "a matrix that the program calls 2:4 sparse has more than two values in four: the "
+            "product will be wrong"};
+
+/* Of the process, as in stock. */
+static struct sparselt_object environment;
+
+static void start_sparselt(void) {
+    (void)thread_get();
+    (void)sparselt_open();
+}
+
+/* Reports a failure; true if there was none. */
+static bool succeeded(int status, const char *expression) {
+    if (status != SPARSE_SUCCESS)
+        sparselt_failed(expression, status);
+    return status == SPARSE_SUCCESS;
+}
+
+void impl_mgpuCreateSparseLtEnv(void) {
+    start_sparselt();
+    (void)succeeded(sparselt.Init(&environment), "cusparseLtInit(&cusparseLt_env)");
+}
+
+void impl_mgpuDestroySparseLtEnv(void) {
+    start_sparselt();
+    (void)succeeded(sparselt.Destroy(&environment), "cusparseLtDestroy(&cusparseLt_env)");
+}
+
+void impl_mgpuCreateCuSparseLtDnMat(void *dh, intptr_t rows, intptr_t cols, void *values,
+                                    int32_t dtp, hipStream_t stream) {
+    struct dense_handle *handle = dh;
+    (void)stream;
+    start_sparselt();
+    handle->values = values;
+    (void)succeeded(sparselt.DenseDescriptorInit(&environment, &handle->matrix, rows, cols, cols,
+                                                 VALUE_ALIGNMENT, dtp, ROWS_FOLLOW),
+                    "cusparseLtDenseDescriptorInit( &cusparseLt_env, &(dnmat_handle->mat), rows, "
+                    "cols, cols, alignment, dTp, CUSPARSE_ORDER_ROW)");
+}
+
+void impl_mgpuDestroyCuSparseLtDnMat(void *dh, hipStream_t stream) {
+    const struct dense_handle *handle = dh;
+    (void)stream;
+    start_sparselt();
+    (void)succeeded(sparselt.MatDescriptorDestroy(&handle->matrix),
+                    "cusparseLtMatDescriptorDestroy(&(dnmat_handle->mat))");
+}
+
+void impl_mgpuCusparseLtCreate2To4SpMat(void *sh, intptr_t rows, intptr_t cols, void *values,
+                                        int32_t dtp, hipStream_t stream) {
+    struct sparse_handle *handle = sh;
+    (void)stream;
+    start_sparselt();
+    handle->values = values;
+    (void)succeeded(
+        sparselt.StructuredDescriptorInit(&environment, &handle->matrix, rows, cols, cols,
+                                          VALUE_ALIGNMENT, dtp, ROWS_FOLLOW, HALF_IS_ZERO),
+        "cusparseLtStructuredDescriptorInit( &cusparseLt_env, &(spmat_handle->mat), rows, cols, "
+        "cols, alignment, dTp, CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT)");
+}
+
+void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
+    const struct sparse_handle *handle = sh;
+    (void)stream;
+    start_sparselt();
+    (void)succeeded(sparselt.MatDescriptorDestroy(&handle->matrix),
+                    "cusparseLtMatDescriptorDestroy(&(spmat_handle->mat))");
+}
+
+/* ---- the product ---- */
+
+/* Says so if the values are not 2:4 sparse. Waits for the stream. */
+static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
+    int wrong = 0;
+    int *on_device = impl_mgpuMemAlloc(sizeof wrong, stream, false);
+    if (!on_device)
+        return;
+    if (succeeded(sparselt.SpMMAPruneCheck(&environment, &a->product, a->values, on_device, stream),
+                  "cusparseLtSpMMAPruneCheck( &cusparseLt_env, &(matA->matmul), matA->values, "
+                  "dvalid, stream)")) {
+        impl_mgpuMemcpy(&wrong, on_device, sizeof wrong, stream);
+        impl_mgpuStreamSynchronize(stream);
+    }
+    impl_mgpuMemFree(on_device, stream);
+    if (wrong)
+        report_once(&not_two_to_four);
+}
+
+/* Which algorithm, and its plan. */
+static void plan_product(struct sparse_handle *a) {
+    const int way = 0;
+    (void)succeeded(
+        sparselt.MatmulAlgSelectionInit(&environment, &a->selection, &a->product, DEFAULT_WAY),
+        "cusparseLtMatmulAlgSelectionInit( &cusparseLt_env, &(matA->alg_sel), "
+        "&(matA->matmul), CUSPARSELT_MATMUL_ALG_DEFAULT)");
+    (void)succeeded(
+        sparselt.MatmulAlgSetAttribute(&environment, &a->selection, CONFIG_ID, &way, sizeof way),
+        "cusparseLtMatmulAlgSetAttribute( &cusparseLt_env, &(matA->alg_sel), "
+        "CUSPARSELT_MATMUL_ALG_CONFIG_ID, &alg, sizeof(alg))");
+    (void)succeeded(sparselt.MatmulPlanInit(&environment, &a->plan, &a->product, &a->selection),
+                    "cusparseLtMatmulPlanInit( &cusparseLt_env, &(matA->plan), &(matA->matmul), "
+                    "&(matA->alg_sel))");
+}
+
+/* Three sizes go to `bs`: workspace, compressed values, and the buffer to compress them with. */
+void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a, void *b, void *c,
+                                       int32_t ctp, int32_t pruneFlag, hipStream_t stream) {
+    struct sparse_handle *sparse_a = a;
+    const struct dense_handle *dense_b = b, *dense_c = c;
+    size_t *bytes = bs;
+    start_sparselt();
+    const int status =
+        sparselt.MatmulDescriptorInit(&environment, &sparse_a->product, ma, mb, &sparse_a->matrix,
+                                      &dense_b->matrix, &dense_c->matrix, &dense_c->matrix, ctp);
+    if (!succeeded(status, "cusparseLtMatmulDescriptorInit( &cusparseLt_env, &(matA->matmul), "
+                           "modeA, modeB, &(matA->mat), &(matB->mat), &(matC->mat), "
+                           "&(matC->mat), cTp)"))
+        return;
+    plan_product(sparse_a);
+    if (pruneFlag >= PRUNE)
+        (void)succeeded(sparselt.SpMMAPrune(&environment, &sparse_a->product, sparse_a->values,
+                                            sparse_a->values, PRUNE_STRIP, stream),
+                        "cusparseLtSpMMAPrune( &cusparseLt_env, &(matA->matmul), matA->values, "
+                        "matA->values, CUSPARSELT_PRUNE_SPMMA_STRIP, stream)");
+    if (pruneFlag == PRUNE_AND_CHECK)
+        check_pruned(sparse_a, stream);
+    (void)succeeded(
+        sparselt.MatmulGetWorkspace(&environment, &sparse_a->plan, &bytes[0]),
+        "cusparseLtMatmulGetWorkspace( &cusparseLt_env, &(matA->plan), workspace_size)");
+    (void)succeeded(
+        sparselt.SpMMACompressedSize(&environment, &sparse_a->plan, &bytes[1], &bytes[2]),
+        "cusparseLtSpMMACompressedSize( &cusparseLt_env, &(matA->plan), compressed_size, "
+        "compressed_buffer_size)");
+}
+
+void impl_mgpuCuSparseLtSpMM(void *a, void *b, void *c, void *workspace, void *compressed,
+                             void *compressedBuffer, hipStream_t stream) {
+    const struct sparse_handle *sparse_a = a;
+    const struct dense_handle *dense_b = b, *dense_c = c;
+    const void *one = sparse_one(0); /* a float, whatever the matrices are */
+    struct stream *known;
+    start_sparselt();
+    if (!stream_usable(thread_get(), stream, &known, "cusparseLtMatmul(stream)"))
+        return;
+    lazy_end();
+    (void)succeeded(sparselt.SpMMACompress(&environment, &sparse_a->plan, sparse_a->values,
+                                           compressed, compressedBuffer, stream),
+                    "cusparseLtSpMMACompress(&cusparseLt_env, &(matA->plan), (matA->values), "
+                    "dA_compressed, dA_compressedBuffer, stream)");
+    (void)succeeded(sparselt.Matmul(&environment, &sparse_a->plan, one, compressed, dense_b->values,
+                                    one, dense_c->values, dense_c->values, workspace, &stream, 1),
+                    "cusparseLtMatmul(&cusparseLt_env, &(matA->plan), alphap, dA_compressed, "
+                    "matB->values, betap, matC->values, matC->values, d_workspace, nullptr, 0)");
+    stream_launched(thread_get(), known);
+    (void)succeeded(sparselt.MatDescriptorDestroy(&sparse_a->matrix),
+                    "cusparseLtMatDescriptorDestroy(&(matA->mat))");
+    (void)succeeded(sparselt.MatmulPlanDestroy(&sparse_a->plan),
+                    "cusparseLtMatmulPlanDestroy(&(matA->plan))");
+}

@@ -76,11 +76,11 @@ $(VENV)/.tools: tests/requirements.lock | needs-build
 
 # Compiling waits for what it needs.
 $(RUNTIME_OBJECTS) $(CUHIP_OBJECTS) $(SOFTGPU_OBJECTS): | needs-build
-build/host/_host.c: | $(VENV)/.tools
+build/host/_host.c build/host/_runtime.c: | $(VENV)/.tools
 
 # The editable install makes the command mgpu-rt; it finds everything compiled.
 $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
-	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,bench]'
+	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,bench,hip]'
 	touch $@
 
 demo: all needs-tools $(STOCK_LIBRARIES)

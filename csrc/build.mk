@@ -39,7 +39,7 @@ SOFTGPU ?= yes
 DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)) $(CUHIP_LIBRARY)
 
 .PHONY: native package
-native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(HOST_MODULE) \
+native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(PYTHON_MODULES) \
 	$(DEVICES)
 
 # $(call lay,FILES,FOLDER,MODE): into the package, without what only a debugger reads.
@@ -57,7 +57,7 @@ package: native $(FORWARDERS)
 	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(wildcard build/softgpu/*.so*),lib/softgpu,755))
 	$(call lay,$(HEADER),include,644)
-	$(call lay,$(HOST_MODULE),.,755)
+	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
-		lib/*/*.so* _host.abi3.so
+		lib/*/*.so* _host.abi3.so _runtime.abi3.so

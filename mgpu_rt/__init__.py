@@ -5,6 +5,7 @@
     mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
     mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
+    with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
     mgpu_rt.stats()["cache"]           # hits, misses and evictions so far
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mgpu_rt.launch.arguments import In, InOut, MemRef, Out
     from mgpu_rt.launch.modules import Kernel, Module
     from mgpu_rt.library import HipError, Library
+    from mgpu_rt.runtime.base import Runtime
 
 __all__ = [
     "HipError",
@@ -33,6 +35,7 @@ __all__ = [
     "Out",
     "__version__",
     "empty_cache",
+    "intercept",
     "library_path",
     "load",
     "memory_summary",
@@ -97,6 +100,21 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
     from mgpu_rt.launch import streams
 
     return streams.use_stream(stream)
+
+
+def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
+    """Puts a runtime of yours in the path of this process's mgpu* calls, for a `with` statement.
+
+        with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
+            lowered_function(...)
+
+    It is asked on all threads, for the functions whose methods its class overrides; the outer one
+    is back at the end. The first exception of a method, other than HipError, comes out of the
+    `with`, and the library answers by itself from then on. Raises TypeError for what is no runtime.
+    """
+    from mgpu_rt.runtime import host
+
+    return host.intercept(runtime)
 
 
 #: Where the names lie that are imported when they are asked for.

@@ -26,6 +26,7 @@ typedef struct ihipEvent_t *hipEvent_t;
 struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_and_strides[]; };
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
+typedef void (*mgpu_rt_function)(void);
 struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
@@ -39,6 +40,10 @@ char *mgpu_rt_recording_json(const char *path);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
+mgpu_rt_function mgpu_rt_native(const char *name);
+int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
+void mgpu_rt_report(const char *call, int error);
+const char *mgpu_rt_hip_path(void);
 char *mgpu_rt_find_hip(void);
 const char *mgpu_rt_version(void);
 """

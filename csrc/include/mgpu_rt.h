@@ -91,6 +91,31 @@ void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
  * is left empty on its stream. Moving to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
+/* ---- a runtime of your own ----
+ *
+ * Functions that take the place of the mgpu* functions, one by one, in the path of the calls; what
+ * MGPU_RT_RUNTIME names in Python is put there by these. Calls that nothing has taken the place of
+ * cost some 10 ns more meanwhile, and nothing at any other time. */
+typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
+
+/* This library's own function of that name ("mgpuStreamCreate"), whatever has taken its place; NULL
+ * if it has none. Calls through it are not counted in statistics: the program's call is. */
+mgpu_rt_function mgpu_rt_native(const char *name);
+
+/* From now on `instead` answers the program's calls of that function; NULL: the library does again.
+ * "end" is called without arguments when the process ends and HIP still lives. A child of fork has
+ * none of this. Calls under way end as they began. Returns 0, or -1 if there is no such function.
+ */
+int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
+
+/* Prints LLVM's line for a call of HIP's that failed with a hipError_t, and makes the error the
+ * thread's last (mgpu_rt_take_error). */
+void mgpu_rt_report(const char *call, int error);
+
+/* The path of the HIP library that the library drives; "" before the first call, or if there is
+ * none. */
+const char *mgpu_rt_hip_path(void);
+
 /* The HIP libraries of this machine in the order in which the first call tries them, unless the
  * process has one or MGPU_RT_HIP names one: a line each, how it was found, a tab, its path. Opens
  * none. The caller frees it with free(). NULL if memory ran out. */

@@ -8,6 +8,7 @@
 #include "lifecycle.h"
 #include "recording/call_details.h"
 #include "recording/recorder.h"
+#include "route.h"
 
 /* Calls that only give back: what is held at the end is freed with the process, and HIP may not
  * bear them any more (llvm #190563). */
@@ -32,7 +33,8 @@ static struct advice hip_is_over = {
 /* Begins a call on the slow way; false if it is to be left out. */
 static bool begin_slow(struct call *call) {
     runtime_start();
-    recorder_begins(call);
+    if (LIKELY(!route_inside)) /* else it is part of a call of the program's, which is recorded */
+        recorder_begins(call);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
     if (!is_release(call->function))
@@ -40,15 +42,27 @@ static bool begin_slow(struct call *call) {
     return false;
 }
 
+static void end_slow(const struct call *call, const void *result) {
+    if (LIKELY(!route_inside))
+        recorder_ended(call, result);
+}
+
 #define EXPORT __attribute__((visibility("default")))
+
+/* abi.def passes 0 for what no implementation reads. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define ABI_TYPE(name) __typeof__(&name)
 
 #define MGPU_FN(result, name, params, args, first, last)                                           \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         result value = {0};                                                                        \
-        if (begin_slow(&call))                                                                     \
-            value = impl_##name args;                                                              \
-        recorder_ended(&call, &value);                                                             \
+        if (begin_slow(&call)) {                                                                   \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))route_taken(ABI_##name);                  \
+            value = taken ? taken args : impl_##name args;                                         \
+        }                                                                                          \
+        end_slow(&call, &value);                                                                   \
         return value;                                                                              \
     }                                                                                              \
     EXPORT result name params {                                                                    \
@@ -59,9 +73,14 @@ static bool begin_slow(struct call *call) {
 #define MGPU_VOID(name, params, args, first, last)                                                 \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
-        if (begin_slow(&call))                                                                     \
-            impl_##name args;                                                                      \
-        recorder_ended(&call, NULL);                                                               \
+        if (begin_slow(&call)) {                                                                   \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))route_taken(ABI_##name);                  \
+            if (taken)                                                                             \
+                taken args;                                                                        \
+            else                                                                                   \
+                impl_##name args;                                                                  \
+        }                                                                                          \
+        end_slow(&call, NULL);                                                                     \
     }                                                                                              \
     EXPORT void name params {                                                                      \
         if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
@@ -72,3 +91,36 @@ static bool begin_slow(struct call *call) {
 #include "../abi.def"
 #undef MGPU_FN
 #undef MGPU_VOID
+
+/* This library's functions for the user's runtime. They take the slow entry: a second caller of the
+ * implementations would cost the fast path, of which less would be inlined. */
+#define MGPU_FN(result, name, params, args, first, last)                                           \
+    static result native_##name params {                                                           \
+        const bool before = route_inside;                                                          \
+        route_inside = true;                                                                       \
+        result value = slow_##name args;                                                           \
+        route_inside = before;                                                                     \
+        return value;                                                                              \
+    }
+#define MGPU_VOID(name, params, args, first, last)                                                 \
+    static void native_##name params {                                                             \
+        const bool before = route_inside;                                                          \
+        route_inside = true;                                                                       \
+        slow_##name args;                                                                          \
+        route_inside = before;                                                                     \
+    }
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+
+EXPORT mgpu_rt_function mgpu_rt_native(const char *name) {
+    static const mgpu_rt_function natives[] = {
+#define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) native_##name,
+#define MGPU_VOID(name, params, args, first, last) (mgpu_rt_function) native_##name,
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+    };
+    const int index = route_index(name);
+    return index < ABI_COUNT ? natives[index] : NULL;
+}

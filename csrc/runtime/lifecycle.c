@@ -28,6 +28,7 @@
 #include "manager/manager.h"
 #include "recording/gpu_times.h"
 #include "recording/recorder.h"
+#include "route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,7 @@ static void after_fork(void) {
 /* HIP works in a child if it has not started before. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
+    route_forked();
     if (started) {
         runtime_forked = true;
         manager_forked();
@@ -129,6 +131,7 @@ static void run_exit(void) {
     if (ran)
         return;
     ran = true;
+    route_end();
     if (!runtime_forked) {
         manager_stop();
         lazy_settle(NULL);
@@ -285,6 +288,7 @@ void runtime_start(void) {
     pthread_mutex_lock(&start_lock);
     if (!options_known) {
         options_read(&options);
+        route_start();
         hooks = (struct hooks){forget, make_room, register_exit, thread_ends};
     }
     options_known = true;

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import msgpack
-
 from mgpu_rt.images.elf import Elf
 from mgpu_rt.images.model import Argument, Image, Kernel
 from mgpu_rt.images.writable import globals_of
@@ -45,6 +43,8 @@ def _features(flags: int) -> dict[str, str]:
 
 
 def _metadata(elf: Elf) -> dict[Any, Any]:
+    import msgpack  # an image's size and bytes are known without
+
     for kind, content in elf.notes:
         if kind != METADATA:
             continue

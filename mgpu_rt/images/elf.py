@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from elftools.elf.elffile import ELFFile
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224
@@ -112,6 +114,8 @@ def _within(end: int, room: int) -> None:
 
 def read(data: bytes) -> Elf:
     """Everything that is looked at in an ELF file. Raises Damaged."""
+    from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
+
     try:
         return _read(ELFFile(io.BytesIO(data)), data)
     except Exception as error:  # see above

@@ -182,3 +182,28 @@ _READERS: dict[bytes, Callable[[bytes, int], Image | None]] = {
     COMPRESSED_MAGIC: _compressed,
     FATBIN_MAGIC: _fatbin,
 }
+
+
+# ---- in memory, where nothing says how long they are ----
+
+
+def size_of(room: memoryview) -> int:
+    """The size of the image that memory begins with, as its headers say it; 0 if they do not.
+
+    `room` is as long as memory is, and only what headers name is read.
+    """
+    head = bytes(room[:64])
+    try:
+        if elf.machine_of(head) in _GPUS:
+            return elf.extent(room) or 0
+    except elf.Damaged:
+        return 0
+    if head.startswith(BUNDLE_MAGIC):
+        rows, end, whole = _table(room, 0)
+        return max([end, *(start + size for start, size, _ in rows)]) if whole else 0
+    if head.startswith(COMPRESSED_MAGIC):
+        width = {2: 4, 3: 8}.get(int.from_bytes(head[4:6], "little"), 0)
+        return int.from_bytes(head[8 : 8 + width], "little")
+    if head.startswith(FATBIN_MAGIC):
+        return sum(struct.unpack_from("<HQ", head, 6))
+    return 0

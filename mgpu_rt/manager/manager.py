@@ -7,15 +7,13 @@ run by its path, whatever package of this name the interpreter may have, and end
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.util
 import os
 import site
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from mgpu_rt.manager import Policy
@@ -72,32 +70,6 @@ class Lines:
         pass
 
 
-def load_policy(name: str) -> Callable[..., Policy]:
-    """The class that MGPU_RT_POLICY names; found on the program's PYTHONPATH, too."""
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        raise ValueError("it is not of the form package.module:Class")
-    paths = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
-    sys.path.extend(os.path.abspath(path) for path in paths if path)
-    found: Any = importlib.import_module(module)
-    for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
-
-
-def place(traceback: TracebackType | None) -> str:
-    """The innermost line of an exception."""
-    while traceback and traceback.tb_next:
-        traceback = traceback.tb_next
-    if not traceback:
-        return ""
-    return f" ({traceback.tb_frame.f_code.co_filename}, line {traceback.tb_lineno})"
-
-
-def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}{place(error.__traceback__)}"
-
-
 def manage(channel: Channel, policy: Policy) -> None:
     """For ever: the process ends when the program does."""
     while True:
@@ -109,15 +81,16 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 def serve(channel: Channel, name: str) -> None:
     """Runs the policy that was asked for, and if it fails the one that ships."""
+    from mgpu_rt import loading
     from mgpu_rt.manager import Shipped
 
     if name:
+        paths = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
         try:
-            manage(channel, load_policy(name)(channel))
+            manage(channel, loading.load_class(name, paths)(channel))
         except BaseException as error:
-            channel.warn(
-                f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {describe(error)}"
-            )
+            reason = loading.describe(error)
+            channel.warn(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
     manage(channel, Shipped(channel))
 
 
@@ -148,7 +121,9 @@ def main() -> None:
         channel.say(f"manager: Python {sys.version.split()[0]}, process {os.getpid()}")
         serve(channel, os.environ.get("MGPU_RT_POLICY", ""))
     except BaseException as error:
-        channel.warn(f"the policy failed, the library goes on by itself: {describe(error)}")
+        from mgpu_rt import loading
+
+        channel.warn(f"the policy failed, the library goes on by itself: {loading.describe(error)}")
         channel.give_up()
 
 

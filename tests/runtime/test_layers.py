@@ -21,7 +21,7 @@ CSRC = ROOT / "csrc"
 RUNTIME = CSRC / "runtime"
 
 #: From top to bottom, "" being csrc/runtime itself. A file includes its own folder and those below.
-LAYERS = ("", "recording", "calls", "manager", "cache", "hip", "image", "base")
+LAYERS = ("", "python", "recording", "calls", "manager", "cache", "hip", "image", "base")
 
 #: Folders, and whose headers they may include beside their own.
 TREES = {

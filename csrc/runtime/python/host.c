@@ -1,0 +1,233 @@
+/* One binary for 3.10 to 3.13: PyPreConfig has one layout in all of them, and the flags of before
+ * 3.8 are still obeyed. Everything is looked up by name, as nothing links to libpython. */
+#include "python/host.h"
+#include "hip/mapped.h"
+#include "manager/interpreter.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <wchar.h>
+
+enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 4 };
+
+/* CPython's, as far as they are known here; it may write more. */
+struct preconfig {
+    int init, parse_argv, isolated, use_environment, configure_locale, coerce_c_locale,
+        coerce_c_locale_warn, utf8_mode, dev_mode, allocator;
+    int room[16];
+};
+struct status {
+    int type;
+    const char *function, *message;
+    int exit_code;
+};
+
+#define PYTHON_FUNCTIONS                                                                           \
+    PYTHON_FN(int, Py_IsInitialized, (void))                                                       \
+    PYTHON_FN(void, PyPreConfig_InitIsolatedConfig, (struct preconfig *))                          \
+    PYTHON_FN(struct status, Py_PreInitialize, (const struct preconfig *))                         \
+    PYTHON_FN(wchar_t *, Py_DecodeLocale, (const char *, size_t *))                                \
+    PYTHON_FN(void, Py_SetProgramName, (const wchar_t *))                                          \
+    PYTHON_FN(void, Py_InitializeEx, (int))                                                        \
+    PYTHON_FN(void *, PyEval_SaveThread, (void))                                                   \
+    PYTHON_FN(void, PyEval_RestoreThread, (void *))                                                \
+    PYTHON_FN(int, PyGILState_Check, (void))                                                       \
+    PYTHON_FN(int, PyGILState_Ensure, (void))                                                      \
+    PYTHON_FN(void, PyGILState_Release, (int))                                                     \
+    PYTHON_FN(int, PyRun_SimpleString, (const char *))
+
+struct python {
+#define PYTHON_FN(result, name, params) result(*name) params;
+    PYTHON_FUNCTIONS
+#undef PYTHON_FN
+};
+
+static bool find_functions(void *library, struct python *out) {
+#define PYTHON_FN(result, name, params)                                                            \
+    if (!(*(void **)&out->name = dlsym(library, #name)))                                           \
+        return false;
+    PYTHON_FUNCTIONS
+#undef PYTHON_FN
+    return true;
+}
+
+static _Noreturn void fail(const char *what, const char *detail) {
+    fprintf(stderr, "mgpu_rt: MGPU_RT_RUNTIME: %s%s\n", what, detail);
+    fflush(stdout);
+    _exit(1); /* not exit: handlers would find a runtime that half began */
+}
+
+/* ---- the program's own ---- */
+
+/* True if the program has an interpreter, whether it has started or not. */
+static bool find_present(struct python *out) {
+    char path[PATH_MAX];
+    if (dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
+        return find_functions(RTLD_DEFAULT, out);
+    void *library = mapped_library("libpython3.", path, sizeof path);
+    return library && find_functions(library, out);
+}
+
+void *python_let_go(void) {
+    struct python py;
+    if (!find_present(&py) || !py.Py_IsInitialized() || !py.PyGILState_Check())
+        return NULL;
+    return py.PyEval_SaveThread();
+}
+
+void python_take_back(void *gil) {
+    struct python py;
+    if (gil && find_present(&py))
+        py.PyEval_RestoreThread(gil);
+}
+
+/* ---- one that is started ---- */
+
+/* The name of an interpreter's file without links: python3.11. NULL if it names no version. */
+static const char *versioned_name(const char *real) {
+    const char *name = strrchr(real, '/');
+    name = name ? name + 1 : real;
+    return strncmp(name, "python3.", 8) == 0 && strtol(name + 8, NULL, 10) >= OLDEST_MINOR ? name
+                                                                                           : NULL;
+}
+
+/* Beside the interpreter, as where it was installed by itself, or where the loader looks. Global:
+ * extension modules expect to find its names. */
+static void *open_library(const char *real, const char *name) {
+    char path[PATH_MAX + 64];
+    const int folder = (int)(strrchr(real, '/') - real);
+    snprintf(path, sizeof path, "%.*s/../lib/lib%s.so.1.0", folder, real, name);
+    void *beside = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+    if (beside)
+        return beside;
+    snprintf(path, sizeof path, "lib%s.so.1.0", name);
+    return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+}
+
+/* NULL, or why this interpreter cannot be in the program. */
+static const char *open_interpreter(const char *path, void **library, struct python *out) {
+    char real[PATH_MAX];
+    const char *name = realpath(path, real) ? versioned_name(real) : NULL;
+    if (!name)
+        return "it is no python3.10 or later";
+    *library = open_library(real, name);
+    if (!*library)
+        return "its libpython was not found (Debian has it as libpython3-dev)";
+    return find_functions(*library, out) ? NULL : "its libpython lacks what starts it";
+}
+
+static void set_flag(void *library, const char *name) {
+    int *flag = dlsym(library, name);
+    if (flag)
+        *flag = 1;
+}
+
+/* As if it were the executable, so that its environment's packages are found; UTF-8 without a look
+ * at the locale, none of Python's variables, no signal handlers. */
+static void start(void *library, const struct python *py, const char *program) {
+    struct preconfig before;
+    struct stat input;
+    if (fstat(0, &input) == 0 && S_ISDIR(input.st_mode))
+        fail("standard input is a directory, with which Python does not start: give it another",
+             "");
+    py->PyPreConfig_InitIsolatedConfig(&before);
+    before.utf8_mode = 1;
+    const struct status status = py->Py_PreInitialize(&before);
+    if (status.type != 0)
+        fail("Python cannot be started: ", status.message ? status.message : "");
+    set_flag(library, "Py_IgnoreEnvironmentFlag");
+    set_flag(library, "Py_NoUserSiteDirectory");
+    py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
+    py->Py_InitializeEx(0);
+    (void)py->PyEval_SaveThread();
+}
+
+static void start_own(struct python *out) {
+    struct surroundings around;
+    struct interpreter interpreter;
+    char tried[TRIED] = "";
+    void *library;
+    int step = 0;
+    surroundings_read(&around);
+    while (interpreter_next(&around, &step, &interpreter)) {
+        const char *reason = open_interpreter(interpreter.path, &library, out);
+        if (!reason) {
+            start(library, out, interpreter.path);
+            return;
+        }
+        const size_t used = strlen(tried);
+        snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s", used ? "; " : "",
+                 interpreter.path, interpreter.because, reason);
+    }
+    fail("no Python that can be in the program: set MGPU_RT_PYTHON to one with a libpython. ",
+         tried);
+}
+
+/* ---- the class ---- */
+
+/* Text as Python's bytes.fromhex reads it, whatever is in it. */
+static void write_hex(char *out, const char *text) {
+    for (; *text; text++)
+        out += sprintf(out, "%02x", (unsigned char)*text);
+}
+
+/* The functions of mgpu_rt.h by name, as Python binds them: they lie above this file. */
+static bool find_own(unsigned long out[OWN]) {
+    static const char *const names[OWN] = {"mgpu_rt_native", "mgpu_rt_intercept", "mgpu_rt_report",
+                                           "mgpu_rt_hip_path"};
+    Dl_info found;
+    void *self = dladdr(names, &found) ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (int i = 0; self && i < OWN; i++)
+        out[i] = (unsigned long)dlsym(self, names[i]);
+    return self != NULL;
+}
+
+/* The package is the one that this library belongs to; sys.path stays as it is. */
+static bool run_package(const struct python *py, const char *wanted, bool owned) {
+    static const char code[] =
+        "def _mgpu_rt(home, wanted):\n"
+        "    import sys\n"
+        "    sys.path.insert(0, home)\n"
+        "    try:\n"
+        "        from mgpu_rt.runtime import host\n"
+        "    finally:\n"
+        "        sys.path.remove(home)\n"
+        "    host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu))\n"
+        "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
+        "del _mgpu_rt\n";
+    char home[PATH_MAX], home_hex[2 * PATH_MAX + 1] = "";
+    char *name_hex = calloc(2, strlen(wanted) + 1), *text = NULL;
+    if (!mapped_home(home, sizeof home))
+        fail("the folder of the package mgpu_rt is not known", "");
+    write_hex(home_hex, home);
+    if (name_hex)
+        write_hex(name_hex, wanted);
+    unsigned long own[OWN];
+    if (!find_own(own))
+        fail("the library does not find its own functions", "");
+    if (!name_hex ||
+        asprintf(&text, code, owned, own[0], own[1], own[2], own[3], home_hex, name_hex) < 0)
+        fail("no memory", "");
+    const int gil = py->PyGILState_Ensure();
+    const bool good = py->PyRun_SimpleString(text) == 0;
+    py->PyGILState_Release(gil);
+    free(text);
+    free(name_hex);
+    return good;
+}
+
+void python_host(const char *wanted) {
+    struct python py;
+    const bool present = find_present(&py);
+    if (present && !py.Py_IsInitialized())
+        fail("the program's interpreter has not started, or is over", "");
+    if (!present)
+        start_own(&py);
+    if (!run_package(&py, wanted, !present))
+        fail("the program ends, as its runtime could not be made: ", wanted);
+}

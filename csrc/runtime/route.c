@@ -1,0 +1,158 @@
+#include "route.h"
+#include "base/atomics.h"
+#include "base/options.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+#include "python/host.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
+
+__thread bool route_inside;
+
+static pthread_mutex_t take_lock = PTHREAD_MUTEX_INITIALIZER;
+static mgpu_rt_function taken[ABI_COUNT], at_end;
+
+static const char *const names[ABI_COUNT] = {
+#define MGPU_FN(result, name, params, args, first, last) #name,
+#define MGPU_VOID(name, params, args, first, last) #name,
+#include "../abi.def"
+#undef MGPU_FN
+#undef MGPU_VOID
+};
+
+int route_index(const char *name) {
+    int index = 0;
+    while (index < ABI_COUNT && strcmp(names[index], name) != 0)
+        index++;
+    return index;
+}
+
+/* ---- what mgpu_rt.h offers ---- */
+
+static bool any_taken(void) {
+    bool any = at_end != NULL;
+    for (int i = 0; i < ABI_COUNT; i++)
+        any |= taken[i] != NULL;
+    return any;
+}
+
+static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
+    pthread_mutex_lock(&take_lock);
+    store_release(place, instead);
+    if (instead)
+        fetch_or_release(&runtime_mode, MODE_ROUTED);
+    else if (!any_taken())
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_ROUTED);
+    pthread_mutex_unlock(&take_lock);
+}
+
+EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
+    const int index = route_index(name);
+    const bool end = strcmp(name, "end") == 0;
+    if (index == ABI_COUNT && !end)
+        return -1;
+    take(end ? &at_end : &taken[index], instead);
+    return 0;
+}
+
+EXPORT void mgpu_rt_report(const char *call, int error) {
+    report_failure(call, error, NULL);
+}
+
+EXPORT const char *mgpu_rt_hip_path(void) {
+    return hip_path();
+}
+
+/* ---- a runtime in Python ---- */
+
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and its class was not made yet */
+static bool begun;
+static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All first calls wait here, so that none escapes what was asked for. A thread waits without the
+ * GIL, which the one that hosts may be waiting for. What is imported meanwhile may call mgpu*. */
+static void host(void) {
+    void *const gil = python_let_go();
+    pthread_mutex_lock(&host_lock);
+    python_take_back(gil);
+    if (load_acquire(&awaited)) {
+        begun = true;
+        route_inside = true;
+        python_host(options.runtime);
+        route_inside = false;
+        store_release(&awaited, 0);
+    }
+    pthread_mutex_unlock(&host_lock);
+}
+
+/* The address below which the calling thread's stack is too short; 0 if it is not known. */
+static uintptr_t find_floor(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return 0;
+    const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0;
+    pthread_attr_destroy(&attributes);
+    const uintptr_t here = (uintptr_t)&attributes;
+    const bool inside = here >= (uintptr_t)lowest && here < (uintptr_t)lowest + size;
+    return known && inside ? (uintptr_t)lowest + ROOM : 0;
+}
+
+static struct advice no_room = {
+    .text = "a thread has less than 256 KB of stack, too little for Python: its calls go past the "
+            "runtime that was asked for"};
+
+static bool has_room(void) {
+    static __thread uintptr_t floor = UINTPTR_MAX;
+    char here;
+    if (floor == UINTPTR_MAX)
+        floor = find_floor();
+    if ((uintptr_t)&here >= floor)
+        return true;
+    report_once(&no_room);
+    return false;
+}
+
+mgpu_rt_function route_find(enum abi_index function) {
+    if (route_inside || !has_room())
+        return NULL;
+    if (UNLIKELY(load_acquire(&awaited)))
+        host();
+    return load_acquire(&taken[function]);
+}
+
+void route_start(void) {
+    if (!options.runtime[0])
+        return;
+    store_release(&awaited, 1);
+    fetch_or_release(&runtime_mode, MODE_ROUTED);
+}
+
+static void answer_alone(void) {
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_ROUTED);
+    store_release(&awaited, 0);
+    for (int i = 0; i < ABI_COUNT; i++)
+        store_release(&taken[i], NULL);
+}
+
+/* A child whose parent has hosted nothing yet may do so itself. */
+void route_forked(void) {
+    host_lock = take_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
+    if (begun || !load_acquire(&awaited)) {
+        answer_alone();
+        at_end = NULL;
+    }
+}
+
+void route_end(void) {
+    const mgpu_rt_function end = exchange_acq_rel(&at_end, NULL);
+    answer_alone();
+    if (end && has_room())
+        end();
+}

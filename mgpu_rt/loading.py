@@ -1,0 +1,42 @@
+"""Classes that a user names, for the manager and for runtimes: how they are found, what is said if
+they are not."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+
+def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> Any:
+    """What "package.module:Class" names. It is also looked for in `paths`, which join sys.path:
+    behind it, or before it, where a file of the user's may have the name of a standard module.
+
+    Raises ValueError if the name has another form, and whatever importing it raises.
+    """
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ValueError("it is not of the form package.module:Class")
+    fresh = [path for path in map(os.path.abspath, filter(None, paths)) if path not in sys.path]
+    sys.path[0 if first else len(sys.path) : 0 if first else len(sys.path)] = fresh
+    found: Any = importlib.import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def place(traceback: TracebackType | None) -> str:
+    """The innermost line of an exception."""
+    while traceback and traceback.tb_next:
+        traceback = traceback.tb_next
+    if not traceback:
+        return ""
+    return f" ({traceback.tb_frame.f_code.co_filename}, line {traceback.tb_lineno})"
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line, with its place."""
+    return f"{type(error).__name__}: {error}{place(error.__traceback__)}"

@@ -1,0 +1,65 @@
+"""A runtime that is written in Python: in the path of a program's mgpu* calls, when asked for.
+
+    class Trace(mgpu_rt.runtime.Runtime):
+        def launch_kernel(self, launch):
+            print(launch)
+            super().launch_kernel(launch)
+
+`MGPU_RT_RUNTIME=module:Trace`, `mgpu-rt run --runtime module:Trace -- PROGRAM` or, in a program of
+Python's, `with mgpu_rt.intercept(Trace()):` put it there. docs/write-a-runtime.md shows how.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mgpu_rt.runtime.base import Runtime
+    from mgpu_rt.runtime.cached import CachedRuntime, PlainRuntime, Singleton
+    from mgpu_rt.runtime.hip import Hip, HipError
+    from mgpu_rt.runtime.objects import Buffer, Image, Kernel, Launch, MemRef
+    from mgpu_rt.runtime.recording import Recording
+
+#: Where the names lie. What makes the compiled half cannot import it, nor what runs without HIP.
+_ELSEWHERE = {
+    "Buffer": "objects",
+    "CachedRuntime": "cached",
+    "Hip": "hip",
+    "HipError": "hip",
+    "Image": "objects",
+    "Kernel": "objects",
+    "Launch": "objects",
+    "MemRef": "objects",
+    "PlainRuntime": "cached",
+    "Recording": "recording",
+    "Runtime": "base",
+    "Singleton": "cached",
+}
+
+__all__ = [
+    "Buffer",
+    "CachedRuntime",
+    "Hip",
+    "HipError",
+    "Image",
+    "Kernel",
+    "Launch",
+    "MemRef",
+    "PlainRuntime",
+    "Recording",
+    "Runtime",
+    "Singleton",
+]
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'mgpu_rt.runtime' has no attribute '{name}'")
+    import importlib
+
+    found = getattr(importlib.import_module(f"mgpu_rt.runtime.{_ELSEWHERE[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

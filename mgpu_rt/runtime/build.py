@@ -1,0 +1,131 @@
+"""Writes the C source of mgpu_rt._runtime: how a runtime in Python answers a program's calls.
+
+    python -m mgpu_rt.runtime.build OUT.c
+
+For each function of csrc/abi.def cffi makes an `extern "Python"` function, which host.py puts in
+the library's place, and a way to the library's own. csrc/host.mk compiles it.
+
+Handles and addresses are declared as numbers of their size, which x86-64 passes alike: Python sees
+ints, and no object of cffi's is made for them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from cffi import FFI
+
+from mgpu_rt import abi
+
+_HANDLES = ("hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_t")
+_STRUCTS = "\n".join(
+    line for line in abi.TYPES.splitlines() if line.startswith("struct mgpu_memref")
+)
+
+
+def _plain(kind: str) -> str:
+    """A type as Python sees it: text and memrefs as they are, other pointers as numbers."""
+    kind = kind.strip()
+    if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
+        return "uintptr_t"
+    return "_Bool" if kind == "bool" else kind
+
+
+class _Function:
+    """A function of the ABI so declared."""
+
+    def __init__(self, function: abi.Function) -> None:
+        self.name, self.result = function.name, _plain(function.result)
+        listed = [] if function.params == "void" else function.params.split(",")
+        pairs = [re.fullmatch(r"\s*(.*?)(\w+)", parameter) for parameter in listed]
+        given = [(_plain(pair[1]), pair[2]) for pair in pairs if pair]
+        self.params = ", ".join(f"{kind} {name}" for kind, name in given) or "void"
+        self.kinds = ", ".join(kind for kind, _ in given) or "void"
+        self.names = ", ".join(name for _, name in given)
+
+    @property
+    def native(self) -> str:
+        """The C function that calls the library's own."""
+        call = f"(({self.result} (*)({self.kinds}))own_{self.name})({self.names});"
+        back = "" if self.result == "void" else "return "
+        return (
+            f"static void (*own_{self.name})(void);\n"
+            f"static {self.result} {self.name}({self.params}) {{ {back}{call} }}"
+        )
+
+
+_SOURCE = """
+static mgpu_rt_function (*find)(const char *);
+static int (*take)(const char *, mgpu_rt_function);
+static void (*report_failure)(const char *, int);
+static const char *(*path_of_hip)(void);
+
+static const struct {{
+    const char *name;
+    mgpu_rt_function *own, callback;
+}} functions[] = {{
+{rows}
+}};
+enum {{ FUNCTIONS = sizeof functions / sizeof *functions }};
+
+static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_,
+                        uintptr_t path) {{
+    find = (mgpu_rt_function (*)(const char *))native;
+    take = (int (*)(const char *, mgpu_rt_function))intercept;
+    report_failure = (void (*)(const char *, int))report_;
+    path_of_hip = (const char *(*)(void))path;
+    for (int i = 0; i < FUNCTIONS; i++)
+        *functions[i].own = find(functions[i].name);
+}}
+static void intercept(const char *name, _Bool on) {{
+    if (strcmp(name, "end") == 0)
+        take(name, on ? on_end : 0);
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (strcmp(name, functions[i].name) == 0)
+            take(name, on ? functions[i].callback : 0);
+}}
+static void report(const char *call, int error) {{ report_failure(call, error); }}
+static const char *hip_path(void) {{ return path_of_hip(); }}
+static void end_program(int status) {{
+    fflush(stdout);
+    _exit(status);
+}}
+"""
+
+
+def make_ffi() -> FFI:
+    """The cffi builder of mgpu_rt._runtime."""
+    functions = [_Function(function) for function in abi.functions()]
+    callbacks = ["void on_end(void);", *(f"{f.result} on_{f.name}({f.params});" for f in functions)]
+    rows = [f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)on_{f.name}}},' for f in functions]
+    ffi = FFI()
+    ffi.cdef(_STRUCTS)
+    ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
+    ffi.cdef("\n".join(f"{f.result} {f.name}({f.params});" for f in functions))
+    ffi.cdef(
+        "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path);"
+        "void intercept(const char *name, _Bool on);"
+        "void report(const char *call, int error);"
+        "const char *hip_path(void);"
+        "void end_program(int status);"
+    )
+    ffi.set_source(
+        "mgpu_rt._runtime",
+        "\n".join(
+            [
+                "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>",
+                "#include <string.h>\n#include <unistd.h>",
+                "typedef void (*mgpu_rt_function)(void);",
+                _STRUCTS,
+                *(f"static {line}" for line in callbacks),
+                *(f.native for f in functions),
+                _SOURCE.format(rows="\n".join(rows)),
+            ]
+        ),
+    )
+    return ffi
+
+
+if __name__ == "__main__":
+    make_ffi().emit_c_code(sys.argv[1])

@@ -1,0 +1,236 @@
+"""HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
+
+Both drive the very library that mgpu_rt has open. hip-python by itself opens libamdhip64.so of its
+own search path, and a second HIP in the process would know nothing of the first one's streams.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import types
+from typing import Any
+
+SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
+DISABLE_TIMING = 2  # a flag of events
+COPY_DEFAULT = 4  # hipMemcpyDefault
+BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
+
+#: How LLVM's own runtime words the calls in its line on a failure.
+WORDS = {
+    "hipModuleLoadData": "hipModuleLoadData(&module, data)",
+    "hipModuleUnload": "hipModuleUnload(module)",
+    "hipModuleGetFunction": "hipModuleGetFunction(&function, module, name)",
+    "hipModuleLaunchKernel": "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, "
+    "blockZ, smem, stream, params, extra)",
+    "hipModuleLaunchCooperativeKernel": "hipModuleLaunchCooperativeKernel(function, gridX, gridY, "
+    "gridZ, blockX, blockY, blockZ, smem, stream, params)",
+    "hipStreamCreate": "hipStreamCreate(&stream)",
+    "hipStreamDestroy": "hipStreamDestroy(stream)",
+    "hipStreamSynchronize": "hipStreamSynchronize(stream)",
+    "hipStreamWaitEvent": "hipStreamWaitEvent(stream, event, 0)",
+    "hipEventCreateWithFlags": "hipEventCreateWithFlags(&event, hipEventDisableTiming)",
+    "hipEventDestroy": "hipEventDestroy(event)",
+    "hipEventSynchronize": "hipEventSynchronize(event)",
+    "hipEventRecord": "hipEventRecord(event, stream)",
+    "hipMalloc": "hipMalloc(&ptr, sizeBytes)",
+    "hipFree": "hipFree(ptr)",
+    "hipMemcpyAsync": "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
+    "hipMemsetD32Async": "hipMemsetD32Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
+    "stream)",
+    "hipMemsetD16Async": "hipMemsetD16Async(reinterpret_cast<hipDeviceptr_t>(dst), value, count, "
+    "stream)",
+    "hipHostRegister": "hipHostRegister(ptr, sizeBytes, 0)",
+    "hipHostUnregister": "hipHostUnregister(ptr)",
+    "hipSetDevice": "hipSetDevice(device)",
+}
+
+#: The functions that are called, by ctypes: how many results they have, and what else they take:
+#: Pointer or handle, Text, unsigned, int, Half word, size (Z).
+_SHAPES = {
+    "hipModuleLoadData": (1, "P"),
+    "hipModuleUnload": (0, "P"),
+    "hipModuleGetFunction": (1, "PT"),
+    "hipModuleLaunchKernel": (0, "PuuuuuuuPPP"),
+    "hipModuleLaunchCooperativeKernel": (0, "PuuuuuuuPP"),
+    "hipStreamCreate": (1, ""),
+    "hipStreamDestroy": (0, "P"),
+    "hipStreamSynchronize": (0, "P"),
+    "hipStreamQuery": (0, "P"),
+    "hipStreamWaitEvent": (0, "PPu"),
+    "hipEventCreateWithFlags": (1, "u"),
+    "hipEventDestroy": (0, "P"),
+    "hipEventSynchronize": (0, "P"),
+    "hipEventQuery": (0, "P"),
+    "hipEventRecord": (0, "PP"),
+    "hipMalloc": (1, "Z"),
+    "hipFree": (0, "P"),
+    "hipMemcpyAsync": (0, "PPZiP"),
+    "hipMemsetD32Async": (0, "PiZP"),
+    "hipMemsetD16Async": (0, "PHZP"),
+    "hipHostRegister": (0, "PZu"),
+    "hipHostUnregister": (0, "P"),
+    "hipSetDevice": (0, "i"),
+}
+_TYPES = {
+    "P": ctypes.c_void_p,
+    "T": ctypes.c_char_p,
+    "u": ctypes.c_uint,
+    "i": ctypes.c_int,
+    "H": ctypes.c_ushort,
+    "Z": ctypes.c_size_t,
+}
+
+
+class HipError(RuntimeError):
+    """HIP refused a call. `function` is its name, `code` its hipError_t, `name` HIP's word for it.
+
+    Where a method of a runtime raises it, it becomes the line that LLVM's own runtime prints.
+    """
+
+    def __init__(self, function: str, code: int, name: str) -> None:
+        self.function, self.code, self.name = function, code, name
+        super().__init__(f"'{self.call}' failed with '{name}'")
+
+    @property
+    def call(self) -> str:
+        """The call as LLVM's own runtime words it."""
+        return WORDS.get(self.function, self.function)
+
+
+def _with_hip_python(path: str) -> Any:
+    """hip-python's module, bound to the file at `path`. Raises ImportError."""
+    from rocm.bindings import hip
+
+    finder = types.ModuleType("rocm_sdk")  # which it asks first, at its first call
+    finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
+    before = sys.modules.get("rocm_sdk")
+    sys.modules["rocm_sdk"] = finder
+    try:
+        hip.hipRuntimeGetVersion()
+    finally:
+        if before is None:
+            del sys.modules["rocm_sdk"]
+        else:
+            sys.modules["rocm_sdk"] = before
+    return hip
+
+
+class _Ctypes:
+    """The same functions in the same form: each returns a tuple of the error and its results."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        for name, (results, arguments) in _SHAPES.items():
+            if function := getattr(library, name, None):
+                setattr(self, name, self._bind(function, results, arguments))
+
+    @staticmethod
+    def _bind(function: Any, results: int, arguments: str) -> Any:
+        function.argtypes = [ctypes.c_void_p] * results + [_TYPES[a] for a in arguments]
+        function.restype = ctypes.c_int
+        if not results:
+            return lambda *given: (function(*given),)
+
+        def call(*given: Any) -> tuple[int, int]:
+            place = ctypes.c_void_p()
+            error = function(ctypes.addressof(place), *given)
+            return error, place.value or 0
+
+        return call
+
+
+class Hip:
+    """HIP's functions, by their names without "hip": `hip.StreamCreate()` returns a handle as int.
+
+    Raises HipError where HIP refuses a call. `binding` says what is used: "hip-python" or "ctypes";
+    `module` is that, and its functions return tuples, the error first.
+    """
+
+    def __init__(self, path: str, *, hip_python: bool = True) -> None:
+        self.path = path
+        self._library = ctypes.CDLL(path)
+        try:
+            if not hip_python:
+                raise ImportError
+            self.module, self.binding = _with_hip_python(path), "hip-python"
+        except ImportError:
+            self.module, self.binding = _Ctypes(self._library), "ctypes"
+        kinds = getattr(self.module, "hipMemcpyKind", None)
+        #: hipMemcpyDefault, as the binding wants it.
+        self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
+
+    @classmethod
+    @functools.cache
+    def of_process(cls) -> Hip:
+        """The HIP that the library in this process drives. Raises RuntimeError if it has none."""
+        from mgpu_rt.runtime import host
+
+        path = host.hip_path()
+        if not path:
+            raise RuntimeError("there is no HIP library in this process (mgpu-rt doctor says why)")
+        return cls(path)
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self.module, f"hip{name}")
+
+        def call(*arguments: Any) -> Any:
+            error, *results = function(*arguments)
+            if error:
+                raise self.failed(f"hip{name}", int(error))
+            return int(results[0]) if results else None
+
+        setattr(self, name, call)
+        return call
+
+    def failed(self, function: str, code: int) -> HipError:
+        """The exception for a call that failed."""
+        names = self._library.hipGetErrorName
+        names.restype = ctypes.c_char_p
+        text = names(code)
+        return HipError(function, code, text.decode() if text else "<unknown>")
+
+    # ---- questions: a failure is an answer ----
+
+    def stream_idle(self, stream: int) -> bool:
+        """True if all work on the stream is done."""
+        return self._asks("hipStreamQuery", ctypes.c_void_p(stream))
+
+    def event_done(self, event: int) -> bool:
+        """True if nothing that the event was recorded behind is left to do."""
+        return self._asks("hipEventQuery", ctypes.c_void_p(event))
+
+    def device(self) -> int:
+        """The calling thread's device."""
+        number = ctypes.c_int()
+        return number.value if self._asks("hipGetDevice", ctypes.byref(number)) else 0
+
+    def buffer_id(self, address: int) -> int | None:
+        """A number that no other allocation has had; None if there is none."""
+        number = ctypes.c_uint64()
+        place = ctypes.byref(number), BUFFER_ID, ctypes.c_void_p(address)
+        return number.value if self._asks("hipPointerGetAttribute", *place) else None
+
+    def address_range(self, address: int) -> tuple[int, int] | None:
+        """Begin and size of the device memory that an address lies in; None if it is none."""
+        begin, size = ctypes.c_void_p(), ctypes.c_size_t()
+        place = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
+        good = self._asks("hipMemGetAddressRange", *place) and begin.value and size.value
+        return (begin.value or 0, size.value) if good else None
+
+    def pinned(self, size: int) -> int:
+        """Host memory of HIP's; 0 if there is none."""
+        address = ctypes.c_void_p()
+        place = ctypes.byref(address), ctypes.c_size_t(size), 0
+        return (address.value or 0) if self._asks("hipHostMalloc", *place) else 0
+
+    def forget_error(self) -> None:
+        """Clears the thread's last error: of a call that was made again, with success."""
+        self._library.hipGetLastError()
+
+    def _asks(self, function: str, *arguments: Any) -> bool:
+        """Calls what may fail as an answer, which the program is not to meet as its last error."""
+        error = getattr(self._library, function)(*arguments)
+        if error != SUCCESS and self._library.hipPeekAtLastError() == error:
+            self._library.hipGetLastError()
+        return error == SUCCESS

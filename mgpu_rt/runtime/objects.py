@@ -1,0 +1,256 @@
+"""What the methods of a runtime are given: images, kernels, launches, device memory."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mgpu_rt._runtime import ffi
+
+if TYPE_CHECKING:
+    from mgpu_rt.images.model import Argument
+    from mgpu_rt.images.model import Image as Description
+    from mgpu_rt.images.model import Kernel as KernelDescription
+    from mgpu_rt.runtime.base import Runtime
+
+Sizes = tuple[int, int, int]
+
+
+class Image:
+    """Device code that is loaded: one object for the same bytes, wherever and whenever they are.
+
+    `address` is where the program has them now. `content` is empty where their size is not known;
+    then each load is an image of its own.
+    """
+
+    #: What lay at an address last, a guess that is compared; and all that are known.
+    _last: ClassVar[dict[int, Image]] = {}
+    _known: ClassVar[dict[bytes, Image]] = {}
+
+    def __init__(self, content: bytes, address: int = 0) -> None:
+        self.content, self.address = content, address
+
+    @classmethod
+    def at(cls, address: int) -> Image:
+        """The image that lies there."""
+        if not address:
+            return cls(b"")
+        last = cls._last.get(address)
+        if last is not None and last._lies_at(address):
+            return last
+        from mgpu_rt.images.image import size_of
+
+        room = ffi.buffer(ffi.cast("char *", address), 1 << 46)
+        size = size_of(room)
+        if not size:
+            return cls(b"", address)
+        content = room[:size]
+        image = cls._known.setdefault(content, cls(content))
+        cls._last[address] = image
+        image.address = address
+        return image
+
+    def _lies_at(self, address: int) -> bool:
+        """The first bytes are compared first: they say that there are as many as there were."""
+        place, content = ffi.cast("char *", address), self.content
+        head = min(64, len(content))
+        self.address = address
+        return (
+            ffi.buffer(place, head)[:] == content[:head]
+            and ffi.buffer(place, len(content)) == content
+        )
+
+    @functools.cached_property
+    def description(self) -> Description | None:
+        """What the image says of itself, as `mgpu-rt inspect` reads it."""
+        from mgpu_rt.images import image
+
+        return image.at(self.content) or (image.ptx(self.content) if self.content else None)
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, KernelDescription]:
+        """By name. The entries of a bundle hold the same kernels for several GPUs."""
+        if not self.description:
+            return {}
+        listed = [*self.description.entries, self.description]
+        return {kernel.name: kernel for part in listed for kernel in part.kernels}
+
+    @functools.cached_property
+    def is_constant(self) -> bool:
+        """True if no kernel can write into what a load makes of it, so that loads may be one."""
+        parts = [self.description, *self.description.entries] if self.description else []
+        return bool(parts) and not any(p.globals or p.damage or p.unread for p in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel of a module that was loaded, by HIP's handle. Without an image only the handle is
+    known: it was asked for before the runtime was there, or by other means."""
+
+    handle: int
+    name: str
+    image: Image | None = None
+
+    @functools.cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What a launch passes, as the code object says it: offset, size, pointer or value. Empty
+        where the image does not say (NVIDIA's do not)."""
+        from mgpu_rt.launch.arguments import parameters_of
+
+        known = self.image.kernels.get(self.name) if self.image else None
+        return (parameters_of(known) or ()) if known else ()
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A memref among a kernel's arguments, as MLIR passes it; strides and offset in elements."""
+
+    aligned: int
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"memref<{'x'.join(map(str, self.sizes))}>@{self.aligned:#x}"
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """A launch of a kernel. What is set before it is passed on is what is launched.
+
+    `shared` is in bytes; `stream`, `function`, `params` and `extra` are the ABI's handles and
+    addresses. `symbol` says that `function` is a host symbol (mgpuLaunchKernelRT).
+    """
+
+    runtime: Runtime
+    function: int
+    grid: Sizes
+    block: Sizes
+    shared: int
+    stream: int
+    params: int
+    extra: int = 0
+    cluster: Sizes | None = None
+    cooperative: bool = False
+    symbol: bool = False
+    _kept: Any = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, with its name and image if they are known."""
+        return self.runtime.kernel(self.function)
+
+    @property
+    def raw(self) -> list[bytes]:
+        """The bytes of each argument. To set them changes what is launched."""
+        params = ffi.cast("char **", self.params)
+        return [
+            ffi.buffer(params[i], argument.size or 0)[:]
+            for i, argument in enumerate(self.kernel.arguments)
+        ]
+
+    @raw.setter
+    def raw(self, raw: list[bytes]) -> None:
+        kept = [ffi.from_buffer(bytes(content)) for content in raw]
+        params = ffi.new("char *[]", kept)
+        self._kept, self.params = (kept, params), int(ffi.cast("uintptr_t", params))
+
+    @property
+    def values(self) -> list[int | bytes]:
+        """The arguments: pointers and what has up to 8 bytes as ints, all else as bytes."""
+        return [
+            int.from_bytes(content, "little", signed=argument.kind == "by_value")
+            if len(content) <= 8
+            else content
+            for argument, content in zip(self.kernel.arguments, self.raw, strict=True)
+        ]
+
+    @property
+    def arguments(self) -> list[int | bytes | MemRef]:
+        """The values with memrefs put together: a guess, as a code object knows no memref. Two
+        pointers, an offset, sizes, and strides as a dense array has them are taken for one."""
+        values, kinds = self.values, [a.kind for a in self.kernel.arguments]
+        found: list[int | bytes | MemRef] = []
+        at = 0
+        while at < len(values):
+            memref = _memref(values, kinds, at)
+            found.append(memref or values[at])
+            at += 3 + 2 * len(memref.sizes) if memref else 1
+        return found
+
+    def buffers(self) -> Iterator[tuple[int, Buffer]]:
+        """The device memory that its pointers lie in, each block once, with the number of the
+        argument, from 0, that led there first."""
+        seen = set()
+        for number, argument in enumerate(self.kernel.arguments):
+            buffer = self._buffer(number) if argument.kind == "global_buffer" else None
+            if buffer and buffer.address not in seen:
+                seen.add(buffer.address)
+                yield number, buffer
+
+    def _buffer(self, number: int) -> Buffer | None:
+        address = self.values[number]
+        return self.runtime.buffer(address) if isinstance(address, int) else None
+
+    def finish(self) -> None:
+        """Waits for it, and for all that was submitted to its stream before."""
+        self.runtime.native.mgpuStreamSynchronize(self.stream)
+
+    def __str__(self) -> str:
+        given = ", ".join(_shown(argument) for argument in self.arguments)
+        return f"{self.kernel.name}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
+
+
+def _sizes(sizes: Sizes) -> str:
+    """1x1x1 as 1."""
+    x, y, z = sizes
+    return f"{x}x{y}x{z}" if z != 1 else f"{x}x{y}" if y != 1 else f"{x}"
+
+
+def _shown(argument: int | bytes | MemRef) -> str:
+    return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
+
+
+def _memref(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
+    """The memref that begins with an argument; the highest rank that fits."""
+    if kinds[at : at + 2] != ["global_buffer"] * 2:
+        return None
+    end = next((i for i in range(at + 2, len(kinds)) if kinds[i] != "by_value"), len(kinds))
+    for rank in range((end - at - 3) // 2, 0, -1):
+        sizes = tuple(values[at + 3 : at + 3 + rank])
+        strides = tuple(values[at + 3 + rank : at + 3 + 2 * rank])
+        if strides == tuple(math.prod(sizes[i + 1 :]) for i in range(rank)):
+            return MemRef(values[at + 1], values[at + 2], sizes, strides)
+    return None
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A block of device memory, as HIP knows it."""
+
+    runtime: Runtime = field(repr=False)
+    address: int
+    size: int
+
+    def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
+        """A NumPy array of what it holds once the work on `stream` is done. Waits for that."""
+        import numpy
+
+        array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
+        self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)
+        return array
+
+    def write(self, array: Any, stream: int = 0) -> None:
+        """Fills its begin from a NumPy array. Waits for that. Raises ValueError if it is longer."""
+        import numpy
+
+        array = numpy.ascontiguousarray(array)
+        if array.nbytes > self.size:
+            raise ValueError(f"{array.nbytes} bytes do not fit in {self}")
+        self.runtime.copy(self.address, array.ctypes.data, array.nbytes, stream)
+
+    def __str__(self) -> str:
+        return f"the {self.size} bytes at {self.address:#x}"

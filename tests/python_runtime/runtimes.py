@@ -1,0 +1,101 @@
+"""Runtimes for the tests: found by MGPU_RT_RUNTIME with this folder on the PYTHONPATH."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from mgpu_rt.runtime import CachedRuntime, HipError, Launch, PlainRuntime, Runtime
+from mgpu_rt.runtime.base import METHODS
+
+
+class PassAll(Runtime):
+    """Every function through Python and back."""
+
+
+def _pass(method: str) -> Any:
+    def on(self: Runtime, *arguments: Any) -> Any:
+        return getattr(super(PassAll, self), method)(*arguments)
+
+    return on
+
+
+for _method in set(METHODS.values()):
+    setattr(PassAll, _method, _pass(_method))
+
+
+class Names(Runtime):
+    """Says each launch."""
+
+    def launch_kernel(self, launch: Launch) -> None:
+        print(launch, file=sys.stderr, flush=True)
+        super().launch_kernel(launch)
+
+    def end(self) -> None:
+        print("the end", file=sys.stderr)
+
+
+class Both(Names, CachedRuntime):
+    """A hook before the caches."""
+
+
+class SlowToMake(PlainRuntime):
+    """Other threads' first calls wait for it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        time.sleep(0.3)
+        self.made = threading.get_ident()
+
+    def stream_create(self) -> int:
+        print("asked", file=sys.stderr, flush=True)
+        return super().stream_create()
+
+
+class Raises(Runtime):
+    def stream_synchronize(self, stream: int) -> None:
+        raise ZeroDivisionError("on purpose")
+
+
+class Exits(Runtime):
+    def stream_synchronize(self, stream: int) -> None:
+        raise SystemExit(7)
+
+
+class Refuses(Runtime):
+    def stream_create(self) -> int:
+        raise HipError("hipStreamCreate", 2, "hipErrorOutOfMemory")
+
+
+class Set(Runtime):
+    count = 1
+    ratio = 0.5
+    word = "none"
+    on = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        print(self.count, self.ratio, self.word, self.on, file=sys.stderr)
+
+
+class NoRuntime:
+    pass
+
+
+class Surroundings(Runtime):
+    """Says what the interpreter has of the program's."""
+
+    def stream_create(self) -> int:
+        words = (sys.flags.utf8_mode, os.environ.get("PYTHONHOME"), sys.prefix)
+        print(*words, file=sys.stderr, flush=True)
+        return super().stream_create()
+
+
+class Waits(Runtime):
+    def stream_create(self) -> int:
+        print("waiting", file=sys.stderr, flush=True)
+        time.sleep(100)
+        return 0

@@ -1,0 +1,291 @@
+"""A runtime in Python that MGPU_RT_RUNTIME names, in programs that know nothing of Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, environment, library
+from tests.support.compiled import compile_c
+from tests.support.hosting import (
+    KERNEL,
+    bare_python,
+    host,
+    image,
+    promptly,
+    python_with_cffi,
+    run_host,
+    run_program,
+)
+
+HERE = str(Path(__file__).parent)
+SHIPPED = ["PlainRuntime", "CachedRuntime", "Singleton"]
+RUNTIMES = ["runtimes:PassAll", *(f"mgpu_rt.runtime:{name}" for name in SHIPPED)]
+
+
+def asked(runtime: str, **changes: str) -> dict[str, str]:
+    """An environment in which a runtime is asked for, and no manager comes."""
+    given = {"MGPU_RT_PYTHON_DELAY": "100000", "PYTHONPATH": HERE, "MGPU_RT_RUNTIME": runtime}
+    return environment(**{**given, **changes})
+
+
+def run(runtime: str, mode: str = "plain", **changes: str) -> subprocess.CompletedProcess[str]:
+    return run_host(mode, asked(runtime, **changes))
+
+
+# ---- every kind of host ----
+
+MODES = ["plain", "local-plain", "thread", "local-thread", "threads", "dlclose"]
+MODES += ["fork-before", "fork-after", "fork-busy", "fork-first", "small-stack"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_host_is_served(runtime: str, mode: str) -> None:
+    # The stub that records has a lock, which a child may find held.
+    stub = {"HIPSTUB_MODE": "fast"} if mode == "fork-busy" else {}
+    done = run(runtime, mode, **stub)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+@pytest.mark.parametrize("mode", ["locale", "signals", "misses", "main-ends"])
+def test_a_host_is_served_beside_a_manager(mode: str) -> None:
+    env = promptly(PYTHONPATH=HERE, MGPU_RT_RUNTIME="runtimes:PassAll", LC_ALL="C.UTF-8")
+    done = run_host(mode, env)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
+    log = tmp_path / "log"
+    done = run(runtime, HIPSTUB_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    return json.loads(log.read_text())["counts"]
+
+
+@pytest.mark.parametrize("runtime", ["", *RUNTIMES])
+def test_what_hip_is_asked_for(runtime: str, tmp_path: Path) -> None:
+    """Two launches: a runtime that caches loads and creates once, a plain one twice."""
+    found = counts(tmp_path, runtime)
+    times = 2 if runtime.endswith("PlainRuntime") else 1
+    for function in ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate"):
+        assert found[function] == times, function
+    assert found["hipModuleLaunchKernel"] == 2
+
+
+def test_launches_know_their_kernel_and_the_end_is_told() -> None:
+    done = run("runtimes:Names")
+    assert done.stderr == f"{KERNEL}<1, 1>()\n" * 2 + "the end\n"
+
+
+def test_hooks_go_before_a_runtime() -> None:
+    for runtime in ("runtimes:Both", "runtimes:Names,mgpu_rt.runtime:CachedRuntime"):
+        assert run(runtime).stderr.count(KERNEL) == 2
+
+
+def test_settings_have_the_types_of_their_attributes() -> None:
+    words = "count=3 ratio=0.25 word='two words' on=1"
+    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=words)
+    assert done.stderr == "3 0.25 two words True\n"
+
+
+def test_calls_are_counted_once(tmp_path: Path) -> None:
+    """What a runtime asks of the library is no call of the program's."""
+    path = tmp_path / "stats.json"
+    assert run("runtimes:PassAll", MGPU_RT_STATS=str(path)).returncode == 0
+    stats = json.loads(path.read_text())
+    assert stats["abi"]["mgpuLaunchKernel"]["calls"] == 2
+    assert stats["kernels"][KERNEL]["launches"] == 2
+
+
+# ---- nothing asked for ----
+
+
+def test_nothing_of_pythons_is_there_unless_asked_for(tmp_path: Path) -> None:
+    source = """
+    #include <stdio.h>
+    #include <string.h>
+    void *mgpuStreamCreate(void);
+    int main(void) {
+        char line[1024];
+        mgpuStreamCreate();
+        FILE *maps = fopen("/proc/self/maps", "r");
+        while (fgets(line, sizeof line, maps))
+            if (strstr(line, "libpython") || strstr(line, "_cffi"))
+                fputs(line, stdout);
+    }
+    """
+    flags = (str(library()), f"-Wl,-rpath,{library().parent}")
+    program = compile_c(tmp_path / "maps", source, *flags)
+    assert run_program([str(program)], environment(MGPU_RT_PYTHON="off")).stdout == ""
+    assert "libpython3" in run_program([str(program)], asked("runtimes:PassAll")).stdout
+
+
+# ---- first calls ----
+
+
+def test_first_calls_of_threads_wait_for_the_runtime() -> None:
+    """None escapes it: 8 threads and main, each creates a stream."""
+    done = run("runtimes:SlowToMake", "threads")
+    assert (done.returncode, done.stderr.count("asked")) == (0, 9)
+
+
+def test_a_small_stack_goes_past_it_and_that_is_said() -> None:
+    done = run("runtimes:Names", "small-stack")
+    assert done.stdout == "ok\n"
+    assert done.stderr.count("its calls go past the runtime") == 1
+    assert KERNEL not in done.stderr
+
+
+# ---- what goes wrong ----
+
+
+@pytest.mark.parametrize(
+    ("runtime", "words"),
+    [
+        ("runtimes", "it is not of the form package.module:Class"),
+        ("nowhere:Class", "No module named 'nowhere'"),
+        ("runtimes:Nothing", "no attribute 'Nothing'"),
+        ("runtimes:NoRuntime", "no class that derives from mgpu_rt.runtime.Runtime"),
+        ("runtimes:Names,nowhere:Class", "No module named 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:
+    done = run(runtime)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"mgpu_rt: MGPU_RT_RUNTIME={runtime}: ")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [("nonsense=1", "no setting 'nonsense'"), ("count", "name=value")]
+)
+def test_a_wrong_setting_is_said(settings: str, words: str) -> None:
+    done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=settings)
+    assert (done.returncode, words in done.stderr) == (1, True)
+
+
+def test_an_exception_is_shown_and_ends_the_program() -> None:
+    done = run("runtimes:Raises")
+    assert done.returncode == 1
+    assert "in stream_synchronize" in done.stderr
+    assert done.stderr.endswith("ZeroDivisionError: on purpose\n")
+
+
+def test_system_exit_is_the_programs() -> None:
+    done = run("runtimes:Exits")
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_hip_error_is_stocks_line_and_null() -> None:
+    done = run("runtimes:Refuses")
+    assert done.stdout == "failed\n"  # the host's word for a null
+    assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in done.stderr
+
+
+def test_a_directory_as_standard_input_is_said() -> None:
+    descriptor = os.open("/", os.O_RDONLY)
+    try:
+        done = run_host("plain", asked("runtimes:PassAll"), stdin=descriptor)
+    finally:
+        os.close(descriptor)
+    assert done.returncode == 1
+    assert "standard input is a directory" in done.stderr
+
+
+# ---- the interpreter ----
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+def test_any_python(version: str) -> None:
+    python = python_with_cffi(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here")
+    for mode in ("plain", "threads", "fork-after"):
+        done = run("runtimes:PassAll", mode, MGPU_RT_PYTHON=python)
+        assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_a_python_without_cffi_is_said() -> None:
+    done = run("runtimes:PassAll", MGPU_RT_PYTHON=str(bare_python()))
+    assert done.returncode == 1
+    assert "_cffi_backend" in done.stderr
+
+
+def test_no_python_is_said() -> None:
+    done = run("runtimes:PassAll", MGPU_RT_PYTHON="/bin/true")
+    assert done.returncode == 1
+    assert "'/bin/true' (MGPU_RT_PYTHON): it is no python3.10 or later" in done.stderr
+
+
+def test_no_manager_is_no_obstacle() -> None:
+    assert run("runtimes:PassAll", MGPU_RT_PYTHON="off").stdout == "ok\n"
+
+
+def test_the_programs_environment_is_not_the_interpreters() -> None:
+    done = run(
+        "runtimes:Surroundings", PYTHONHOME="/nowhere", LC_ALL="xx_YY.NONE", PYTHONHASHSEED="no"
+    )
+    assert done.stdout == "ok\n", done.stderr
+    assert done.stderr.splitlines()[0] == f"1 /nowhere {sys.prefix}"
+
+
+def test_signals_end_the_program_as_before() -> None:
+    """No handler of Python's is set: SIGINT ends it."""
+    command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
+    env = asked("runtimes:Waits")
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as program:
+        assert program.stderr
+        assert program.stderr.readline() == b"waiting\n"
+        program.send_signal(signal.SIGINT)
+        assert program.wait(20) == -signal.SIGINT
+
+
+# ---- a Python program ----
+
+
+PROGRAM = """
+import os, sys, threading
+from cffi import FFI
+ffi = FFI()
+ffi.cdef("void *mgpuStreamCreate(void); void mgpuStreamDestroy(void *); "
+         "void mgpuStreamSynchronize(void *);")
+lib = ffi.dlopen(os.environ["LIBRARY"])
+def use():
+    stream = lib.mgpuStreamCreate()
+    lib.mgpuStreamSynchronize(stream)
+    lib.mgpuStreamDestroy(stream)
+threads = [threading.Thread(target=use) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+use()
+child = os.fork()
+if child == 0:
+    use()
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+print("done")
+"""
+
+
+@pytest.mark.parametrize("version", ["", "3.10", "3.12", "3.13"])
+def test_a_python_program_uses_its_own(version: str) -> None:
+    python = python_with_cffi(version) if version else sys.executable
+    if python is None:
+        pytest.skip(f"no Python {version} here")
+    env = asked("runtimes:PassAll,runtimes:SlowToMake", LIBRARY=str(library()))
+    done = run_program([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert done.stderr.count("asked") == 5  # the child goes on by the library
+
+
+def test_an_exception_ends_a_python_program_that_was_asked_for_by_name() -> None:
+    env = asked("runtimes:Raises", LIBRARY=str(library()))
+    done = run_program([sys.executable, "-c", PROGRAM], env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ZeroDivisionError: on purpose" in done.stderr

@@ -48,8 +48,15 @@ int runtime_give_back(void) {
            stream_give_back_all() + event_give_back(thread_get(), ALL_DEVICES);
 }
 
-static bool make_room(void) {
-    if (!options.cache_on)
+/* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
+ * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
+static bool is_shortage(hipError_t error) {
+    return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||
+           error == hipErrorNoBinaryForGpu;
+}
+
+static bool make_room(int error) {
+    if (!options.cache_on || !is_shortage(error))
         return false;
     (void)runtime_give_back();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
@@ -123,9 +130,10 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the exit handlers that HIP has registered since it was first called: what nobody
- * holds goes back to HIP. What the program holds stays, since handlers and destructors that run
- * later may use it; from here on every call is stock's. */
+/* Runs before the exit handlers that HIP has registered since it was first called. Nothing goes
+ * back: hipFree waits for the device, also for work that waits for the program, and nobody can ask
+ * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
+ * here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -136,8 +144,6 @@ static void run_exit(void) {
         manager_stop();
         lazy_settle(NULL);
         gpu_times_close();
-        if (options.cache_on && hip_path()[0])
-            (void)runtime_give_back();
         report_held();
         forget(ALL_DEVICES);
     }

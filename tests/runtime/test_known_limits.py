@@ -29,13 +29,13 @@ def distinct(number: int) -> bytes:
 # ---- 4: what the cache holds is given back to whoever wants memory -------------------------------
 
 
-def _fails_once(mgpu: Mgpu, function: str) -> None:
+def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:
     stream = mgpu.StreamCreate()
     mgpu.MemFree(mgpu.MemAlloc(KIB, stream, False), stream)
     mgpu.lib.mgpuMemAlloc(KIB, stream, False)
     mgpu.MemFree(mgpu.MemAlloc(2 * KIB, stream, False), stream)
     nth = mgpu.count(function) + 1
-    assert mgpu.stub.hipstub_set_fault(f"{function}:{nth}:2".encode()) == 0
+    assert mgpu.stub.hipstub_set_fault(f"{function}:{nth}:{answer}".encode()) == 0
 
 
 @in_child()
@@ -43,6 +43,31 @@ def test_04_a_module_that_needs_the_memory(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipModuleLoadData")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_a_module_that_5_2_3_finds_no_memory_for(mgpu: Mgpu) -> None:
+    """So measured with 5.7.1 too: a name that says nothing of memory."""
+    _fails_once(mgpu, "hipModuleLoadData", "303")
+    assert mgpu.load(mgpu.image(code_object("forum")))
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_a_module_that_7_2_4_finds_no_memory_for(mgpu: Mgpu) -> None:
+    """So measured with 6.4.3 too."""
+    _fails_once(mgpu, "hipModuleLoadData", "209")
+    assert mgpu.load(mgpu.image(code_object("forum")))
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_04_what_is_no_image_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.MemFree(block, stream)
+    assert mgpu.load(mgpu.image(bytes(64))) == mgpu.null
+    assert mgpu.MemAlloc(KIB, stream, False) == block
 
 
 @in_child()

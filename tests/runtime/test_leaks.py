@@ -39,16 +39,20 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("python", [{}, {"MGPU_RT_PYTHON": "off"}], ids=["python", "builtin"])
-def test_all_that_was_freed_goes_back_at_exit(python: dict[str, str], tmp_path: Path) -> None:
+def test_the_driver_takes_what_was_freed_with_the_process(
+    python: dict[str, str], tmp_path: Path
+) -> None:
+    """A call that gives it back would wait for the device, which may wait for the program."""
     result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)
-    assert log["counts"]["hipMalloc"] == log["counts"]["hipFree"] == 3
+    assert log["counts"]["hipMalloc"] == 3
+    assert "hipFree" not in log["counts"]
     assert "were not freed" not in result.stderr
     assert log["misuse"] == []
 
 
 def test_what_was_not_freed_is_said(tmp_path: Path) -> None:
     result, log = run(2, tmp_path, MGPU_RT_VERBOSE="1")
-    assert log["counts"]["hipFree"] == 1
+    assert "hipFree" not in log["counts"]
     assert "2 blocks of device memory (3072 bytes) were not freed by the program" in result.stderr
 
 

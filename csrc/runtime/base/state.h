@@ -64,8 +64,9 @@ struct hooks {
      * has reset it, or HIP ends. Every call goes to HIP as stock's would, until the caches have
      * filled anew. */
     void (*forget)(int device);
-    /* HIP has no memory: gives back to it what is cached. True if the call is to be tried again. */
-    bool (*make_room)(void);
+    /* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back
+     * what is cached. True if the call is to be tried again. */
+    bool (*make_room)(int error);
     /* Asks for the exit handler to run before whatever HIP has registered so far. Called again
      * after each first use of a part of HIP: exit handlers run last in, first out. */
     void (*register_exit)(void);

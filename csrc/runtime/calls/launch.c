@@ -47,7 +47,7 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (error == hipErrorOutOfMemory && hooks.make_room())
+    if (error == hipErrorOutOfMemory && hooks.make_room(error))
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,

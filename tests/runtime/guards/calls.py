@@ -144,7 +144,7 @@ CALLS = [
     ),
     Guard(
         "calls/launch.c",
-        "    if (error == hipErrorOutOfMemory && hooks.make_room())",
+        "    if (error == hipErrorOutOfMemory && hooks.make_room(error))",
         "    if (false)",
         f"{LIMITS}:test_04_a_launch",
     ),

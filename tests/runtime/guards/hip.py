@@ -65,7 +65,7 @@ HIP = [
     ),
     Guard(
         "hip/hip.h",
-        "UNLIKELY(answer_ == hipErrorOutOfMemory) && hooks.make_room()",
+        "UNLIKELY(answer_ != hipSuccess) && hooks.make_room(answer_)",
         "false",
         f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
     ),

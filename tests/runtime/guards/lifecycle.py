@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import GPU_TIMES, OPTIONS, Guard
+from tests.runtime.guards.guard import GPU_TIMES, LIMITS, OPTIONS, Guard
 
 LIFECYCLE = [
     Guard(
@@ -13,14 +13,14 @@ LIFECYCLE = [
     ),
     Guard(
         "lifecycle.c",
-        "    gpu_times_forget();\n",
+        "    gpu_times_forget(device);\n",
         "",
         f"{GPU_TIMES}:test_a_device_that_was_reset_has_none_of_the_events",
     ),
     Guard(
         "lifecycle.c",
-        "        gpu_times_close();\n        if",
-        "        if",
+        "        gpu_times_close();\n        report_held",
+        "        report_held",
         f"{GPU_TIMES}:test_an_exit_reads_what_is_done",
     ),
     Guard(
@@ -34,5 +34,29 @@ LIFECYCLE = [
         "secure_getenv(variable)",
         "getenv(variable)",
         f"{OPTIONS}:test_a_set_uid_program_takes_no_code_and_no_paths",
+    ),
+    Guard(
+        "lifecycle.c",
+        "        report_held();",
+        "        (void)runtime_give_back();\n        report_held();",
+        "tests.runtime.test_held_back:test_nothing_goes_back_at_exit",
+    ),
+    Guard(
+        "lifecycle.c",
+        "return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||",
+        "return error == hipErrorOutOfMemory ||",
+        f"{LIMITS}:test_04_a_module_that_5_2_3_finds_no_memory_for",
+    ),
+    Guard(
+        "lifecycle.c",
+        "!options.cache_on || !is_shortage(error)",
+        "!options.cache_on || !is_shortage(hipErrorOutOfMemory)",
+        f"{LIMITS}:test_04_what_is_no_image_costs_the_cache_nothing",
+    ),
+    Guard(
+        "lifecycle.c",
+        "           error == hipErrorNoBinaryForGpu;",
+        "           false;",
+        f"{LIMITS}:test_04_a_module_that_7_2_4_finds_no_memory_for",
     ),
 ]

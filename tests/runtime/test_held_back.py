@@ -1,0 +1,104 @@
+"""A stream that waits for the program: what stock's calls do not wait for, ours do not either."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from tests.support.child import BACKENDS, STUB, Mgpu, environment, in_child, library
+from tests.support.known import STOCK, program
+from tests.support.patience import HANG
+
+HEAD = """
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuStreamCreate(void), *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuStreamSynchronize(void *), mgpuStreamDestroy(void *), mgpuMemFree(void *, void *);
+void mgpuMemset32(void *, int, unsigned long, void *);
+void mgpuMemcpy(void *, void *, unsigned long, void *);
+static sem_t gate;
+static void wait_at_gate(void *stream, int error, void *data) {
+    sem_wait(&gate);
+}
+static void *hip(const char *name) {
+    return dlsym(dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), name);
+}
+/* The stream does nothing more until the gate is opened. */
+static void hold(void *stream) {
+    int (*call)(void *, void (*)(void *, int, void *), void *, unsigned);
+    *(void **)&call = hip("hipStreamAddCallback");
+    if (call(stream, wait_at_gate, 0, 0))
+        exit(3);
+}
+/* One of the program's own, which the null stream does not wait for either. */
+static void *own_stream(void) {
+    int (*create)(void **, unsigned);
+    void *stream;
+    *(void **)&create = hip("hipStreamCreateWithFlags");
+    return create(&stream, 1) ? NULL : stream;
+}
+static void use(unsigned long bytes, void *stream) {
+    void *block = mgpuMemAlloc(bytes, stream, 0);
+    mgpuMemset32(block, 1, bytes / 4, stream);
+    mgpuStreamSynchronize(stream);
+    mgpuMemFree(block, stream);
+}
+"""
+
+
+def run(
+    folder: Path, source: str, backend: str, *words: str, runtime: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Plays a program; one that hangs raises TimeoutExpired."""
+    path = program(folder, HEAD + source, runtime=runtime)
+    env = environment(backend, HIPSTUB_ASYNC="0", MGPU_RT_PYTHON="off", **more)
+    hip = STUB if backend == "stub" else softgpu.hip()
+    env["LD_LIBRARY_PATH"] = f"{env.get('LD_LIBRARY_PATH', '')}:{hip.parent}"
+    return subprocess.run([path, *words], env=env, capture_output=True, text=True, timeout=HANG)
+
+
+# ---- the end of the process ----------------------------------------------------------------------
+
+EXIT = """
+int main(int count, char **words) {
+    void *stream = mgpuStreamCreate(), *held = mgpuStreamCreate();
+    use(4096, stream);
+    hold(strcmp(words[1], "ours") ? own_stream() : held);
+    puts("main returns");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("whose", ["ours", "own"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("runtime", [STOCK, None], ids=["stock", "mgpu_rt"])
+def test_main_returns_while_a_stream_is_held(
+    tmp_path: Path, runtime: Path | None, backend: str, whose: str
+) -> None:
+    done = run(tmp_path, EXIT, backend, whose, runtime=runtime or library())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "main returns\n", "")
+
+
+NOTHING_HELD = """
+int main(void) {
+    use(4096, mgpuStreamCreate());
+}
+"""
+
+
+@in_child(policies=["builtin"])
+def test_nothing_goes_back_at_exit(_mgpu: Mgpu) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log.json")
+        done = run(Path(folder), NOTHING_HELD, "stub", HIPSTUB_LOG=str(log))
+        assert done.stderr == ""
+        assert "hipFree" not in json.loads(log.read_text())["counts"]

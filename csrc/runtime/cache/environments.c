@@ -82,7 +82,7 @@ static int destroy_beyond(size_t keep) {
 
 static int create_handle(void **handle) {
     int status = sparse.Create(handle);
-    if (status == SPARSE_NO_MEMORY && hooks.make_room())
+    if (status == SPARSE_NO_MEMORY && hooks.make_room(hipErrorOutOfMemory))
         status = sparse.Create(handle);
     return status;
 }

@@ -89,7 +89,7 @@ void sparse_end(struct sparse_work *work, int status) {
         (void)thread_get();                                                                        \
         (void)sparse_open();                                                                       \
         int answer_ = (call);                                                                      \
-        if (answer_ == SPARSE_NO_MEMORY && hooks.make_room())                                      \
+        if (answer_ == SPARSE_NO_MEMORY && hooks.make_room(hipErrorOutOfMemory))                   \
             answer_ = (call);                                                                      \
         answer_;                                                                                   \
     })

@@ -44,7 +44,7 @@ static bool options_known;
 int runtime_give_back(void) {
     device_ask_all();
     staging_give_back();
-    return evict_all_modules() + block_give_back_all() + environment_give_back_all() +
+    return evict_all_modules(ALL_DEVICES) + block_give_back_all() + environment_give_back_all() +
            stream_give_back_all() + event_give_back(thread_get(), ALL_DEVICES);
 }
 
@@ -64,7 +64,7 @@ static bool make_room(int error) {
 }
 
 static void forget(int device) {
-    registry_forget_device(device);
+    module_forget(device);
     environment_forget(device);
     stream_forget(device);
     staging_forget(device);

@@ -1,31 +1,84 @@
 #include "cache/modules.h"
 #include "base/state.h"
+#include "image/metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { IMAGE_BUCKETS = 1024 };
 
-struct handle_map registry_modules = HANDLE_MAP(struct module);
-uint64_t registry_clock = 1;
-size_t registry_bytes;
+struct handle_map module_map = HANDLE_MAP(struct module);
+uint64_t module_clock = 1;
+size_t module_cost_all;
 
-static struct module *images[IMAGE_BUCKETS];
-
-static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
-                      int device) {
-    return module->hash == hash && module->device == device && module->image.size == image->size &&
-           memcmp(module->image.bytes, image->bytes, image->size) == 0;
+size_t module_cost(const struct module *module) {
+    return module->image.size;
 }
 
-/* Only one that is free is compared: a program may hold hundreds of modules of one image. */
-struct module *registry_take_image(const struct image *image, uint64_t hash, int device) {
-    for (struct module *module = images[hash % IMAGE_BUCKETS]; module; module = module->next_image)
-        if (module_state(module) == MODULE_FREE && has_image(module, image, hash, device) &&
-            module_take(module))
+/* ---- a thread's slots ---- */
+
+/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
+ * out. */
+static void grow_slots(struct thread *thread) {
+    const size_t old = (size_t)1 << thread->module_bits;
+    if (thread->module_count * 2 < old || thread->module_bits == LAST_SLOT_BITS)
+        return;
+    const unsigned bits = thread->module_bits + 1;
+    struct module_slot *slots = calloc(2 * old, sizeof *slots);
+    if (!slots)
+        return;
+    thread->module_count = 0;
+    for (size_t i = 0; i < old; i++) {
+        const struct module_slot *slot = &thread->modules[i];
+        if (!slot->module || slot->generation != module_generation(slot->module))
+            continue;
+        slots[slot_home((uintptr_t)slot->image, bits)] = *slot;
+        thread->module_count++;
+    }
+    free(thread->modules);
+    thread->modules = slots;
+    thread->module_bits = bits;
+}
+
+/* The slot of a window that is to serve an image: its own, else one that serves none, else the
+ * first. The table grows before it fills up, so that the last case stays rare. */
+static struct module_slot *choose_module_slot(struct thread *thread, const void *image) {
+    grow_slots(thread);
+    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
+    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
+    struct module_slot *chosen = &thread->modules[home];
+    for (size_t i = 0; i < SLOT_WINDOW; i++) {
+        struct module_slot *slot = &thread->modules[(home + i) & mask];
+        if (slot->image == image)
+            return slot;
+        if (chosen->module && !slot->module)
+            chosen = slot;
+    }
+    thread->module_count += !chosen->module;
+    return chosen;
+}
+
+/* Makes a slot of the thread serve a module that was just taken or loaded. */
+static void bind_slot(const struct load *load, struct module *module) {
+    *choose_module_slot(load->thread, load->data) =
+        (struct module_slot){load->data, module, module->generation, load->constant};
+}
+
+__attribute__((noinline)) struct module *module_take_near(struct thread *thread,
+                                                          const void *image) {
+    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
+    const size_t mask = ((size_t)1 << thread->module_bits) - 1;
+    for (size_t i = 1; i < SLOT_WINDOW; i++) {
+        struct module *module = module_of_slot(thread, &thread->modules[(home + i) & mask], image);
+        if (module)
             return module;
+    }
     return NULL;
 }
+
+/* ---- the table of images, under tables_lock ---- */
+
+static struct module *images[IMAGE_BUCKETS];
 
 static void enter_image(struct module *module) {
     struct module **bucket = &images[module->hash % IMAGE_BUCKETS];
@@ -41,78 +94,132 @@ static void leave_image(struct module *module) {
         *link = module->next_image;
 }
 
-struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
-                            int device, bool shared) {
-    struct module *module = handle_enter(&registry_modules, handle);
-    if (!module)
-        return NULL;
-    pthread_mutex_lock(&tables_lock);
-    registry_forget(module); /* unless it is new: somebody else has unloaded that module */
-    store_relaxed(&registry_clock, registry_clock + 1);
-    module->image = *image;
-    module->hash = hash;
-    store_relaxed(&module->device, device);
-    module->shared = shared;
-    module->pinned = false;
-    module->uses = 1;
-    module->last_use = registry_now();
-    registry_bytes += image->size;
-    if (shared)
-        enter_image(module);
-    store_release(&module->generation, module->generation + 1);
-    store_release(&module->state, MODULE_LIVE);
-    pthread_mutex_unlock(&tables_lock);
+static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
+                      int device) {
+    return module->hash == hash && module->device == device && module->image.size == image->size &&
+           memcmp(module->image.bytes, image->bytes, image->size) == 0;
+}
+
+/* Only one that is free is compared: a program may hold hundreds of modules of one image. */
+static struct module *take_image(const struct load *load) {
+    struct module *module = images[load->hash % IMAGE_BUCKETS];
+    while (module &&
+           !(module_state(module) == MODULE_FREE &&
+             has_image(module, &load->image, load->hash, load->device) && module_take(module)))
+        module = module->next_image;
     return module;
 }
 
-void registry_forget(struct module *module) {
-    if (!module->image.bytes)
-        return; /* out already */
+struct module *module_take_known(const struct load *load) {
+    pthread_mutex_lock(&tables_lock);
+    struct module *module = take_image(load);
+    pthread_mutex_unlock(&tables_lock);
+    if (!module || !device_kept(load->device))
+        return NULL;
+    module_note_use(module);
+    bind_slot(load, module);
+    load->thread->loaded = module;
+    return module;
+}
+
+/* ---- entering ---- */
+
+bool module_copy_image(struct load *load) {
+    struct image *image = &load->image;
+    const size_t page = 4096, room = (image->size + page - 1) / page * page;
+    const bool changed = metadata_needs_copy(image, hip_version);
+    load->for_hip = image->bytes;
+    if (load->constant && !changed)
+        return true;
+    unsigned char *copy = load->copy = aligned_alloc(page, changed ? 2 * room : room);
+    if (!copy)
+        return false;
+    memcpy(copy, image->bytes, image->size);
+    load->for_hip = image->bytes = copy;
+    if (changed) {
+        memcpy(copy + room, copy, image->size);
+        metadata_drop_queue(copy + room, image->size);
+        load->for_hip = copy + room;
+    }
+    return true;
+}
+
+/* Under tables_lock. */
+static void serve_image(struct module *module, const struct load *load) {
+    store_relaxed(&module_clock, module_clock + 1);
+    module->image = load->image;
+    module->copy = load->copy;
+    module->hash = load->hash;
+    store_relaxed(&module->device, load->device);
+    module->shared = !load->image.writable;
+    module->pinned = false;
+    module->uses = 1;
+    module->last_use = module_clock;
+    module_cost_all += module_cost(module);
+    if (module->shared)
+        enter_image(module);
+    store_release(&module->generation, module->generation + 1);
+    store_release(&module->state, MODULE_LIVE);
+}
+
+/* ---- leaving ---- */
+
+/* Makes a module unknown, whoever holds it. Under tables_lock. */
+static void end_module(struct module *module) {
     store_release(&module->generation, module->generation + 1);
     store_release(&module->state, MODULE_GONE);
     for (struct function *function = module->functions; function; function = function->next)
         store_relaxed(&function->handle, NULL);
     if (module->shared)
         leave_image(module);
-    registry_bytes -= module->image.size;
-    free(module->copy);
-    module->copy = NULL;
-    module->image.bytes = NULL;
+    module_cost_all -= module_cost(module);
 }
 
-void registry_forget_device(int device) {
+unsigned char *module_leave(struct module *module) {
+    if (!module_is_known(module))
+        return NULL; /* forgotten meanwhile */
+    end_module(module);
+    return module->copy;
+}
+
+bool module_enter(const struct load *load, hipModule_t handle) {
+    struct module *module = handle_enter(&module_map, handle);
+    if (!module)
+        return false;
     pthread_mutex_lock(&tables_lock);
-    for (struct module *module = handle_first(&registry_modules); module;
-         module = (struct module *)module->handle.next)
-        if (of_device(device, module->device))
-            registry_forget(module);
+    if (module_is_known(module)) /* HIP had the handle back from somebody else */
+        end_module(module);
+    serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
+    device_watch(load->device);
+    if (module->shared)
+        bind_slot(load, module);
+    load->thread->loaded = module;
+    return true;
 }
 
-static struct function *find_function(const struct module *module, const char *name) {
-    struct function *function = module->functions;
-    while (function && strcmp(function->name, name) != 0)
-        function = function->next;
-    return function;
-}
-
-struct function *registry_find_function(const struct module *module, const char *name) {
-    struct function *function = find_function(module, name);
-    return function && function->handle ? function : NULL;
-}
-
-struct function *registry_set_function(struct module *module, const char *name,
-                                       hipFunction_t handle) {
-    struct function *function = find_function(module, name);
-    if (!function) {
-        const size_t length = strlen(name) + 1;
-        function = malloc(sizeof *function + length);
-        if (!function)
-            return NULL;
-        memcpy(function->name, name, length);
-        function->next = module->functions;
-        module->functions = function;
+/* What somebody holds is left where it is, as he may read it just now. At exit HIP may, too. */
+static unsigned char *forget_next(struct module **next, int device) {
+    unsigned char *copy = NULL;
+    while (*next && !copy) {
+        struct module *module = *next;
+        *next = (struct module *)module->handle.next;
+        if (!of_device(device, module_device(module)))
+            continue;
+        if (module_take(module))
+            copy = module_leave(module);
+        else
+            (void)module_leave(module);
     }
-    store_release(&function->handle, handle); /* read without the lock */
-    return function;
+    return copy;
+}
+
+void module_forget(int device) {
+    struct module *next = handle_first(&module_map);
+    while (next) {
+        pthread_mutex_lock(&tables_lock);
+        unsigned char *copy = forget_next(&next, device);
+        pthread_mutex_unlock(&tables_lock);
+        free(copy);
+    }
 }

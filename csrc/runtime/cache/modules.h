@@ -1,59 +1,28 @@
-/* The tables of modules and functions. */
+/* The modules that HIP holds, or held, and the images that they were loaded from.
+ *
+ * A module that the program has unloaded stays loaded, as the cache's alone, until a load of the
+ * same bytes takes it: a hit costs about 30 instructions, one of them locked. One that the program
+ * holds serves nobody else. The address only finds the candidate: a JIT reuses addresses, so the
+ * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
+ * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
+ * lowered program are its constants. */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "base/handles.h"
-#include "image/image.h"
+#include "base/likely.h"
+#include "cache/slots.h"
+#include "cache/thread.h"
+#include "cache/types.h"
+#include "hip/device.h"
+#include "hip/hip.h"
 
-/* A kernel of a module. Never freed: a stale slot of a thread may still look at its name. When the
- * entry of its module serves another module, it serves the kernel of that name there. */
-struct function {
-    hipFunction_t handle; /* NULL: to be asked for */
-    struct function *next;
-    char name[];
-};
-
-static inline hipFunction_t function_handle(const struct function *function) {
-    return load_relaxed(&function->handle);
-}
-
-enum module_state {
-    MODULE_GONE, /* HIP has it back, or somebody else had: nothing is known of the handle */
-    MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
-    MODULE_LIVE, /* loaded for the program, once */
-};
-
-/* A module that HIP holds, or held. Each load of the program's has one to itself, as with stock: a
- * module that the program holds is never handed out a second time, since only the program knows
- * what else it does with it. Never freed; when HIP hands the same handle out again, the entry
- * serves the new module, in a new generation. */
-struct module {
-    struct handle handle;
-    struct module *next_image; /* chain of the image table, under tables_lock */
-    struct image image;        /* its bytes are there as long as it is not GONE */
-    unsigned char *copy;       /* where they are, unless they are a constant of the program's */
-    uint64_t hash;
-    uint64_t generation; /* counts the modules that the entry has served */
-    int device;
-    int state;               /* enum module_state; changed by compare-and-swap */
-    bool shared;             /* may be kept and handed out again: it has no writable globals */
-    bool pinned;             /* no limit evicts it */
-    uint64_t uses, last_use; /* written by who has taken it */
-    struct function *functions;
-};
-
-/* All that follow are guarded by tables_lock. */
-extern struct handle_map registry_modules;
+extern struct handle_map module_map;
 
 /* Counts the misses, the clock by which the least recently used is found: a hit reads it, nothing
- * else writes it. */
-extern uint64_t registry_clock;
-
-static inline uint64_t registry_now(void) {
-    return load_relaxed(&registry_clock);
-}
+ * else writes it. Under tables_lock. */
+extern uint64_t module_clock;
 
 static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
@@ -68,6 +37,11 @@ static inline uint64_t module_generation(const struct module *module) {
     return load_acquire(&module->generation);
 }
 
+/* Of a module that the entry serves: its generation is odd. Under tables_lock. */
+static inline bool module_is_known(const struct module *module) {
+    return module->generation % 2 != 0;
+}
+
 static inline int module_state(const struct module *module) {
     return load_acquire(&module->state);
 }
@@ -75,7 +49,7 @@ static inline int module_state(const struct module *module) {
 /* By who has taken it; others may read meanwhile. */
 static inline void module_note_use(struct module *module) {
     store_relaxed(&module->uses, module->uses + 1);
-    store_relaxed(&module->last_use, registry_now());
+    store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
 /* Takes a module that the program does not hold: it is the caller's until module_put. */
@@ -88,29 +62,70 @@ static inline void module_put(struct module *module) {
     store_release(&module->state, MODULE_FREE);
 }
 
-/* Enters a module that was just loaded for the program, LIVE. NULL without memory. */
-struct module *registry_add(hipModule_t handle, const struct image *image, uint64_t hash,
-                            int device, bool shared);
+/* A load that the slot's module serves; NULL if it does not. The module is this thread's own before
+ * anything of it is looked at, so that nobody can evict it or give its entry to another one. */
+static inline struct module *module_of_slot(struct thread *thread, const struct module_slot *slot,
+                                            const void *image) {
+    struct module *module = slot->module;
+    if (UNLIKELY(!module || slot->image != image || !module_take(module)))
+        return NULL;
+    if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
+               (slot->constant || image_lies_at(&module->image, image)))) {
+        if (UNLIKELY(!device_kept(module->device)))
+            return NULL;
+        module_note_use(module);
+        thread->loaded = module;
+        return module;
+    }
+    module_put(module);
+    return NULL;
+}
 
-/* The calls below need tables_lock. */
+/* The hit of a load: a module of this image that the thread had lately, now the program's. */
+static inline struct module *module_take_own(struct thread *thread, const void *image) {
+    const size_t home = slot_home((uintptr_t)image, thread->module_bits);
+    return module_of_slot(thread, &thread->modules[home], image);
+}
 
-/* Takes a module with these bytes on this device that the program does not hold; NULL if there is
- * none. */
-struct module *registry_take_image(const struct image *image, uint64_t hash, int device);
+/* The same of the other slots that the image may have. */
+struct module *module_take_near(struct thread *thread, const void *image);
 
-/* Takes a module out whatever its state is: from here on nothing is known of its handle. */
-void registry_forget(struct module *module);
+/* A load that no slot of the thread serves: what is known of it on its way. */
+struct load {
+    struct thread *thread;
+    const void *data; /* the program's image */
+    struct image image;
+    uint64_t hash;
+    int device;
+    bool constant;       /* the image can neither change nor go away */
+    unsigned char *copy; /* of it, or NULL */
+    const void *for_hip; /* what HIP is to load */
+};
 
-/* The same of all modules of a device; takes tables_lock by itself. */
-void registry_forget_device(int device);
+/* A module with these bytes on this device that the program does not hold, now the program's: the
+ * image has moved, or the module was another thread's. NULL if there is none. */
+struct module *module_take_known(const struct load *load);
 
-/* Bytes of the images in the table. */
-extern size_t registry_bytes;
+/* HIP reads the image as long as the module lives, which is longer than a JIT keeps its own, so the
+ * module has a copy, page-aligned, as the loader of a file would have it. What is a constant for
+ * good needs none. Where HIP needs another image than the program's, that follows in the same
+ * block. False without memory. */
+bool module_copy_image(struct load *load);
 
-/* NULL if the kernel was not asked for yet. */
-struct function *registry_find_function(const struct module *module, const char *name);
-/* Enters what HIP answered; NULL without memory. */
-struct function *registry_set_function(struct module *module, const char *name,
-                                       hipFunction_t handle);
+/* Enters a module that HIP has just loaded for the program. Takes over load->copy. False without
+ * memory: it stays HIP's alone, and the copy with it. */
+bool module_enter(const struct load *load, hipModule_t handle);
+
+/* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
+ * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
+unsigned char *module_leave(struct module *module);
+
+/* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
+void module_forget(int device);
+
+/* What modules cost that HIP holds for the runtime, and one of them, in bytes: the copy of its
+ * image, and what HIP keeps. Under tables_lock. */
+extern size_t module_cost_all;
+size_t module_cost(const struct module *module);
 
 #endif

@@ -51,16 +51,18 @@ static bool is_thrashing(uint64_t missed) {
 
 struct evicted {
     hipModule_t handle;
+    unsigned char *copy;
     size_t bytes;
     int device;
 };
 
 /* Makes a module that nobody holds unknown. Under tables_lock. */
 static bool take_out(struct module *module, struct evicted *evicted) {
-    if (!module_take(module))
+    if (!module_is_known(module) || !module_take(module))
         return false;
-    *evicted = (struct evicted){module_handle(module), module->image.size, module->device};
-    registry_forget(module);
+    *evicted = (struct evicted){
+        .handle = module_handle(module), .bytes = module->image.size, .device = module->device};
+    evicted->copy = module_leave(module);
     return true;
 }
 
@@ -70,69 +72,84 @@ static hipError_t unload(const struct evicted *evicted) {
     observe(OBSERVED_MODULE_UNLOADED, evicted->handle, evicted->bytes, evicted->device);
     if (error != hipSuccess)
         report_failure("hipModuleUnload(module)", error, NULL);
+    free(evicted->copy);
     return error;
 }
 
 /* ---- choosing ---- */
 
+/* A module that nobody holds and nothing pins, as it was when it was listed: sorting must not see
+ * it change. */
+struct idle_module {
+    struct module *module;
+    uint64_t last_use;
+};
+
 static int by_last_use(const void *a, const void *b) {
-    const struct module *left = *(struct module *const *)a, *right = *(struct module *const *)b;
-    const uint64_t before = load_relaxed(&left->last_use);
-    const uint64_t after = load_relaxed(&right->last_use);
-    return (before > after) - (before < after);
+    const struct idle_module *left = a, *right = b;
+    return (left->last_use > right->last_use) - (left->last_use < right->last_use);
 }
 
-/* The modules that nobody holds and nothing pins, oldest first. Under tables_lock; the caller
- * frees the list. */
-static struct module **list_idle(size_t *count, size_t *bytes) {
-    size_t entries = 0;
-    *count = *bytes = 0;
-    for (const struct handle *at = handle_first(&registry_modules); at; at = at->next)
-        entries++;
-    struct module **list = malloc((entries + 1) * sizeof *list);
-    for (struct module *module = handle_first(&registry_modules); module && list;
-         module = (struct module *)module->handle.next)
-        if (module_state(module) == MODULE_FREE && !module->pinned) {
-            list[(*count)++] = module;
-            *bytes += module->image.size;
-        }
-    if (list)
-        qsort(list, *count, sizeof *list, by_last_use);
-    return list;
+/* Lists up to `room` of them; returns how many there are, and what all of them cost. */
+static size_t list_idle(struct idle_module *out, size_t room, size_t *cost) {
+    size_t count = 0;
+    *cost = 0;
+    pthread_mutex_lock(&tables_lock);
+    for (struct module *module = handle_first(&module_map); module;
+         module = (struct module *)module->handle.next) {
+        if (module_state(module) != MODULE_FREE || module->pinned)
+            continue;
+        if (count < room)
+            out[count] = (struct idle_module){module, load_relaxed(&module->last_use)};
+        count++;
+        *cost += module_cost(module);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return count;
 }
 
 /* Looking means looking at all modules, so where the last look has left more than the limit, as the
  * program holds it, the next one waits. Under tables_lock. */
-static size_t bytes_then;
+static size_t cost_then;
 static uint64_t clock_then;
 
 static bool look_due(size_t limit) {
-    return registry_bytes > limit && (registry_bytes > bytes_then + limit / 8 ||
-                                      registry_clock >= clock_then + MISSES_BETWEEN);
+    return module_cost_all > limit &&
+           (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
 }
 
-static void note_look(void) {
-    bytes_then = registry_bytes;
-    clock_then = registry_clock;
-}
-
-/* Takes out up to BATCH modules until what is idle fits; returns how many. */
-static size_t take_out_oldest(size_t keep, bool quiet, struct evicted *out) {
-    size_t count, bytes, taken = 0;
+/* Takes out up to BATCH of the modules that are listed, until what is idle fits; returns how many.
+ */
+static size_t take_out_some(const struct idle_module *idle, size_t count, size_t cost, size_t keep,
+                            struct evicted *out) {
+    size_t taken = 0;
     pthread_mutex_lock(&tables_lock);
-    struct module **idle = list_idle(&count, &bytes);
-    for (size_t i = 0; idle && i < count && taken < BATCH && bytes > (quiet ? keep : 2 * keep);
-         i++) {
-        const size_t size = idle[i]->image.size;
-        const uint64_t hash = idle[i]->hash;
-        if (!take_out(idle[i], &out[taken]))
+    for (size_t i = 0; i < count && taken < BATCH && cost > keep; i++) {
+        const size_t of_this = module_cost(idle[i].module);
+        const uint64_t hash = idle[i].module->hash;
+        if (!take_out(idle[i].module, &out[taken]))
             continue;
         taken++;
-        bytes -= size;
+        cost -= of_this;
         note_eviction(hash);
     }
-    note_look();
+    cost_then = module_cost_all;
+    clock_then = module_clock;
     pthread_mutex_unlock(&tables_lock);
+    return taken;
+}
+
+/* The least recently used first. */
+static size_t take_out_oldest(size_t keep, struct evicted *out) {
+    size_t cost;
+    const size_t room = list_idle(NULL, 0, &cost);
+    struct idle_module *idle = malloc((room + 1) * sizeof *idle);
+    if (!idle)
+        return 0;
+    const size_t found = list_idle(idle, room, &cost);
+    const size_t count = found < room ? found : room; /* others may have added some meanwhile */
+    qsort(idle, count, sizeof *idle, by_last_use);
+    const size_t taken = take_out_some(idle, count, cost, keep, out);
     free(idle);
     return taken;
 }
@@ -151,23 +168,23 @@ void evict_modules(uint64_t missed) {
     if (!due)
         return;
     device_ask_all();
-    const size_t count = take_out_oldest(limit - limit / 8, stream_all_quiet(), evicted);
+    const size_t keep = limit - limit / 8;
+    const size_t count = take_out_oldest(stream_all_quiet() ? keep : 2 * keep, evicted);
     for (size_t i = 0; i < count; i++)
         (void)unload(&evicted[i]);
 }
 
-int evict_all_modules(void) {
-    struct evicted evicted[BATCH];
+int evict_all_modules(int device) {
+    struct evicted evicted;
+    struct module *module = handle_first(&module_map);
     int total = 0;
-    for (size_t count = BATCH; count == BATCH;) {
-        count = 0;
+    for (; module; module = (struct module *)module->handle.next) {
+        if (module_state(module) != MODULE_FREE || !of_device(device, module_device(module)))
+            continue;
         pthread_mutex_lock(&tables_lock);
-        for (struct module *module = handle_first(&registry_modules); module && count < BATCH;
-             module = (struct module *)module->handle.next)
-            count += module_state(module) == MODULE_FREE && take_out(module, &evicted[count]);
+        const bool taken = take_out(module, &evicted);
         pthread_mutex_unlock(&tables_lock);
-        for (size_t i = 0; i < count; i++)
-            total += unload(&evicted[i]) == hipSuccess;
+        total += taken && unload(&evicted) == hipSuccess;
     }
     return total;
 }
@@ -177,7 +194,7 @@ int evict_all_modules(void) {
 size_t module_list(struct cached *out, size_t room) {
     size_t count = 0;
     pthread_mutex_lock(&tables_lock);
-    for (const struct module *module = handle_first(&registry_modules); module;
+    for (const struct module *module = handle_first(&module_map); module;
          module = (const struct module *)module->handle.next) {
         const int state = module_state(module);
         if (state == MODULE_GONE)
@@ -194,7 +211,7 @@ size_t module_list(struct cached *out, size_t room) {
 
 hipError_t module_evict(void *handle) {
     struct evicted evicted;
-    struct module *module = handle_find(&registry_modules, handle);
+    struct module *module = handle_find(&module_map, handle);
     if (!module || module_state(module) == MODULE_GONE)
         return hipErrorNotFound;
     if (module_state(module) != MODULE_FREE || !device_kept(module_device(module)) ||
@@ -208,7 +225,7 @@ hipError_t module_evict(void *handle) {
 
 void module_pin(void *handle, int pinned) {
     pthread_mutex_lock(&tables_lock);
-    struct module *module = handle_find(&registry_modules, handle);
+    struct module *module = handle_find(&module_map, handle);
     if (module)
         module->pinned = pinned != 0;
     pthread_mutex_unlock(&tables_lock);

@@ -9,8 +9,8 @@
  * costs a load again and again, it doubles, and says so once. */
 void evict_modules(uint64_t missed);
 
-/* Unloads all modules that nobody holds, as stock has done already where the program did; returns
- * how many. May wait for work. */
-int evict_all_modules(void);
+/* Unloads all modules of a device that nobody holds, as stock has done already where the program
+ * did; returns how many. May wait for work. */
+int evict_all_modules(int device);
 
 #endif

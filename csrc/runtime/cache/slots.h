@@ -1,27 +1,19 @@
-/* A thread's tables of the modules and functions that it had lately (thread.h). */
+/* A thread's tables of the modules and functions that it had lately (thread.h).
+ *
+ * Slots lie in tables of a power of two that double when they are half full, up to the last size.
+ * A key leads to a slot; it or one of the next three serves: images and names lie in rows, so that
+ * several keys lead to one slot even where most slots are empty. */
 #ifndef MGPU_RT_SLOTS_H
 #define MGPU_RT_SLOTS_H
 
-#include "base/abi.h"
-#include "cache/thread.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/* Slots lie in tables of a power of two that double when they are half full, up to the last size.
- * A key leads to a slot; it or one of the next three serves: images and names lie in rows, so that
- * several keys lead to one slot even where most slots are empty. */
 enum { LAST_SLOT_BITS = 16, SLOT_WINDOW = 4 };
 
 /* The slot that a key leads to: the upper bits of a product depend on all bits of the key. */
 static inline size_t slot_home(uintptr_t key, unsigned bits) {
     return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - bits));
 }
-
-static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
-    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
-}
-
-/* Doubles a table that is half full; without memory it stays as it is, and slots push each other
- * out. */
-void slots_grow_modules(struct thread *thread);
-void slots_grow_functions(struct thread *thread);
 
 #endif

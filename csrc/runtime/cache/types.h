@@ -10,6 +10,7 @@
 #include "base/abi.h"
 #include "base/handles.h"
 #include "base/state.h"
+#include "image/image.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,52 @@ struct event {
     /* The common pool's, under tables_lock. */
     struct event *next_spare;
     bool queued;
+};
+
+/* ---- modules ----
+ *
+ *            from        to     by                              order
+ * enter      any, GONE   LIVE   who had HIP load it             release
+ * take       FREE        LIVE   a load, or who evicts it        cas acq_rel
+ * put        LIVE        FREE   the owner: an unload            release
+ * leave      LIVE        GONE   the owner, before HIP unloads   release, tables_lock
+ * forget     any         GONE   who saw the reset               release, tables_lock
+ *
+ * Each load of the program's has one to itself, as with stock: a module that the program holds is
+ * never handed out a second time, since only the program knows what else it does with it. When HIP
+ * hands the same handle out again, the entry serves the new module, in a new generation.
+ * generation is odd if and only if HIP has the module that the entry serves, as far as is known: a
+ * put that comes after a forget makes FREE of GONE, and changes nothing else.
+ * module_cost_all == the sum of module_cost of all that are not GONE. */
+enum module_state {
+    MODULE_GONE,
+    MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
+    MODULE_LIVE, /* loaded for the program, once */
+};
+
+/* A kernel of a module. A stale slot of a thread may still look at its name. When the entry of its
+ * module serves another module, it serves the kernel of that name there. */
+struct function {
+    hipFunction_t handle; /* NULL: to be asked for */
+    struct function *next;
+    char name[];
+};
+
+struct module {
+    struct handle handle;
+    int state; /* enum module_state */
+    int device;
+    uint64_t generation; /* changes where one begins or ends to be served */
+    /* Of the module that it serves; its bytes are there as long as it is not GONE. */
+    struct image image;
+    unsigned char *copy; /* where they are, unless they are a constant of the program's */
+    uint64_t hash;
+    bool shared;             /* may be kept and handed out again: it has no writable globals */
+    uint64_t uses, last_use; /* the owner's */
+    /* Under tables_lock. */
+    bool pinned;               /* no limit evicts it */
+    struct module *next_image; /* chain of the table of images */
+    struct function *functions;
 };
 
 #endif

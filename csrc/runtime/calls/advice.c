@@ -1,6 +1,7 @@
 #include "calls/advice.h"
 #include "base/handles.h"
 #include "base/state.h"
+#include "cache/functions.h"
 #include "cache/modules.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
@@ -103,9 +104,9 @@ static struct kernel kernel_of(hipFunction_t handle) {
     struct kernel kernel = {"", 0};
     bool found = false;
     pthread_mutex_lock(&tables_lock);
-    for (const struct module *module = handle_first(&registry_modules); module && !found;
+    for (const struct module *module = handle_first(&module_map); module && !found;
          module = (const struct module *)module->handle.next)
-        found = module_state(module) != MODULE_GONE && describe(module, handle, &kernel);
+        found = module_is_known(module) && describe(module, handle, &kernel);
     pthread_mutex_unlock(&tables_lock);
     return kernel;
 }

@@ -9,6 +9,7 @@ from tests.runtime.guards.guard import (
     LAZY_LOAD,
     LIMITS,
     MEMORY,
+    MODULES,
     RESET,
     SYNC,
     TRAPS,
@@ -325,8 +326,8 @@ CACHE = [
     ),
     Guard(
         "cache/modules.c",
-        "        if (of_device(device, module->device))\n            registry_forget(module);",
-        "        registry_forget(module);",
+        "        if (!of_device(device, module_device(module)))",
+        "        if (false)",
         f"{RESET}:test_the_other_device_keeps_what_is_cached",
     ),
     Guard(
@@ -346,5 +347,36 @@ CACHE = [
         "    stream_pool_leave(before);",
         "    (void)before;",
         f"{RESET}:test_a_thread_that_changes_devices_gets_its_streams_back",
+    ),
+    # Modules: each transition of cache/types.h.
+    Guard(
+        "cache/modules.c",
+        "    store_release(&module->state, MODULE_LIVE);",
+        "    store_release(&module->state, MODULE_FREE);",
+        f"{TRAPS}:test_01_a_module_that_is_held_serves_nobody_else",
+    ),
+    Guard(
+        "cache/modules.h",
+        "    return cas_acq_rel(&module->state, &expected, MODULE_LIVE);",
+        "    (void)expected;\n    return true;",
+        f"{TRAPS}:test_01_a_module_that_is_held_serves_nobody_else",
+    ),
+    Guard(
+        "cache/modules.h",
+        "    store_release(&module->state, MODULE_FREE);",
+        "    (void)module;",
+        f"{TRAPS}:test_01_same_bytes_at_two_addresses_are_one_module",
+    ),
+    Guard(
+        "cache/modules.c",
+        "    store_release(&module->state, MODULE_GONE);",
+        "    (void)0;",
+        f"{KNOWN}:test_06_a_module_of_the_programs_own_at_an_address_of_ours",
+    ),
+    Guard(
+        "cache/modules.c",
+        "        if (module_take(module))\n            copy = module_leave(module);",
+        "        if (false)\n            copy = module_leave(module);",
+        f"{MODULES}:test_a_reset_frees_the_copies_of_what_nobody_holds",
     ),
 ]

@@ -18,25 +18,25 @@ from tests.runtime.guards.guard import (
 
 CALLS = [
     Guard(
-        "calls/module.c",
+        "cache/modules.c",
         "if (load->constant && !changed)",
         "if (!changed)",
         f"{CONSTANTS}:test_writable_data_of_the_program_are_compared",
     ),
     Guard(
-        "calls/module.c",
+        "cache/modules.h",
         "image_lies_at(&module->image, image)",
         "true",
         f"{TRAPS}:test_01_address_reused_for_another_image",
     ),
     Guard(
-        "calls/module.c",
+        "cache/modules.c",
         "load->for_hip = image->bytes = copy;",
         "load->for_hip = copy;",
         f"{TRAPS}:test_01_the_callers_copy_may_go_away",
     ),
     Guard(
-        "calls/function.c",
+        "cache/functions.h",
         "slot->handle == handle && slot->name == name",
         "slot->name == name",
         f"{TRAPS}:test_02_same_kernel_name_in_two_modules",
@@ -44,10 +44,9 @@ CALLS = [
             "(uintptr_t)module * 31 + (uintptr_t)name",
             "(uintptr_t)name + 0 * (uintptr_t)module",
         ),
-        also_file="cache/slots.h",
     ),
     Guard(
-        "calls/function.c",
+        "cache/functions.h",
         "strcmp(slot->function->name, name) == 0",
         "true",
         f"{TRAPS}:test_02_address_of_a_name_reused",
@@ -65,7 +64,7 @@ CALLS = [
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
-        "calls/module.c",
+        "cache/modules.h",
         "module->device == hip_current_device() &&",
         "true &&",
         f"{TRAPS}:test_16_device_chosen_through_hip",
@@ -83,7 +82,7 @@ CALLS = [
         f"{TRAPS}:test_01_one_byte_differs",
     ),
     Guard(
-        "calls/function.c",
+        "cache/functions.c",
         "mapped_for_good(name, strlen(name) + 1)",
         "true",
         f"{TRAPS}:test_02_address_of_a_name_reused",

@@ -30,6 +30,7 @@ class Guard(variants.Guard):
 
 TRAPS = "tests.runtime.test_traps"
 EVENTS = "tests.runtime.test_events"
+MODULES = "tests.runtime.test_modules"
 CONSTANTS = "tests.runtime.test_constants"
 MEMORY = "tests.runtime.test_memory"
 COPIES = "tests.runtime.test_copies"

@@ -1,0 +1,118 @@
+#include "cache/functions.h"
+#include "base/state.h"
+#include "hip/mapped.h"
+
+#include <stdlib.h>
+
+/* ---- a thread's slots ---- */
+
+/* As those of modules. */
+static void grow_function_slots(struct thread *thread) {
+    const size_t old = (size_t)1 << thread->function_bits;
+    if (thread->function_count * 2 < old || thread->function_bits == LAST_SLOT_BITS)
+        return;
+    const unsigned bits = thread->function_bits + 1;
+    struct function_slot *slots = calloc(2 * old, sizeof *slots);
+    if (!slots)
+        return;
+    thread->function_count = 0;
+    for (size_t i = 0; i < old; i++) {
+        const struct function_slot *slot = &thread->functions[i];
+        if (!slot->module || slot->generation != module_generation(slot->module))
+            continue;
+        slots[function_home(slot->handle, slot->name, bits)] = *slot;
+        thread->function_count++;
+    }
+    free(thread->functions);
+    thread->functions = slots;
+    thread->function_bits = bits;
+}
+
+/* The slot of a window that is to serve a new function: one out of use, else the first. */
+static struct function_slot *choose_function_slot(struct thread *thread, hipModule_t handle,
+                                                  const char *name) {
+    grow_function_slots(thread);
+    const size_t mask = ((size_t)1 << thread->function_bits) - 1;
+    const size_t home = function_home(handle, name, thread->function_bits);
+    for (size_t i = 0; i < SLOT_WINDOW; i++) {
+        struct function_slot *slot = &thread->functions[(home + i) & mask];
+        const bool empty = !slot->module;
+        if (empty || slot->generation != module_generation(slot->module)) {
+            thread->function_count += empty;
+            return slot;
+        }
+    }
+    return &thread->functions[home];
+}
+
+static void bind_function_slot(const struct lookup *lookup, struct function *function) {
+    const char *name = lookup->name;
+    *choose_function_slot(lookup->thread, lookup->known_as, name) =
+        (struct function_slot){lookup->known_as,   name,
+                               lookup->module,     function,
+                               lookup->generation, mapped_for_good(name, strlen(name) + 1)};
+}
+
+__attribute__((noinline)) hipFunction_t function_find_near(const struct thread *thread,
+                                                           hipModule_t handle, const char *name) {
+    const size_t mask = ((size_t)1 << thread->function_bits) - 1;
+    const size_t home = function_home(handle, name, thread->function_bits);
+    for (size_t i = 1; i < SLOT_WINDOW; i++) {
+        const struct function_slot *slot = &thread->functions[(home + i) & mask];
+        if (slot->module && function_slot_serves(slot, handle, name))
+            return function_handle(slot->function);
+    }
+    return NULL;
+}
+
+/* ---- a module's list, under tables_lock ---- */
+
+static struct function *find_function(const struct module *module, const char *name) {
+    struct function *function = module->functions;
+    while (function && strcmp(function->name, name) != 0)
+        function = function->next;
+    return function;
+}
+
+hipFunction_t function_find_known(const struct lookup *lookup) {
+    pthread_mutex_lock(&tables_lock);
+    struct function *function = find_function(lookup->module, lookup->name);
+    hipFunction_t handle = function ? function->handle : NULL;
+    pthread_mutex_unlock(&tables_lock);
+    if (handle)
+        bind_function_slot(lookup, function);
+    return handle;
+}
+
+static struct function *function_new(const char *name) {
+    const size_t length = strlen(name) + 1;
+    struct function *function = malloc(sizeof *function + length);
+    if (function)
+        memcpy(function->name, name, length);
+    return function;
+}
+
+/* The entry of the name: `fresh`, unless there was one. */
+static struct function *enter_function(struct module *module, struct function *fresh) {
+    struct function *function = find_function(module, fresh->name);
+    if (function)
+        return function;
+    fresh->next = module->functions;
+    return module->functions = fresh;
+}
+
+void function_enter(const struct lookup *lookup, hipFunction_t handle) {
+    struct function *fresh = function_new(lookup->name), *function = NULL;
+    if (!fresh)
+        return;
+    pthread_mutex_lock(&tables_lock);
+    if (module_generation(lookup->module) == lookup->generation) {
+        function = enter_function(lookup->module, fresh);
+        store_release(&function->handle, handle); /* read without the lock */
+    }
+    pthread_mutex_unlock(&tables_lock);
+    if (function)
+        bind_function_slot(lookup, function);
+    if (function != fresh)
+        free(fresh);
+}

@@ -1,0 +1,64 @@
+/* The functions of modules that are kept, by name, and a thread's slots of them.
+ *
+ * A hit costs about 25 instructions, and a comparison of the name where it is no constant of the
+ * program (mapped_for_good): a name alone would mix up two modules, and the address of a name may
+ * be reused by a JIT. */
+#ifndef MGPU_RT_FUNCTIONS_H
+#define MGPU_RT_FUNCTIONS_H
+
+#include "base/abi.h"
+#include "base/likely.h"
+#include "cache/modules.h"
+#include "cache/slots.h"
+#include "cache/thread.h"
+#include "cache/types.h"
+
+#include <string.h>
+
+static inline hipFunction_t function_handle(const struct function *function) {
+    return load_relaxed(&function->handle);
+}
+
+static inline size_t function_home(hipModule_t module, const char *name, unsigned bits) {
+    return slot_home((uintptr_t)module * 31 + (uintptr_t)name, bits);
+}
+
+/* The program holds the module, and the module is the one that was asked: so the answer is HIP's
+ * still. */
+static inline bool function_slot_serves(const struct function_slot *slot, hipModule_t handle,
+                                        const char *name) {
+    return slot->handle == handle && slot->name == name &&
+           slot->generation == module_generation(slot->module) &&
+           module_state(slot->module) == MODULE_LIVE &&
+           (slot->constant || strcmp(slot->function->name, name) == 0);
+}
+
+/* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */
+static inline hipFunction_t function_find_own(const struct thread *thread, hipModule_t handle,
+                                              const char *name) {
+    const size_t home = function_home(handle, name, thread->function_bits);
+    const struct function_slot *slot = &thread->functions[home];
+    return LIKELY(slot->module && function_slot_serves(slot, handle, name))
+               ? function_handle(slot->function)
+               : NULL;
+}
+
+/* The same of the other slots that the name may have. */
+hipFunction_t function_find_near(const struct thread *thread, hipModule_t handle, const char *name);
+
+/* A look-up that no slot of the thread serves. */
+struct lookup {
+    struct thread *thread;
+    hipModule_t known_as; /* what the program calls the module */
+    const char *name;
+    struct module *module;
+    uint64_t generation; /* of it, when the look-up began */
+};
+
+/* What HIP has answered before; NULL if it was not asked. */
+hipFunction_t function_find_known(const struct lookup *lookup);
+
+/* Keeps HIP's answer, unless the module's entry serves another one by now, or without memory. */
+void function_enter(const struct lookup *lookup, hipFunction_t handle);
+
+#endif

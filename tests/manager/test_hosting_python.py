@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import BUILD, ROOT, library
+from tests.support.child import ROOT, library
 from tests.support.compiled import compile_c
+from tests.support.folders import folder
 from tests.support.hosting import (
     KERNEL,
     bare_python,
@@ -281,7 +282,7 @@ def test_no_signal_is_lost() -> None:
 
 @pytest.fixture(scope="session")
 def gil() -> Path:
-    out = BUILD / "tests" / "gil.so"
+    out = folder("hosting") / "gil.so"
     source = (ROOT / "tests" / "hosts" / "gil.c").read_text()
     return compile_c(out, source, "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread")
 
@@ -352,7 +353,7 @@ def test_near_the_recursion_limit() -> None:
 
 @pytest.fixture(scope="session")
 def embed() -> Path:
-    out = BUILD / "tests" / "embed"
+    out = folder("hosting") / "embed"
     source = (ROOT / "tests" / "hosts" / "embed.c").read_text()
     flags = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
     return compile_c(out, source, *flags)

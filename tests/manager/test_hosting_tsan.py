@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.manager.test_manager import HOSTS
-from tests.support.child import BUILD
+from tests.support.folders import folder
 from tests.support.hosting import KERNEL, host, image, promptly, run_program
 from tests.support.variants import build
 
@@ -39,7 +39,7 @@ def test_no_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
 
 def suppressions() -> Path:
     """The stub is not compiled for it: what happens inside is invisible, so not to be judged."""
-    out = BUILD / "tests" / "tsan.suppressions"
+    out = folder("hosting") / "tsan.suppressions"
     # The loader, whose list read_path reads, is not built with TSan: its locks are not seen.
     out.write_text("called_from_lib:libamdhip64.so.5\nrace:libamdhip64.so\nrace:read_path\n")
     return out

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mgpu_rt.lowering import lower
+from tests.support.folders import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "random_driver" / "images"
@@ -133,12 +134,8 @@ def write(chip: str, image: str | None = None, rounds: int = 2000) -> Path:
     text = "module attributes {gpu.container_module} {\n"
     text += "".join(_module(name, rounds, 4) for name in NAMES) + "}\n"
     directory = OUT / chip
-    directory.mkdir(parents=True, exist_ok=True)
     program = directory / "kernels.mlir"
-    if not program.exists() or program.read_text() != text:
-        program.write_text(text)
+    write_whole(program, text)
     for name, content in lower.code_objects(program, chip, image=image).items():
-        path = directory / name
-        if not path.exists() or path.read_bytes() != content:
-            path.write_bytes(content)
+        write_whole(directory / name, content)
     return directory

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 
 from tests.rocm.releases import Release
+from tests.support.folders import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = Path("/etc/apt")
@@ -50,9 +51,11 @@ def fetched(release: Release) -> Path | None:
 
 def fetch(release: Release) -> Path:
     """The unpacked release; fetched, if it is not there. Raises PackagesMissing."""
-    found = fetched(release)
-    if found:
-        return found
+    with locked(cache() / release.name):
+        return fetched(release) or _fetch(release)
+
+
+def _fetch(release: Release) -> Path:
     for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):
             raise PackagesMissing(f"HIP {release.hip} comes as Debian packages; {tool} is missing")
@@ -72,14 +75,26 @@ def fetch(release: Release) -> Path:
 
 
 def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
-    """Unpacks packages of a release's suites, without what they depend on, into a folder."""
+    """Unpacks packages of a release's suites, without what they depend on, into a folder.
+
+    Does nothing if that is there.
+    """
+    with locked(root):
+        if not root.exists():
+            _fetch_only(release, names, root)
+
+
+def _fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
+    fresh = root.with_name(f"{root.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
     work = root.with_name(f"{root.name}.apt")
     configuration = _configure(work, release, names)
     archives = work / "cache/archives"
     _apt(configuration, "update", "-qq")
     _apt(configuration, "download", "-qq", *names, folder=archives)
     for package in sorted(archives.glob("*.deb")):
-        subprocess.run(["dpkg-deb", "-x", package, root], check=True, timeout=TIME_LIMIT)
+        subprocess.run(["dpkg-deb", "-x", package, fresh], check=True, timeout=TIME_LIMIT)
+    fresh.rename(root)
     shutil.rmtree(work)
 
 

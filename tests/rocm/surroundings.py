@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ class Surroundings:
         folder.mkdir(exist_ok=True)
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
             link = folder / name
-            if not link.is_symlink():
+            with contextlib.suppress(FileExistsError):
                 link.symlink_to(self.hip)
         return folder
 

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import BUILD, environment, library
+from tests.support import folders
+from tests.support.child import environment, library
 from tests.support.command import assert_sentence, invoke
 from tests.support.compiled import compile_c
 from tests.support.locales import make_locales
@@ -128,8 +129,7 @@ CALLS = {
 
 def build_program() -> Path:
     """PROGRAM, linked with the library under test."""
-    out = BUILD / "tests" / "recorded"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folders.folder("record") / "recorded"
     flags = (str(library()), f"-Wl,-rpath,{library().parent}")
     return compile_c(out, PROGRAM, *flags)
 

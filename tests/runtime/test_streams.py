@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.child import BUILD, ROOT, environment, library
 from tests.support.compiled import compile_c
+from tests.support.folders import folder
 from tests.support.patience import HANG
 
 STUB = BUILD / "hipstub" / "libamdhip64.so.5"
@@ -16,8 +17,7 @@ STUB = BUILD / "hipstub" / "libamdhip64.so.5"
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    out = BUILD / "tests" / "streams"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder("streams") / "streams"
     source = (ROOT / "tests" / "hosts" / "streams.c").read_text()
     return compile_c(out, source, "-D_GNU_SOURCE", "-O1", "-pthread", "-ldl")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import browser
-from tests.support.child import BUILD, ROOT, Mgpu, environment, in_child, library
+from tests.support.child import ROOT, Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
-from tests.support.folders import in_folder
+from tests.support.folders import folder, in_folder
 from tests.support.patience import HANG
 from tests.support.programs import Outcome, build, run, run_environment, ways
 
@@ -196,8 +196,7 @@ int main(int argc, char **argv) {
 @pytest.fixture(scope="module")
 def threads() -> Path:
     """A program, with a name that JSON has to escape, whose two threads make so many calls."""
-    out = BUILD / "tests" / 'two "threads"'
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder("trace") / 'two "threads"'
     flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
     return compile_c(out, THREADS, *flags)
 

@@ -1,13 +1,16 @@
-"""Folders: for what the tests of a process make once, and for a test to be in."""
+"""Folders and files: for what the tests of a process make once, for a test to be in, and for what
+processes of tests share, several of which may run at once."""
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +23,28 @@ def folder(name: str) -> Path:
     path = Path(tempfile.mkdtemp(prefix=f"mgpu_rt-{name}-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Of all processes that are to make what lies at a path, one at a time is inside."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file that others may read meanwhile: they find it as it was, or whole."""
+    if isinstance(content, str):
+        content = content.encode()
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
+        fresh.write(content)
+    os.chmod(fresh.name, 0o644)
+    os.replace(fresh.name, path)
 
 
 def in_folder(test: Callable[[Subject], None]) -> Callable[[Subject], None]:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.support.child import BUILD, ROOT, environment, library
+from tests.support.folders import folder, locked
 from tests.support.images import code_object
 from tests.support.patience import HANG, wait_until
 
@@ -45,10 +46,11 @@ def python_with_cffi(version: str) -> str | None:
         return None
     venv = BUILD / "tests" / f"python{version}"
     python = venv / "bin" / "python"
-    if not python.exists():
-        subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=HANG)
-        install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
-        subprocess.run(install, check=True, timeout=HANG, stderr=subprocess.DEVNULL)
+    with locked(venv):
+        if not next(venv.glob("lib/python*/site-packages/_cffi_backend*"), None):
+            subprocess.run([interpreter, "-m", "venv", str(venv)], check=True, timeout=HANG)
+            install = [str(python), "-m", "pip", "install", "-q", "cffi==2.1.1"]
+            subprocess.run(install, check=True, timeout=HANG, stderr=subprocess.DEVNULL)
     return str(python)
 
 
@@ -56,8 +58,9 @@ def python_with_cffi(version: str) -> str | None:
 def bare_python() -> Path:
     """An interpreter without cffi."""
     venv = BUILD / "tests" / "bare"
-    if not (venv / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    with locked(venv):
+        if not (venv / "bin" / "python").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     return venv / "bin" / "python"
 
 
@@ -69,8 +72,7 @@ def promptly(**changes: str) -> dict[str, str]:
 @functools.cache
 def image() -> Path:
     """The forum's kernel, as a file."""
-    out = BUILD / "tests" / "forum.hsaco"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder("hosting") / "forum.hsaco"
     out.write_bytes(code_object("forum"))
     return out
 
@@ -78,15 +80,11 @@ def image() -> Path:
 @functools.cache
 def host(*flags: str) -> Path:
     """tests/hosts/host.c, compiled."""
-    out = BUILD / "tests" / f"host{len(flags) or ''}"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder("hosting") / f"host{len(flags) or ''}"
     source = ROOT / "tests" / "hosts" / "host.c"
     warnings = ["-Wall", "-Wextra", "-Wno-pedantic"]
     words = ["-std=c11", "-D_GNU_SOURCE", f"-DHANG={HANG}", "-O1", *warnings, *flags]
-    command = ["cc", *words, str(source)]
-    fresh = out.with_suffix(f".{os.getpid()}")  # another run of tests may be using the old one
-    subprocess.run([*command, "-o", str(fresh), "-pthread", "-ldl"], check=True)
-    fresh.replace(out)
+    subprocess.run(["cc", *words, str(source), "-o", str(out), "-pthread", "-ldl"], check=True)
     return out
 
 

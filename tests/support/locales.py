@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import BUILD
+from tests.support.folders import locked
 
 
 def make_locales(wanted: dict[str, tuple[str, str]]) -> Path:
@@ -16,11 +17,9 @@ def make_locales(wanted: dict[str, tuple[str, str]]) -> Path:
     out = BUILD / "tests" / "locales"
     if not shutil.which("localedef") or not Path("/usr/share/i18n/locales").is_dir():
         pytest.skip("no localedef, or no sources of locales (Debian: locales)")
-    out.mkdir(parents=True, exist_ok=True)
     for name, (source, codec) in wanted.items():
-        if not (out / name).exists():
-            subprocess.run(
-                ["localedef", "--no-archive", "-c", "-i", source, "-f", codec, str(out / name)],
-                capture_output=True,
-            )
+        with locked(out / name):
+            if not (out / name).exists():
+                words = ["--no-archive", "-c", "-i", source, "-f", codec, str(out / name)]
+                subprocess.run(["localedef", *words], capture_output=True)
     return out

@@ -10,7 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.child import BUILD, ROOT
+from tests.support.child import ROOT
+from tests.support.folders import folder
 from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
@@ -57,10 +58,9 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
     """The sources in a checkout of their own, compiled: what changes later is compiled anew."""
-    home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
-    for folder in ("csrc", "mgpu_rt"):
-        shutil.rmtree(home / folder, ignore_errors=True)
-        shutil.copytree(ROOT / folder, home / folder, ignore=shutil.ignore_patterns(*ELSEWHERE))
+    home = folder("variants") / ("unchanged" + "".join(flags).replace("/", "_"))
+    for name in ("csrc", "mgpu_rt"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns(*ELSEWHERE))
     make(home, flags)
     (home / "build" / "lib" / "mgpu_rt.python").write_text(sys.executable + "\n")
     return home
@@ -68,7 +68,7 @@ def checkout(flags: tuple[str, ...]) -> Path:
 
 def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Path:
     """The library in a checkout of its own, whose files are this one's with the changes."""
-    home = BUILD / "variants" / name
+    home = folder("variants") / name
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout(flags), home)
     for change in changes:

@@ -34,8 +34,7 @@ Outcome = dict  # of a program: passed, skipped, failed (test to the first words
 def fetch(here: Surroundings) -> Path:
     """The folder of a release's tests, unpacked beside it. Raises PackagesMissing."""
     root = packages.cache() / f"rocrand-{here.release.hip}"
-    if not (root / FOLDER / "test_rocrand_basic").exists():
-        packages.fetch_only(here.release, PACKAGES, root)
+    packages.fetch_only(here.release, PACKAGES, root)
     return root
 
 

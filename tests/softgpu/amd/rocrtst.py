@@ -55,8 +55,7 @@ Outcome = tuple[str, str]  # passed, failed or late; the last words
 def fetch(here: Surroundings) -> Path:
     """The folder of the tests, unpacked beside the release. Raises PackagesMissing."""
     root = packages.cache() / "rocrtst"
-    if not (root / FOLDER / "rocrtst64").exists():
-        packages.fetch_only(here.release, PACKAGES, root)
+    packages.fetch_only(here.release, PACKAGES, root)
     _stand_in(here, root)
     return root
 

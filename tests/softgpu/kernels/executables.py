@@ -13,6 +13,7 @@ from bench.setup.printing import print_library
 from mgpu_rt.lowering import lower, objects
 from tests.softgpu.kernels.images import TEXTS
 from tests.softgpu.kernels.program import Launch, Module
+from tests.support.folders import write_whole
 from tests.support.programs import STOCK
 
 _KINDS = {
@@ -24,10 +25,7 @@ _KINDS = {
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
     """The executable, linked against stock's library; raises what its lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
-    TEXTS.mkdir(parents=True, exist_ok=True)
-    text = host_program(module, name, launch)
-    if not source.exists() or source.read_text() != text:
-        source.write_text(text)
+    write_whole(source, host_program(module, name, launch))
     helper = print_library()
     return objects.link(
         [lower.lower(source, llvm=llvm)],

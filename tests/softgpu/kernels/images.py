@@ -7,16 +7,15 @@ from pathlib import Path
 from bench import ROOT
 from mgpu_rt.lowering import lower
 from tests.softgpu.kernels.program import Module
+from tests.support.folders import write_whole
 
 TEXTS = ROOT / "build" / "kernels"
 
 
 def text(module: Module) -> Path:
     """The module's MLIR as a file."""
-    TEXTS.mkdir(parents=True, exist_ok=True)
     source = TEXTS / f"{module.name}.mlir"
-    if not source.exists() or source.read_text() != module.text:
-        source.write_text(module.text)
+    write_whole(source, module.text)
     return source
 
 
@@ -25,5 +24,5 @@ def image(module: Module, chip: str) -> Path:
     source = text(module)
     options = {"opt_level": module.opt_level, "first": module.first}
     result = TEXTS / f"{module.name}-{chip}.hsaco"
-    result.write_bytes(lower.code_objects(source, chip, **options)["kernels"])
+    write_whole(result, lower.code_objects(source, chip, **options)["kernels"])
     return result

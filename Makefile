@@ -1,6 +1,7 @@
 # make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
-# make test     all tests but those of the targets below that take longer
+# make test     the tests, in five minutes; T=tests/runtime for some of them
+# make check    what guards every change too and takes longer: mutants, installs, walks of all errors
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
@@ -37,12 +38,12 @@ NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz sanitize install csmith
 
-.PHONY: all demo test check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
+.PHONY: all demo test check check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
 ifneq ($(V),1)
-QUIET = $(LINKS) all demo test check-jit bench lint format needs-% clean check-% $(VENV)/%
+QUIET = $(LINKS) all demo test check check-jit bench lint format needs-% clean check-% $(VENV)/%
 SAID :=
 say = $(if $(filter $(QUIET) $(SAID),$@),,$(eval SAID += $@)$(info $()  $@))
 PLAIN_SHELL := $(SHELL)
@@ -52,13 +53,9 @@ endif
 
 include csrc/build.mk
 include csrc/packaging/install.mk
-include tests/hipstub/build.mk
-include tests/custub/build.mk
-include tests/sparsestub/build.mk
-include bench/stock/build.mk
+include tests/build.mk
 include tests/softgpu/check.mk
 include tests/fuzz/fuzz.mk
-include tests/random_driver/build.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
 
@@ -86,9 +83,17 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-test: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) lint
+# On all cores; tests/conftest.py says which tests are whose. T: files or folders, or names of tests.
+T ?= tests
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8
+
+test check: all needs-tools needs-test $(TEST_LIBRARIES)
+test: $(if $(filter tests,$(T)),lint)
 	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
-	$(BIN)/python -m pytest -q
+	$(PYTEST) $(T)
+
+check:
+	$(PYTEST) -m check $(T)
 
 check-jit: all needs-tools
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'

@@ -23,9 +23,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def driver() -> Path:
-    """The driver library, built from the sources as they are."""
-    command = ["make", "-s", "-f", "csrc/softgpu/build.mk", "softgpu"]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
+    """The driver library."""
     return softgpu.driver()
 
 

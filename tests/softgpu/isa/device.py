@@ -28,9 +28,6 @@ class Fault(Exception):
 
 @lru_cache
 def library() -> ctypes.CDLL:
-    subprocess.run(
-        ["make", "-s", "-j2", "-f", "csrc/softgpu/isa/build.mk", "isa-tools"], cwd=ROOT, check=True
-    )
     lib = ctypes.CDLL(str(LIBRARY))
     u64, pointer, text = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_char_p
     lib.isa_map.argtypes = [u64, u64, pointer]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.child import ROOT
-from tests.support.folders import folder
+from tests.support.child import BUILD, ROOT
+from tests.support.folders import locked
 from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
@@ -31,6 +33,7 @@ class Change:
         path = home / self.file
         text = path.read_text()
         assert text.count(self.old) == 1, f"{self.file} holds it once: {self.old}"
+        path.unlink()  # it may be another checkout's, too
         path.write_text(text.replace(self.old, self.new))
 
 
@@ -57,20 +60,46 @@ def make(home: Path, flags: tuple[str, ...]) -> Path:
 
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
-    """The sources in a checkout of their own, compiled: what changes later is compiled anew."""
-    home = folder("variants") / ("unchanged" + "".join(flags).replace("/", "_"))
-    for name in ("csrc", "mgpu_rt"):
-        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns(*ELSEWHERE))
-    make(home, flags)
-    (home / "build" / "lib" / "mgpu_rt.python").write_text(sys.executable + "\n")
+    """The sources in a checkout of their own, compiled: what changes later is compiled anew.
+
+    All workers have the one that the first made.
+    """
+    home = BUILD / "variants" / ("unchanged" + "".join(flags).replace("/", "_"))
+    with locked(home):
+        state = hashlib.sha256(repr((flags, sys.executable)).encode())
+        for path in sorted(_sources()):
+            state.update(f"{path}".encode() + path.read_bytes())
+        made = home / "made"
+        if not made.exists() or made.read_text() != state.hexdigest():
+            shutil.rmtree(home, ignore_errors=True)
+            for path in _sources():
+                copy = home / path.relative_to(ROOT)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, copy)
+            make(home, flags)
+            (home / "build" / "lib" / "mgpu_rt.python").write_text(sys.executable + "\n")
+            made.write_text(state.hexdigest())
     return home
+
+
+def _sources() -> Iterator[Path]:
+    """The files of this checkout that the library is made of."""
+    for folder in ("csrc", "mgpu_rt"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.is_file() and not set(ELSEWHERE) & set(path.relative_to(ROOT).parts):
+                yield path
 
 
 def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Path:
     """The library in a checkout of its own, whose files are this one's with the changes."""
-    home = folder("variants") / name
+
+    def take(source: str, target: str) -> None:
+        """A compiler writes what depends on what into the file that is there; all else anew."""
+        (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
+
+    home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(checkout(flags), home)
+    shutil.copytree(checkout(flags), home, copy_function=take)
     for change in changes:
         change.make_in(home)
     return make(home, flags)

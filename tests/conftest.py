@@ -1,0 +1,116 @@
+"""What holds of every test: what is built before, which are left to `make check`, which share a
+worker, and what a missing tool means."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mgpu_rt.lowering.toolchain import ToolchainMissing
+from tests.support.child import ROOT
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
+#: Of `make check` and not of `make test`: patterns of what a test's name begins with.
+CHECK = (
+    # Mutants: each is compiled.
+    r"tests/\w+/test_(hosting_)?guards\.py",
+    r"tests/manager/test_hosting_tsan\.py",
+    # Wheels and environments to install them in.
+    r"tests/install/",
+    # Walks of all errors on the emulated device; `make test` has the one without an error before.
+    r"tests/runtime/test_last_error\.py::test_every_\w+\[softgpu-(device|memory)\]",
+    r"tests/runtime/test_last_error\.py::test_events_\w+\[softgpu",
+    r"tests/runtime/test_memory_random\.py::test_stub\[mode\d+-[123]-",
+    # Of the emulator's proof `make test` has gfx90a and gfx942.
+    r"tests/softgpu/(isa|kernels)/.*\bgfx90[68]\b",
+    r"tests/softgpu/isa/test_decoder\.py::test_device_library",
+    r"tests/softgpu/isa/test_pseudocode\.py::test_limits",
+    r"tests/softgpu/isa/test_table\.py::test_whole_kernels",
+    r"tests/softgpu/device/test_engine\.py::test_the_longest_copy",
+    r"tests/softgpu/csmith/test_csmith\.py::test_\w+\[gfx942\]",
+    # Builds of the runtime, the benchmarks anew, and pictures.
+    r"tests/bench/test_bench\.py::test_(what_was_prepared|the_library_without|every_plot)",
+)
+
+#: The markers of suites that are run by hand.
+BY_HAND = ("gpu", "check_isa", "check_install", "sanitize")
+
+#: Tests that share what is made once a session, so that one worker runs them.
+TOGETHER = (
+    "tests/examples/",  # `make install`
+    "tests/install/",
+    "tests/rocm/",  # the release that is fetched
+)
+
+#: Files whose tests share nothing: each test goes to the next worker.
+APART = (
+    "tests/hoist/test_guards.py",
+    "tests/manager/test_hosting_guards.py",
+    "tests/runtime/test_guards.py",
+    "tests/runtime/test_memory_random.py",
+    "tests/softgpu/isa/test_decoder.py",
+)
+
+#: On CI every tool is there, so a test that lacks one fails.
+ON_CI = os.environ.get("CI") == "true"
+LACKS = " is missing"  # the words of every reason to skip that names a tool or a package
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Builds what the tests are run with; a moment where it is there."""
+    inner = "PYTEST_XDIST_WORKER" in os.environ or "MGPU_RT_TEST_LIBRARY" in os.environ
+    if inner or session.config.option.collectonly:
+        return
+    plain = {name: text for name, text in os.environ.items() if "MAKE" not in name}
+    command = ["make", "-s", "-j2", "-f", "tests/build.mk"]
+    made = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True)
+    if made.returncode:
+        pytest.exit(f"{made.stderr}Run make first.", returncode=1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    check = re.compile("|".join(CHECK))
+    for item in items:
+        by_hand = any(item.get_closest_marker(name) for name in BY_HAND)
+        if check.match(item.nodeid) and not by_hand:
+            item.add_marker("check")
+
+
+def scope(test: str) -> str:
+    """What one worker runs as a whole: a file, unless it is said otherwise above."""
+    for folder in TOGETHER:
+        if test.startswith(folder):
+            return folder
+    file = test.partition("::")[0]
+    return test if file in APART else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)  # type: ignore[arg-type]
+    scheduler._split_scope = scope  # type: ignore[method-assign]
+    return scheduler
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> pytest.TestReport:
+    """Skips a test that lacks a tool; fails it on CI."""
+    report = yield
+    if call.excinfo and call.excinfo.errisinstance(ToolchainMissing):
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, line or 0, f"Skipped: {call.excinfo.value}")
+    if ON_CI and report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if LACKS in reason:
+            report.outcome, report.longrepr = "failed", reason
+    return report

@@ -10,16 +10,18 @@ from tests.support.hoisted import RELEASES, hoist
 
 PTX = r".version 8.0\0A.target sm_90\0A.visible .entry f() { ret; }"
 
-#: A launch as LLVM 19 makes it. The names in capitals are where a program is broken.
-BEFORE_21 = f"""
-module {{
+GLOBALS = f"""
   llvm.mlir.global internal constant @image("{PTX}\\00")
   llvm.mlir.global internal constant @name("f\\00")
   llvm.mlir.global internal @place() : !llvm.ptr {{
     %0 = llvm.mlir.zero : !llvm.ptr
     llvm.return %0 : !llvm.ptr
   }}
-  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
+"""
+
+#: A launch as LLVM 19 makes it. The names in capitals are where a program is broken.
+BEFORE_21 = f"""
+module {{{GLOBALS}  llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleLoadJIT(!llvm.ptr, i32, i64) -> !llvm.ptr
   llvm.func @mgpuModuleGetFunction(!llvm.ptr, !llvm.ptr) -> !llvm.ptr
   llvm.func @mgpuModuleUnload(!llvm.ptr)
@@ -60,14 +62,7 @@ module {{
 
 #: A launch as LLVM 22 makes it.
 SINCE_21 = f"""
-module {{
-  llvm.mlir.global internal constant @image("{PTX}\\00")
-  llvm.mlir.global internal constant @name("f\\00")
-  llvm.mlir.global internal @place() : !llvm.ptr {{
-    %0 = llvm.mlir.zero : !llvm.ptr
-    llvm.return %0 : !llvm.ptr
-  }}
-  llvm.mlir.global_ctors CONSTRUCTORS
+module {{{GLOBALS}  llvm.mlir.global_ctors CONSTRUCTORS
   llvm.func @mgpuModuleLoad(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func @mgpuModuleGetFunction(!llvm.ptr, !llvm.ptr) -> !llvm.ptr
   llvm.func @elsewhere(!llvm.ptr)

@@ -17,6 +17,15 @@ LIBRARY = ROOT / "build/softgpu/libisa.so"
 TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx942")
 PAGE = mmap.PAGESIZE
 
+#: How the text of a kernel begins: what follows are its instructions.
+BEGIN = """
+.text
+.globl {name}
+.p2align 8
+.type {name},@function
+{name}:
+"""
+
 
 class Fault(Exception):
     """A kernel stopped; the text says where and why."""

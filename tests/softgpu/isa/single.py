@@ -10,19 +10,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from .device import CodeObject, Fault, Memory, assemble, dispatch
+from .device import BEGIN, CodeObject, Fault, Memory, assemble, dispatch
 
 LANES, WAVES = 64, 8
 LANE_BYTES, HEADER = 64, 64
 IN_WAVE = LANES * LANE_BYTES + HEADER
 OUT_WAVE = LANES * 16 + HEADER
 
-KERNEL = """
-.text
-.globl {name}
-.p2align 8
-.type {name},@function
-{name}:
+KERNEL = (
+    BEGIN
+    + """\
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)
   s_mul_i32 s3, s2, {in_wave}
@@ -77,6 +74,7 @@ KERNEL = """
   {extra}
 .end_amdhsa_kernel
 """
+)
 
 
 @dataclass

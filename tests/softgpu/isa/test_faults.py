@@ -14,14 +14,11 @@ import pytest
 from mgpu_rt.cli import options
 from tests.support.patience import HANG
 
-from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
-KERNEL = """
-.text
-.globl kernel
-.p2align 8
-.type kernel,@function
-kernel:
+KERNEL = (
+    BEGIN.format(name="kernel")
+    + """\
   s_load_dwordx2 s[8:9], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)
   {text}
@@ -38,6 +35,7 @@ kernel:
   .amdhsa_group_segment_fixed_size 256
 .end_amdhsa_kernel
 """
+)
 
 
 def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:

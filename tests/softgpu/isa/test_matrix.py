@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from .device import CodeObject, Memory, assemble, dispatch
+from .device import BEGIN, CodeObject, Memory, assemble, dispatch
 from .matrix import (
     LANES,
     OF_GFX942,
@@ -29,12 +29,9 @@ SHAPES = {
 }
 # A and B in v[2:5] and C from v32 on, or a0 on gfx908, which takes it from there only; the result
 # goes to v64 and on, or a32.
-KERNEL = """
-.text
-.globl {name}
-.p2align 8
-.type {name},@function
-{name}:
+KERNEL = (
+    BEGIN
+    + """\
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)
   v_lshlrev_b32 v1, 4, v0
@@ -55,6 +52,7 @@ KERNEL = """
   {extra}
 .end_amdhsa_kernel
 """
+)
 OPERANDS = 16 * LANES
 
 

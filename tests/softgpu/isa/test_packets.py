@@ -11,15 +11,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from .device import ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
 #: Adds 1 for each work-item to what its argument points to.
-KERNEL = """
-.text
-.globl kernel
-.p2align 8
-.type kernel,@function
-kernel:
+KERNEL = (
+    BEGIN.format(name="kernel")
+    + """\
   s_load_dwordx2 s[8:9], s[0:1], 0x0
   v_mov_b32 v2, 0
   v_mov_b32 v3, 1
@@ -35,6 +32,7 @@ kernel:
   {extra}
 .end_amdhsa_kernel
 """
+)
 #: enum softgpu_fault_kind; scratch has no code of its own.
 ERRORS = {"scratch": 0, "dimensions": 5, "group size": 7, "registers": 9}
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.softgpu.kernels.compare import bf16
 
-from .device import CodeObject, Memory, assemble, dispatch
+from .device import BEGIN, CodeObject, Memory, assemble, dispatch
 from .float8 import BF8, FP8, encode
 from .matrix import LANES, Shape
 from .single import stopped_by
@@ -91,12 +91,9 @@ def encoded(kind: str, whole: np.ndarray) -> bytes:
 
 
 # Each lane has 8 dwords: A in v[2:3], the indices in v4, B in v[6:9]. C and D are in v[32:..].
-KERNEL = """
-.text
-.globl {name}
-.p2align 8
-.type {name},@function
-{name}:
+KERNEL = (
+    BEGIN
+    + """\
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)
   v_lshlrev_b32 v1, 5, v0
@@ -116,6 +113,7 @@ KERNEL = """
   .amdhsa_accum_offset 64
 .end_amdhsa_kernel
 """
+)
 OPERANDS = 32 * LANES
 
 

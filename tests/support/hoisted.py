@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.hoist import rewrite, tools
-from mgpu_rt.lowering import lower, objects
+from mgpu_rt.lowering import cache, lower, objects, toolchain
 from tests.support.folders import folder
 from tests.support.programs import STOCK
 
@@ -32,12 +32,14 @@ def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
 @functools.cache
 def build(given: bytes, llvm: int) -> Path:
     """The executable of a program in the LLVM dialect, linked with stock's runtime."""
-    directory = Path(tempfile.mkdtemp(dir=folder("hoisted")))
-    compiled, helper = directory / "program.o", print_library()
-    compiled.write_bytes(objects.compile_dialect(given, llvm))
+    tools = [toolchain.tool(name, llvm) for name in ("mlir-translate", "llc")]
+    compiled = cache.kept(
+        "hoisted", ".o", (given, llvm), lambda: tools, lambda: objects.compile_dialect(given, llvm)
+    )
+    helper = print_library()
     return objects.link(
         [compiled],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],
-        out=directory / "program",
+        out=Path(tempfile.mkdtemp(dir=folder("hoisted"))) / "program",
     )

@@ -10,7 +10,9 @@
  *   HIPSTUB_DELAY     hipModuleLoadData:2000,hipFree:50  microseconds before the call's work.
  *   HIPSTUB_ASYNC     500 or 500,0,2000  streams run on threads of their own, each operation
  *                     that many microseconds late; several numbers: one a stream, in order of
- *                     creation (the null stream first), repeated.
+ *                     creation (the null stream first), repeated. "held" instead of a number:
+ *                     each operation stays undone until somebody waits for it, "held2" until two
+ *                     threads do: what a program may find done and what not is then certain.
  *   HIPSTUB_DEVICES   number of devices, 1. As with AMD's a reset takes what is of the thread's
  *                     device, and of several devices it leaves pinned and managed memory.
  *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
@@ -61,6 +63,9 @@ int64_t hipstub_live(const char *what);
 /* Number of operations submitted to a stream (NULL: the null stream) and not done yet. */
 uint64_t hipstub_pending(void *stream);
 
+/* Number of threads that wait inside HIP for operations of a stream. */
+unsigned hipstub_waiters(void *stream);
+
 /* Forgets counts, record and misuse; counts for faults start anew. Handles live on. */
 void hipstub_reset(void);
 
@@ -70,6 +75,10 @@ char *hipstub_json(void);
 /* As HIPSTUB_FAULT and HIPSTUB_DELAY, from now on; "" ends them. 0, or -1 for a wrong text. */
 int hipstub_set_fault(const char *text);
 int hipstub_set_delay(const char *text);
+
+/* From now on each call of that function waits until so many of them have begun, on threads of
+ * their own. 0, or -1 for an unknown function. */
+int hipstub_set_meeting(const char *function, unsigned calls);
 
 /* Gives every kernel of that name a body. params is as hipModuleLaunchKernel got it, but points to
  * copies of `count` arguments of the given sizes in bytes, made at the launch. The body runs when

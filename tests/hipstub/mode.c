@@ -18,24 +18,27 @@ bool stub_reuse, stub_reuse_other_kinds;
 bool stub_destroy_returns;
 size_t stub_memory = (size_t)1 << 30;
 
-static int *delays;
-static unsigned delay_count;
+static struct stub_pace *paces;
+static unsigned pace_count;
 static const char *log_path;
 static const char *kernels_path;
 static bool teardown_wanted, torn_down;
 
-static void read_delays(const char *text) {
+static void read_paces(const char *text) {
     while (text != NULL && *text != '\0') {
-        delays = realloc(delays, (delay_count + 1) * sizeof *delays);
-        delays[delay_count++] = atoi(text);
+        struct stub_pace pace = {atoi(text), 0};
+        if (strncmp(text, "held", 4) == 0)
+            pace.waiters = text[4] == '2' ? 2 : 1;
+        paces = realloc(paces, (pace_count + 1) * sizeof *paces);
+        paces[pace_count++] = pace;
         text = strchr(text, ',');
         if (text != NULL)
             ++text;
     }
 }
 
-int stub_async_delay(unsigned nth) {
-    return delay_count == 0 ? -1 : delays[nth % delay_count];
+struct stub_pace stub_pace_of(unsigned nth) {
+    return pace_count == 0 ? (struct stub_pace){-1, 0} : paces[nth % pace_count];
 }
 
 static void tear_down(void) {
@@ -89,7 +92,7 @@ __attribute__((constructor)) static void read_environment(void) {
         refuse("HIPSTUB_FAULT", fault);
     if (delay != NULL && hipstub_set_delay(delay) != 0)
         refuse("HIPSTUB_DELAY", delay);
-    read_delays(async);
+    read_paces(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
     if (version != NULL)

@@ -16,8 +16,14 @@ extern bool stub_reuse, stub_reuse_other_kinds;
 extern bool stub_destroy_returns;
 extern size_t stub_memory;
 
-/* Microseconds that the nth stream delays each operation by, or -1 if streams have no thread. */
-int stub_async_delay(unsigned nth);
+/* When a stream does an operation. */
+struct stub_pace {
+    int delay_us;     /* so late, or -1: by the caller, at once */
+    unsigned waiters; /* once so many threads wait for it */
+};
+
+/* The nth stream's. */
+struct stub_pace stub_pace_of(unsigned nth);
 
 /* Called first thing in each call of record mode: registers the exit handler that stands for HIP's
  * statics, at the first one, and aborts after it ran, naming the function. */

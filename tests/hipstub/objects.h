@@ -7,6 +7,7 @@
 #define HIPSTUB_OBJECTS_H
 
 #include "../../csrc/hip_abi.h"
+#include "mode.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,9 +28,11 @@ struct operation;
 struct ihipStream_t {
     struct object object;
     unsigned flags;
-    int delay_us;                   /* -1: work is done by the caller, at once */
+    struct stub_pace pace;
     struct operation *first, *last; /* submitted and not taken up yet */
     uint64_t submitted, completed;  /* numbers of operations: a ticket is the value of submitted */
+    uint64_t awaited, let_go;       /* up to this one somebody waits; may be done, if held */
+    unsigned waiters;               /* threads that wait */
     bool has_worker, ended;         /* ended: the worker goes when nothing is left to do */
     struct ihipStream_t *next_stream;
 };

@@ -20,7 +20,7 @@ static struct ihipStream_t *stream_new(unsigned flags) {
         streams = stream;
     }
     stream->flags = flags;
-    stream->delay_us = stub_async_delay(stream_count++);
+    stream->pace = stub_pace_of(stream_count++);
     stream->ended = false; /* what is left of it goes on: its worker, the count of its operations */
     return stream;
 }
@@ -69,13 +69,29 @@ static bool may_begin(const struct ihipStream_t *stream, const struct operation 
     return true;
 }
 
+static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
+    if (ticket <= stream->let_go)
+        return;
+    stream->let_go = ticket;
+    pthread_cond_broadcast(&progress);
+}
+
+/* Whether the stream keeps it for now. Who waits for it waits for what is before it, too. */
+static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
+    if (operation->number > stream->let_go)
+        return operation->delayed && stream->pace.waiters > 0;
+    for (const struct wait *wait = operation->waits; wait != NULL; wait = wait->next)
+        let_go(wait->stream, wait->ticket);
+    return false;
+}
+
 /* Does one operation to its end: waits for what it waits for, lets the delay pass, works. */
 static void perform(struct ihipStream_t *stream, struct operation *operation) {
-    while (!may_begin(stream, operation))
+    while (is_held(stream, operation) || !may_begin(stream, operation))
         pthread_cond_wait(&progress, stub_mutex());
     stub_unlock();
-    if (operation->delayed && stream->delay_us > 0)
-        usleep((useconds_t)stream->delay_us);
+    if (operation->delayed && stream->pace.delay_us > 0)
+        usleep((useconds_t)stream->pace.delay_us);
     if (operation->work != NULL)
         operation->work(operation);
     stub_lock();
@@ -120,7 +136,7 @@ uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation)
     uint64_t ticket = ++stream->submitted;
     operation->number = ticket;
     operation->next = NULL;
-    if (stream->delay_us < 0) {
+    if (stream->pace.delay_us < 0) {
         perform(stream, operation);
         return ticket;
     }
@@ -145,8 +161,15 @@ bool stream_done(const struct ihipStream_t *stream, uint64_t ticket) {
 }
 
 void stream_wait(struct ihipStream_t *stream, uint64_t ticket) {
+    if (stream->completed >= ticket)
+        return;
+    if (stream->awaited < ticket)
+        stream->awaited = ticket;
+    if (++stream->waiters >= stream->pace.waiters)
+        let_go(stream, stream->awaited);
     while (stream->completed < ticket)
         pthread_cond_wait(&progress, stub_mutex());
+    --stream->waiters;
 }
 
 void stream_wait_all(bool blocking_only) {
@@ -161,6 +184,14 @@ uint64_t hipstub_pending(void *handle) {
     uint64_t pending = stream == NULL ? 0 : stream->submitted - stream->completed;
     stub_unlock();
     return pending;
+}
+
+unsigned hipstub_waiters(void *handle) {
+    stub_lock();
+    struct ihipStream_t *stream = stream_of("hipstub_waiters", handle);
+    const unsigned waiters = stream == NULL ? 0 : stream->waiters;
+    stub_unlock();
+    return waiters;
 }
 
 hipError_t emu_hipStreamCreate(hipStream_t *stream) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tests.snippets.library import DEFAULT, HOST_TO_DEVICE
-from tests.support.patience import HANG
+from tests.support.patience import HANG, wait_until
 from tests.support.stub import Stub, on_stub
 
 
@@ -40,6 +40,40 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
     gate.open()
     assert hip.hipStreamSynchronize(idle) == 0
     assert (hip.hipStreamQuery(busy), hip.hipEventQuery(event)) == (0, 0)
+
+
+@on_stub(HIPSTUB_ASYNC="held")
+def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
+    """And what that waits for, on whatever stream."""
+    first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
+    hip.launch(first)
+    hip.hipEventRecord(event, first)
+    hip.launch(first)
+    hip.hipStreamWaitEvent(second, event, 0)
+    hip.launch(second)
+    hip.launch(idle)
+    assert hip.hipStreamSynchronize(second) == 0
+    assert [hip.lib.hipstub_pending(s) for s in (first, second, idle)] == [1, 0, 1]
+    assert hip.hipDeviceSynchronize() == 0
+    assert [hip.hipStreamQuery(s) for s in (first, second, idle)] == [0] * 3
+
+
+@on_stub(HIPSTUB_ASYNC="held2")
+def test_held2_streams_do_what_two_threads_wait_for(hip: Stub) -> None:
+    stream, ended = hip.stream(), []
+    hip.launch(stream)
+
+    def wait() -> None:
+        ended.append(hip.hipStreamSynchronize(stream))
+
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    threads[0].start()
+    assert wait_until(lambda: hip.lib.hipstub_waiters(stream) == 1)
+    assert (hip.lib.hipstub_pending(stream), ended) == (1, [])
+    threads[1].start()
+    for thread in threads:
+        thread.join(HANG)
+    assert ended == [0, 0]
 
 
 @on_stub(HIPSTUB_ASYNC="0")

@@ -7,8 +7,6 @@ from tests.support.images import code_object
 
 KIB, MIB = 1 << 10, 1 << 20
 
-SLOW = "30000"  # microseconds that each operation of a stream is late
-
 #: To the device: staged, the largest that is, one beyond. Odd, so that the last piece is no whole.
 UP = [1, 4001, 512 * KIB, 512 * KIB + 1]
 #: From the device: at once, in pieces, the largest in pieces, one beyond.
@@ -38,7 +36,7 @@ def test_there_and_back(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_source_is_free_at_return(mgpu: Mgpu) -> None:
     """The stub's streams read what they are given late: pinned memory must not be used again."""
     stream = mgpu.StreamCreate()
@@ -50,7 +48,7 @@ def test_source_is_free_at_return(mgpu: Mgpu) -> None:
         assert read(mgpu, block, size, stream) == before
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_ring_is_not_overrun(mgpu: Mgpu) -> None:
     """More than the ring holds, while nothing of it has been copied on yet."""
     stream, size = mgpu.StreamCreate(), 400 * KIB
@@ -62,7 +60,7 @@ def test_ring_is_not_overrun(mgpu: Mgpu) -> None:
         assert read(mgpu, block, size, stream) == mgpu.ffi.buffer(content)[:]
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -72,7 +70,7 @@ def test_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
     assert mgpu.count("hipStreamSynchronize") == 0
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_copy_waits_for_what_is_before_it(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -83,7 +81,7 @@ def test_copy_waits_for_what_is_before_it(mgpu: Mgpu) -> None:
     assert read(mgpu, block, KIB, stream) == b"\2" * 512 + mgpu.ffi.buffer(pattern(mgpu, KIB))[512:]
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_what_came_back_may_go_out_at_once(mgpu: Mgpu) -> None:
     """Through host memory from block to block, without a synchronise, on two streams."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -96,14 +94,14 @@ def test_what_came_back_may_go_out_at_once(mgpu: Mgpu) -> None:
         assert read(mgpu, two, size, second) == mgpu.ffi.buffer(pattern(mgpu, size))[:]
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_null_stream_copies_too(mgpu: Mgpu) -> None:
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, mgpu.null)
     assert read(mgpu, block, KIB, mgpu.null) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
 
 
-@in_child(HIPSTUB_ASYNC=SLOW, backends=BACKENDS_WITH_GPU)
+@in_child(HIPSTUB_ASYNC="held", backends=BACKENDS_WITH_GPU)
 def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
     """And does not block: the device reads it when the stream gets there, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
@@ -118,7 +116,7 @@ def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
     assert read(mgpu, block, 64 * KIB, stream) == mgpu.ffi.buffer(data)[:]
 
 
-@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC=SLOW, MGPU_RT_EXCLUSIVE="on")
+@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
     """On a device that reaches pageable memory: only while no kernel is before the copy. What else
     was submitted since does not hide it."""
@@ -200,7 +198,7 @@ def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
     assert "an error of earlier work shows here" in text
 
 
-@in_child(HIPSTUB_ASYNC=SLOW, HIPSTUB_VERSION="70253211")
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
     """And the error stays, as with stock from HIP 7 on: no question of ours fails there."""
     stream = mgpu.StreamCreate()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
-from tests.support.known import KERNEL, SLOW, forum, program, run_program
+from tests.support.known import KERNEL, forum, program, run_program
 
 KIB = 1 << 10
 
@@ -18,7 +18,7 @@ KIB = 1 << 10
 # ---- 1: addresses that no table has --------------------------------------------------------------
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC=SLOW)
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
 def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
     """Such as a module's global: read by the CPU, it would be read before the kernel has run."""
     own = mgpu.stub_ffi.new("void **")
@@ -34,7 +34,7 @@ def test_01_device_memory_of_others_is_not_host_memory(mgpu: Mgpu) -> None:
     assert bytes(mgpu.ffi.buffer(out)) == b"\7" * KIB
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
     """AMD's 5.2.3 calls its address an invalid pointer, just as it does one of pageable memory."""
     function, module = forum(mgpu), mgpu.load(mgpu.image(code_object("globals")))
@@ -84,7 +84,7 @@ int main(void) {
 
 
 def test_02_a_plug_in_that_opens_hip_later(tmp_path: Path) -> None:
-    done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC=SLOW, MGPU_RT_PYTHON="off")
+    done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
     assert (done.stdout, done.stderr) == ("9 7\n", "")
 
 
@@ -110,11 +110,11 @@ int main(void) {
 def test_02_work_of_the_programs_own_is_waited_for(tmp_path: Path) -> None:
     stub = environment()["MGPU_RT_HIP"]
     path = program(tmp_path, FILL_UNSEEN, stub, f"-Wl,-rpath,{Path(stub).parent}")
-    done = run_program(path, HIPSTUB_ASYNC=SLOW, MGPU_RT_PYTHON="off")
+    done = run_program(path, HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
     assert (done.stdout, done.stderr) == ("7\n", "")
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_02_a_stream_that_others_left_busy_is_not_handed_out(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.StreamSynchronize(stream)

@@ -91,12 +91,12 @@ TWO_FREES = """
 #include <stdio.h>
 #include <unistd.h>
 extern int hipStreamQuery(void *);
+extern unsigned hipstub_waiters(void *);
 void *mgpuStreamCreate(void);
 void *mgpuMemAlloc(unsigned long, void *, _Bool);
 void mgpuMemFree(void *, void *);
 void mgpuMemset32(void *, int, unsigned long, void *);
 static void *first, *second;
-static int busy;
 static void *free_first(void *unused) {
     mgpuMemFree(first, 0);
     return unused;
@@ -107,11 +107,12 @@ int main(void) {
     second = mgpuMemAlloc(4096, 0, 0);
     mgpuMemset32(first, 1, 1024, 0);
     pthread_create(&thread, 0, free_first, 0);
-    usleep(50000);
+    while (hipstub_waiters(0) == 0)
+        usleep(1000);
     mgpuMemFree(second, 0);
-    busy = hipStreamQuery(0);
-    pthread_join(thread, 0);
-    printf("%d\\n", busy);
+    printf("%d\\n", hipStreamQuery(0));
+    fflush(stdout);
+    _exit(0);
 }
 """
 
@@ -120,9 +121,8 @@ int main(void) {
 def test_14_each_free_waits_by_itself(tmp_path: Path, exclusive: str) -> None:
     stub = environment()["MGPU_RT_HIP"]
     path = program(tmp_path, TWO_FREES, stub, f"-Wl,-rpath,{Path(stub).parent}")
-    done = run_program(
-        path, HIPSTUB_ASYNC="300000", MGPU_RT_PYTHON="off", MGPU_RT_EXCLUSIVE=exclusive
-    )
+    until_both_wait = {"HIPSTUB_ASYNC": "held2"}
+    done = run_program(path, MGPU_RT_PYTHON="off", MGPU_RT_EXCLUSIVE=exclusive, **until_both_wait)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 

@@ -11,7 +11,7 @@ import pytest
 from bench.measure import instructions
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
-from tests.support.known import SLOW, forum, program
+from tests.support.known import forum, program
 from tests.support.patience import HANG
 
 KIB = 1 << 10
@@ -171,7 +171,7 @@ def test_09_pinned_memory_has_one_bound_for_the_process(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(HIPSTUB_ASYNC=SLOW)
+@in_child(HIPSTUB_ASYNC="held")
 def test_09_pinned_memory_in_use_is_not_taken(mgpu: Mgpu) -> None:
     """More streams copy at once than there is pinned memory for: the others go HIP's way."""
     size, count = 64 * KIB, 24

@@ -132,18 +132,17 @@ def test_use_after_unload_is_said(mgpu: Mgpu) -> None:
 @in_child(**LAZY)
 def test_threads_that_ask_at_once_get_one_module(mgpu: Mgpu) -> None:
     module = mgpu.load(all_images(mgpu)["globals"])
-    mgpu.stub.hipstub_set_delay(f"{LOAD}:50000".encode())
-    name, found, turns = mgpu.name("count"), [], threading.Barrier(2, timeout=HANG)
+    mgpu.stub.hipstub_set_meeting(LOAD.encode(), 2)
+    name, found = mgpu.name("count"), []
 
     def ask() -> None:
-        turns.wait()
         found.append(mgpu.ModuleGetFunction(module, name))
 
     threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(HANG)
     assert len(found) == 2 and found[0] == found[1] != mgpu.null
     assert mgpu.counts(LOAD, UNLOAD) == {LOAD: 2, UNLOAD: 1}
     mgpu.ModuleUnload(module)

@@ -10,7 +10,6 @@ from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.patience import HANG
 
-SLOW = "20000"  # microseconds that each operation of a stream is late
 KERNEL = "test_func"
 STOCK = ROOT / "build" / "stock" / "libmlir_rocm_runtime.so"
 

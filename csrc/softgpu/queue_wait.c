@@ -21,7 +21,8 @@ enum {
     IN_USE_NS = 20 * 1000 * 1000,
     LONG_NAP_NS = 2000 * 1000,
     PAUSES_PER_LOOK = 24,
-    SECONDS_FOR_ROCR = 5,
+    LOOK_NS = 100 * 1000 * 1000,
+    LOOKS_FOR_ROCR = 50, /* so that a busy machine, which holds up both, does not end a process */
 };
 
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout) {
@@ -94,13 +95,13 @@ void softgpu_queue_found(struct softgpu_queue *queue) {
 }
 
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault) {
-    const struct timespec limit = {.tv_sec = SECONDS_FOR_ROCR};
+    const struct timespec look = {.tv_nsec = LOOK_NS};
     softgpu_report_fault(queue->node, (uintptr_t)queue->amd, fault);
-    uint64_t since = softgpu_now();
-    while (atomic_load(&queue->state) == SOFTGPU_QUEUE_RUNS) {
-        sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &limit);
-        if (softgpu_now() - since < SECONDS_FOR_ROCR * UINT64_C(1000000000))
+    for (int looks = 0; atomic_load(&queue->state) == SOFTGPU_QUEUE_RUNS; looks++) {
+        if (looks < LOOKS_FOR_ROCR) {
+            sleep_while(&queue->state, SOFTGPU_QUEUE_RUNS, &look);
             continue;
+        }
         softgpu_say("the runtime did not act on this fault; ending the process");
         abort();
     }

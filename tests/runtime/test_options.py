@@ -178,6 +178,6 @@ def test_a_set_uid_program_takes_no_code_and_no_paths(_: Mgpu) -> None:
         for name, value in variables.items():
             needs = off if name.endswith(("HIP", "PATH")) else stub
             alone = {**needs, name: value}
-            patience = 0 if name in ("MGPU_RT_STATS", "MGPU_RT_TRACE") else 10  # at exit
+            patience = 0 if name in ("MGPU_RT_STATS", "MGPU_RT_TRACE") else HANG  # at exit
             assert name in _left_by(plain, out, patience, name, **alone), name
             assert _left_by(owned, out, 0.2, name, **alone) == set(), name

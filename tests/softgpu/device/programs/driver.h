@@ -9,6 +9,8 @@
 
 #include <hsakmt.h>
 
+enum { HANG = 600 /* seconds, as in tests/support/patience.py */ };
+
 static HSAKMT_STATUS (*allocate)(HSAuint32, HSAuint64, HsaMemFlags, void **);
 static HSAKMT_STATUS (*create_queue)(HSAuint32, HSA_QUEUE_TYPE, HSAuint32, HSA_QUEUE_PRIORITY,
                                      void *, HSAuint64, HsaEvent *, HsaQueueResource *);

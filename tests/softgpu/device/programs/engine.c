@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 4096, FENCE = 5, PATIENCE = 30 /* s */ };
+enum { RING_BYTES = 4096, FENCE = 5 };
 
 static char *ring;
 static HsaQueueResource queue;
@@ -39,7 +39,7 @@ static void finish(void) {
     put(fence, 4);
     atomic_store((_Atomic uint64_t *)queue.Queue_write_ptr_aql, written);
     *(volatile uint64_t *)queue.Queue_DoorBell_aql = written;
-    for (int i = 0; i < PATIENCE * 1000 && atomic_load(done) != fences; i++)
+    for (int i = 0; i < HANG * 1000 && atomic_load(done) != fences; i++)
         usleep(1000);
     check(atomic_load(done) != fences, "the engine did not come to its fence");
 }

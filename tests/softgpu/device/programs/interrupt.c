@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { EVENTS = 600, CARRIED = 256, PATIENCE = 20000, SLEEPERS = 3 };
+enum { EVENTS = 600, CARRIED = 256, PATIENCE = 600000 /* ms */, SLEEPERS = 3 };
 
 #define THUNK_FUNCTIONS(X)                                                                         \
     X(hsaKmtCreateEvent)                                                                           \

@@ -59,23 +59,29 @@ static void many_streams(void) {
 
 static void event_times(void) {
     enum { PAUSE_US = 20000 };
+    double host[4]; /* before and after each of the two */
     hipFunction_t empty = kernel("empty");
     hipStream_t stream = new_stream();
     hipEvent_t first, second;
     OK(hipEventCreateWithFlags(&first, 0));
     OK(hipEventCreateWithFlags(&second, 0));
+    host[0] = now();
     launch(empty, stream, NULL);
     OK(hipEventRecord(first, stream));
     OK(hipEventSynchronize(first));
+    host[1] = now();
     usleep(PAUSE_US);
+    host[2] = now();
     launch(empty, stream, NULL);
     OK(hipEventRecord(second, stream));
     OK(hipEventSynchronize(second));
+    host[3] = now();
     OK(hipEventQuery(second));
     float milliseconds = -1;
     OK(hipEventElapsedTime(&milliseconds, first, second));
     printf("%.3f ms\n", (double)milliseconds);
-    EXPECT(milliseconds > PAUSE_US / 1e3F - 2 && milliseconds < PAUSE_US / 1e3F + 500);
+    EXPECT((double)milliseconds > (host[2] - host[1]) * 990);
+    EXPECT((double)milliseconds < (host[3] - host[0]) * 1010);
     OK(hipEventDestroy(first));
     OK(hipEventDestroy(second));
 }

@@ -10,7 +10,6 @@
 enum {
     PACKETS = 64,
     PACKET_BYTES = 64,
-    PATIENCE = 30 /* s */,
     A_WHILE = 50000 /* us */
 };
 enum { VENDOR = 0, INVALID = 1, DISPATCH = 2, BARRIER_AND = 3, AGENT = 4, BARRIER_OR = 5 };
@@ -78,7 +77,7 @@ static void submit(uint16_t header, uint64_t words[8]) {
 }
 
 static bool comes(_Atomic int64_t *value, int64_t wanted) {
-    for (int i = 0; i < PATIENCE * 1000 && *value != wanted; i++)
+    for (int i = 0; i < HANG * 1000 && *value != wanted; i++)
         usleep(1000);
     return *value == wanted;
 }
@@ -203,7 +202,7 @@ static void refused(unsigned type, unsigned format) {
     uint64_t words[8] = {(uint64_t)format << 16};
     completion->value = 1;
     submit((uint16_t)type, words);
-    for (int i = 0; i < PATIENCE * 1000 && !inactive->value; i++)
+    for (int i = 0; i < HANG * 1000 && !inactive->value; i++)
         usleep(1000);
     printf("%#llx\n", (unsigned long long)inactive->value);
     check(completion->value != 1, "a packet that was refused completed");

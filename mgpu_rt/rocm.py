@@ -45,7 +45,7 @@ def find(base: Mapping[str, str]) -> list[Hip]:
         environment["LD_PRELOAD"] = library
     try:
         result = subprocess.run(
-            [probe(), "--hip"], env=environment, capture_output=True, timeout=10, check=True
+            [probe(), "--hip"], env=environment, capture_output=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return []

@@ -115,7 +115,7 @@ def _query(*command: str, lines: bool = False) -> str:
     """What a tool says, its first line or all; empty without the tool or if it fails."""
     if shutil.which(command[0]) is None:
         return ""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         return ""
     return done.stdout if lines else done.stdout.partition("\n")[0].strip()

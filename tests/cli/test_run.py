@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from mgpu_rt.cli import cuda, doctor, executable, preload
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
-from tests.support.patience import HANG
+from tests.support.patience import HANG, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +49,13 @@ def test_options_after_the_program_are_its_own() -> None:
 
 def test_the_program_takes_the_commands_place() -> None:
     """Its process id is the command's, so a signal reaches it."""
-    process = subprocess.Popen([COMMAND, "run", "--", "sleep", "60"], env=environment())
+    words = [COMMAND, "run", "--", "cat"]
+    process = subprocess.Popen(words, env=environment(), stdin=subprocess.PIPE)
     try:
         name = Path(f"/proc/{process.pid}/comm")
-        for _ in range(200):
-            if name.read_text() == "sleep\n":
-                break
-            time.sleep(0.05)
-        assert name.read_text() == "sleep\n"
+        assert wait_until(lambda: name.read_text() == "cat\n")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == -signal.SIGTERM
+        assert process.wait(timeout=HANG) == -signal.SIGTERM
     finally:
         process.kill()
         process.wait()

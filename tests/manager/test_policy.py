@@ -268,7 +268,7 @@ def test_what_the_program_holds_stays(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(MGPU_RT_MODULE_LIMIT="14K", HIPSTUB_ASYNC="300000")
+@in_child(MGPU_RT_MODULE_LIMIT="14K", HIPSTUB_ASYNC="held")
 def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
     """LLVM 20 and older unload right after an asynchronous launch."""
     stream = mgpu.StreamCreate()

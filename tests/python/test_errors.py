@@ -90,7 +90,7 @@ def test_a_copy_that_fails(mgpu: Mgpu) -> None:
     fails(mgpu, fault, words, "hipErrorInvalidValue")
 
 
-@in_child(policies=("builtin",), HIPSTUB_ASYNC="2000")
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
     """Their arrays are the caller's again, and may go."""
     module, stream, array = kernels(), mgpu.StreamCreate(), numpy.zeros(8, "f")

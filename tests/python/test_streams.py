@@ -154,7 +154,7 @@ def test_launches_go_to_the_stream(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLaunchKernel") == len(ran)
 
 
-@in_child(policies=("builtin",), HIPSTUB_ASYNC="2000")
+@in_child(policies=("builtin",), HIPSTUB_ASYNC="held")
 def test_host_arrays_are_waited_for(mgpu: Mgpu) -> None:
     """On any stream; a copy from or to registered memory does not wait by itself."""
     module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))

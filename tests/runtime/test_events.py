@@ -88,7 +88,7 @@ def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> 
     assert mgpu.EventCreate() != spare
 
 
-@in_child(HIPSTUB_ASYNC="50000", MGPU_RT_EXCLUSIVE="on")
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_reused_event_is_waited_for_once_it_was_recorded(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.EventDestroy(mgpu.EventCreate())
@@ -98,7 +98,7 @@ def test_a_reused_event_is_waited_for_once_it_was_recorded(mgpu: Mgpu) -> None:
     assert mgpu.count("hipEventSynchronize") == 1
 
 
-@in_child(HIPSTUB_ASYNC="50000")
+@in_child(HIPSTUB_ASYNC="held")
 def test_an_event_at_work_serves_once_it_is_over(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     event = mgpu.EventCreate()

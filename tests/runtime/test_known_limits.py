@@ -112,7 +112,7 @@ def test_05_streams_that_nobody_holds_are_bounded(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
-@in_child(MGPU_RT_STREAM_LIMIT="8", HIPSTUB_ASYNC="1000")
+@in_child(MGPU_RT_STREAM_LIMIT="8", HIPSTUB_ASYNC="held")
 def test_05_so_are_those_destroyed_with_work_pending(mgpu: Mgpu) -> None:
     function = forum(mgpu)
     for _ in range(200):
@@ -147,7 +147,7 @@ def test_05_finding_an_idle_stream_asks_about_two_at_most(mgpu: Mgpu) -> None:
 # ---- 8: modules ----------------------------------------------------------------------------------
 
 
-@in_child(MGPU_RT_MODULE_LIMIT="64K", HIPSTUB_ASYNC="10000000")
+@in_child(MGPU_RT_MODULE_LIMIT="64K", HIPSTUB_ASYNC="held")
 def test_08_one_leaked_stream_does_not_stop_eviction(mgpu: Mgpu) -> None:
     mgpu.launch(forum(mgpu), mgpu.StreamCreate())
     for number in range(300):

@@ -115,7 +115,7 @@ def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
     }
 
 
-@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="100000")
+@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The program has destroyed it by HIP itself, with work pending that HIP did not wait for: what
     was freed on it is not in the order of the stream that has its handle now."""
@@ -129,7 +129,7 @@ def test_a_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
     assert again != block or mgpu.pending(first) == 0
 
 
-@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="100000")
+@in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_lent_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The same with one of the program's own, which memory was freed on while it was lent."""
     own = mgpu.stub_ffi.new("void **")
@@ -214,7 +214,7 @@ def test_shared_memory_is_handed_out_again(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(HIPSTUB_ASYNC="20000")
+@in_child(HIPSTUB_ASYNC="held")
 def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
     """The host may write to it at once, so the stream's own next work has to wait as well."""
     stream = mgpu.StreamCreate()
@@ -230,7 +230,7 @@ def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
     assert shared(mgpu, 4 * KIB) == block
 
 
-@in_child(HIPSTUB_ASYNC="20000", MGPU_RT_EXCLUSIVE="on")
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_shared_memory_of_an_idle_stream_waits_for_nothing(mgpu: Mgpu) -> None:
     """HIP is asked no synchronise there that would pass a mark."""
     stream = mgpu.StreamCreate()

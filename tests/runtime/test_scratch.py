@@ -24,7 +24,7 @@ def test_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
     assert mgpu.count("hipFree") == 0  # in the cache now
 
 
-@in_child(HIPSTUB_ASYNC="50000")
+@in_child(HIPSTUB_ASYNC="held")
 def test_grows_in_its_streams_order(mgpu: Mgpu) -> None:
     """The smaller buffer may still be in use: only its own stream gets it at once."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()

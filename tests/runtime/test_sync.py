@@ -26,7 +26,7 @@ def test_second_synchronise_asks_nothing(mgpu: Mgpu) -> None:
     assert mgpu.count(SYNC) == 5
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="1000")
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
 def test_synchronise_after_a_copy_back_asks_nothing(mgpu: Mgpu) -> None:
     stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -175,7 +175,7 @@ def test_kernels_that_print_are_observable(mgpu: Mgpu) -> None:
     assert mgpu.count(SYNC) == 5
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_another_streams_work_waits_first(mgpu: Mgpu) -> None:
     """The program believes that the first is done, so the second may use its results."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
@@ -203,7 +203,7 @@ def test_streams_at_once_are_left_alone(mgpu: Mgpu) -> None:
     assert mgpu.count(SYNC) == 2
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
     """What is put off is made up for before more comes on its stream, not after."""
     function = kernel(mgpu)
@@ -216,7 +216,7 @@ def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
         mgpu.StreamSynchronize(second)
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
     stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -227,7 +227,7 @@ def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
         assert mgpu.ffi.buffer(out)[:KIB] == bytes([value]) * KIB
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_memory_goes_to_nobody_else_meanwhile(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -237,7 +237,7 @@ def test_memory_goes_to_nobody_else_meanwhile(mgpu: Mgpu) -> None:
     assert mgpu.MemAlloc(KIB, mgpu.null, False) != block
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="20000")
+@in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
     """Put off once, but more was submitted since: a new owner must not queue behind that."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()

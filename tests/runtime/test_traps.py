@@ -486,7 +486,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
 # ---- 12: the thread's last error is the program's ------------------------------------------------
 
 
-@in_child(HIPSTUB_ASYNC="100000")
+@in_child(HIPSTUB_ASYNC="held")
 def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
     """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
@@ -498,7 +498,7 @@ def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipGetLastError() == 0
 
 
-@in_child(HIPSTUB_ASYNC="100000", MGPU_RT_MODULE_LIMIT="3K")
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="3K")
 def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
     """It asks whether streams are at work, and no call that succeeds comes after it."""
     image = mgpu.image(code_object("forum"))
@@ -511,7 +511,7 @@ def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipGetLastError() == 0
 
 
-@in_child(HIPSTUB_ASYNC="100000", HIPSTUB_VERSION="70253211")
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_pending_error_survives(mgpu: Mgpu) -> None:
     """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)

@@ -15,6 +15,7 @@ from tests.support.child import environment, run_child
 from tests.support.variants import build
 
 FLAGS = ("-O0", "-w")
+HANGS = "12"  # seconds: where a mutant hangs, its test fails then
 
 
 @pytest.mark.parametrize("number", range(len(GUARDS)), ids=lambda i: GUARDS[i].name)
@@ -24,7 +25,8 @@ def test_trap_is_noticed_without_its_guard(number: int) -> None:
     module, _, name = guard.test.partition(":")
     test = getattr(importlib.import_module(module), name)
     alone = {"MGPU_RT_EXCLUSIVE": "on"} if guard.alone else {}
-    variables = {**test.env, **alone, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_PYTHON": "off"}
-    env = environment(test.backend, **variables)
+    variables = {"MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_PYTHON": "off"}
+    variables["MGPU_RT_TEST_HANG"] = HANGS
+    env = environment(test.backend, **{**test.env, **alone, **variables})
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, env)

@@ -12,14 +12,39 @@ struct advice stream_fault = {
     .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
             "before it"};
 
-struct stream *stream_enter(hipStream_t handle, int device, int state) {
-    struct stream *stream = handle_enter(&stream_map, handle);
-    if (!stream)
-        return NULL;
+static void begin_life(struct stream *stream, int device, int state) {
     store_relaxed(&stream->device, device);
     store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
     store_release(&stream->state, state);
+}
+
+struct stream *stream_enter(hipStream_t handle, int device, int state) {
+    struct stream *stream = handle_enter(&stream_map, handle);
+    if (stream)
+        begin_life(stream, device, state);
     return stream;
+}
+
+/* ---- streams of the program's own ---- */
+
+struct stream *stream_lend(hipStream_t handle, int device) {
+    struct stream *stream = handle_enter(&stream_map, handle);
+    if (!stream)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    if (stream_state(stream) == STREAM_GONE)
+        begin_life(stream, device, STREAM_BORROWED);
+    store_relaxed(&stream->borrowers, stream->borrowers + 1);
+    pthread_mutex_unlock(&tables_lock);
+    return stream;
+}
+
+void stream_return(struct stream *stream) {
+    pthread_mutex_lock(&tables_lock);
+    store_relaxed(&stream->borrowers, stream->borrowers - 1);
+    if (!stream->borrowers) /* the program may destroy it from now on */
+        stream_change(stream, STREAM_BORROWED, STREAM_GONE);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- asking HIP, and waiting ---- */

@@ -37,7 +37,7 @@ struct stream {
     int state;          /* enum stream_state; changed by compare-and-swap */
     uint64_t submitted; /* names the last submission; below */
     uint64_t settled;   /* what `submitted` was when a wait began that is over */
-    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under stream_pool_lock */
+    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under tables_lock */
     bool awaited;       /* somebody waits for a mark to be passed */
     uint64_t marks, passed;
     struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
@@ -180,6 +180,12 @@ static inline struct stream *stream_next(const struct stream *stream) {
 
 /* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */
 struct stream *stream_enter(hipStream_t handle, int device, int state);
+
+/* The entry of a stream that a thread lends, found or entered and counted at once: another thread
+ * may end its own loan just then. NULL without memory. */
+struct stream *stream_lend(hipStream_t handle, int device);
+/* Ends a loan. */
+void stream_return(struct stream *stream);
 
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
 static inline struct stream *stream_known(hipStream_t handle) {

@@ -279,27 +279,13 @@ void stream_forget(int device) {
 void stream_unchoose(struct thread *thread) {
     struct stream *stream = thread->chosen;
     thread->chosen = NULL;
-    if (!stream)
-        return;
-    pthread_mutex_lock(&stream_pool_lock);
-    store_relaxed(&stream->borrowers, stream->borrowers - 1);
-    if (!stream->borrowers)
-        stream_change(stream, STREAM_BORROWED,
-                      STREAM_GONE); /* the program may destroy it from now on */
-    pthread_mutex_unlock(&stream_pool_lock);
+    if (stream)
+        stream_return(stream);
 }
 
 bool stream_choose(struct thread *thread, hipStream_t handle) {
-    struct stream *stream = stream_known(handle);
-    if (!stream)
-        stream = stream_enter(handle, hip_current_device(), STREAM_BORROWED);
-    if (!stream)
-        return false;
-    pthread_mutex_lock(&stream_pool_lock);
-    store_relaxed(&stream->borrowers, stream->borrowers + 1);
-    pthread_mutex_unlock(&stream_pool_lock);
-    thread->chosen = stream;
-    return true;
+    thread->chosen = stream_lend(handle, hip_current_device());
+    return thread->chosen != NULL;
 }
 
 void stream_thread_ends(struct thread *thread) {

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-/* Guards the queues, and who has borrowed a stream. May be taken under tables_lock. */
+/* Guards the queues. May be taken under tables_lock. */
 extern pthread_mutex_t stream_pool_lock;
 
 /* Streams that HIP holds for the runtime. */

@@ -184,6 +184,29 @@ def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+#: 801: not supported, as HIP 5 to 7 have it.
+@in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", backends=("stub",))
+def test_without_managed_memory_shared_memory_is_stocks(mgpu: Mgpu) -> None:
+    """Device memory, of which it says nothing; HIP 7 keeps an error until it is read."""
+    block = shared(mgpu, 1000)
+    assert block and mgpu.count("hipMalloc") == 1
+    free(mgpu, block)
+    assert mgpu.stub.hipGetLastError() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", HIPSTUB_VERSION="70000000", backends=("stub",))
+def test_without_managed_memory_no_error_is_left(mgpu: Mgpu) -> None:
+    assert shared(mgpu, 1000)
+    assert mgpu.stub.hipGetLastError() == 0
+
+
+@in_child(HIPSTUB_FAULT="hipMallocManaged:*:1", backends=("stub",))
+def test_a_refusal_is_no_want_of_memory(mgpu: Mgpu) -> None:
+    assert not shared(mgpu, 1000)
+    assert mgpu.stderr() == "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorInvalidValue'\n"
+
+
 def shared(mgpu: Mgpu, size: int):
     return mgpu.MemAlloc(size, mgpu.null, True)
 

@@ -148,7 +148,7 @@ size_t block_held(size_t *bytes) {
 /* ---- allocating ---- */
 
 bool block_serves(uint64_t bytes, int device) {
-    return options.cache_on && bytes != 0 && bytes <= SIZE_MAX - BLOCK_GRAIN &&
+    return cache_is_on(CACHE_MEMORY) && bytes != 0 && bytes <= SIZE_MAX - BLOCK_GRAIN &&
            device < BLOCK_DEVICES;
 }
 
@@ -225,6 +225,10 @@ void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     *error = hipSuccess;
     void *address = block && device_kept(device) ? (void *)(uintptr_t)block->handle.key
                                                  : allocate_new(size, device, true, error);
+    if (*error == hipErrorNotSupported) { /* no managed memory here */
+        device_forget_error(*error);
+        return block_alloc(bytes, device, NULL, error);
+    }
     if (UNLIKELY(runtime_counting()))
         count_live(block_find(address), 1);
     if (address)

@@ -38,7 +38,8 @@ static const char free_expression[] = "hipFree(ptr)";
 /* ---- mgpuMemAlloc ---- */
 
 static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
-    report_failure(malloc_expression, error, &out_of_memory, (unsigned long long)bytes,
+    struct advice *advice = error == hipErrorOutOfMemory ? &out_of_memory : NULL;
+    report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
                    (unsigned long long)(device < BLOCK_DEVICES ? block_reserved(device) : 0),
                    device);
 }
@@ -67,7 +68,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* An address that is no block's start: the program's own, or a mistake. */
 static void free_foreign(void *address) {
-    struct block *around = options.cache_on && address ? block_around(address) : NULL;
+    struct block *around = options.caches && address ? block_around(address) : NULL;
     if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {
         REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;

@@ -39,6 +39,21 @@ enum { EXIT_REGISTRATIONS = 8 };
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool options_known;
 
+/* ---- cancellation ----
+ *
+ * A thread that pthread_cancel ends while it holds a lock, or has begun what happens once, would
+ * leave all others waiting. */
+
+static int forbid_cancellation(void) {
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static void allow_cancellation(int before) {
+    pthread_setcancelstate(before, NULL);
+}
+
 /* ---- giving back ---- */
 
 int runtime_give_back(void) {
@@ -56,7 +71,7 @@ static bool is_shortage(hipError_t error) {
 }
 
 static bool make_room(int error) {
-    if (!options.cache_on || !is_shortage(error))
+    if (!options.caches || !is_shortage(error))
         return false;
     (void)runtime_give_back();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
@@ -139,6 +154,7 @@ static void run_exit(void) {
     if (ran)
         return;
     ran = true;
+    const int before = forbid_cancellation();
     route_end();
     if (!runtime_forked) {
         manager_stop();
@@ -147,8 +163,9 @@ static void run_exit(void) {
         report_held();
         forget(ALL_DEVICES);
     }
-    options.cache_on = false;
+    options.caches = 0;
     fetch_or_release(&runtime_mode, MODE_EXITING);
+    allow_cancellation(before);
 }
 
 /* Exit handlers run last in, first out: registered before HIP is first called, and before it is
@@ -163,12 +180,18 @@ static void note_end_of_hip(void) {
 
 /* After the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
+    const int before = forbid_cancellation();
     recorder_close();
+    if (!runtime_forked)
+        report_cause_again();
+    allow_cancellation(before);
 }
 
 static void close_quickly(void) {
+    const int before = forbid_cancellation();
     gpu_times_close();
     recorder_close();
+    allow_cancellation(before);
 }
 
 static void register_exit(void) {
@@ -266,7 +289,7 @@ static void find_and_install(void) {
     }
     const bool opened = find_hip(library);
     atexit(note_late);
-    if (opened && options.cache_on)
+    if (opened && options.caches)
         found = start_hip(&library->functions);
     pthread_mutex_lock(&start_lock);
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
@@ -285,12 +308,7 @@ static void open_in_child(void) {
     pthread_mutex_unlock(&start_lock);
 }
 
-void runtime_start(void) {
-    const unsigned mode = load_acquire(&runtime_mode);
-    if (UNLIKELY(mode & MODE_FORKED))
-        open_in_child();
-    if (LIKELY(!(mode & MODE_UNSTARTED)))
-        return;
+static void make_start(void) {
     pthread_mutex_lock(&start_lock);
     if (!options_known) {
         options_read(&options);
@@ -302,4 +320,16 @@ void runtime_start(void) {
     find_and_install();
     register_exit();
     manager_start();
+}
+
+void runtime_start(void) {
+    const unsigned mode = load_acquire(&runtime_mode);
+    if (LIKELY(!(mode & (MODE_FORKED | MODE_UNSTARTED))))
+        return;
+    const int before = forbid_cancellation();
+    if (mode & MODE_FORKED)
+        open_in_child();
+    if (mode & MODE_UNSTARTED)
+        make_start();
+    allow_cancellation(before);
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
 from bench import PROGRAMS
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
-from tests.support.child import BACKENDS, Mgpu, environment, in_child, run_child
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
 from tests.support.images import code_object
 
 KERNEL = "test_func"
@@ -56,6 +58,44 @@ def test_no_gpu_is_said_without_the_cache(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
+
+
+DROWNED = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+for _ in range(int(sys.argv[2])):
+    library.mgpuStreamCreate()
+"""
+
+
+def _lines(calls: int, **env: str) -> list[str]:
+    """What a process says that calls so often in vain."""
+    code = [sys.executable, "-c", DROWNED, library(), str(calls)]
+    variables = environment(MGPU_RT_PYTHON="off", **env)
+    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0
+    return result.stderr.splitlines()
+
+
+NO_GPU = {"HIPSTUB_DEVICES": "0"}
+NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
+
+
+@pytest.mark.parametrize(
+    ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
+)
+def test_the_cause_is_said_last_as_well_as_first(env: dict[str, str], words: str) -> None:
+    """Where what followed has driven it out of sight."""
+    lines = _lines(1000, **env)
+    said = [number for number, line in enumerate(lines) if words in line]
+    assert said == [min(said), len(lines) - 1] and min(said) <= 1
+    assert lines[-1].startswith("mgpu_rt: the cause of these ")
+    assert len(lines) == 1002
+
+
+@pytest.mark.parametrize("env", [NO_GPU, NO_HIP])
+def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
+    assert len(_lines(10, **env)) == 11
 
 
 def test_no_gpu_with_amds_hip() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.child import STUB, Mgpu, environment, in_child, library
 from tests.support.compiled import LIB, RUNTIME, compile_c
+from tests.support.images import code_object
 from tests.support.patience import HANG
 
 PROBE = LIB / "mgpu-rt-probe"
@@ -79,6 +80,109 @@ def test_limits_that_no_machine_has(value: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])
 def test_limits_that_make_sense(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value) == ""
+
+
+# ---- which caches are on -------------------------------------------------------------------------
+
+NAMES = ("modules", "functions", "streams", "events", "memory", "staging")
+KERNEL = "test_func"
+#: What HIP is called for three rounds of everything, by the cache that saves two of the calls.
+SAVED = {
+    "modules": "hipModuleLoadData",
+    "functions": "hipModuleGetFunction",
+    "streams": "hipStreamCreate",
+    "events": "hipEventCreateWithFlags",
+    "memory": "hipMalloc",
+}
+
+
+def _three_rounds(mgpu: Mgpu) -> None:
+    """Of all that a cache serves; a copy from pageable memory is last."""
+    image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
+    for _ in range(3):
+        stream, module = mgpu.StreamCreate(), mgpu.load(image)
+        event, block = mgpu.EventCreate(), mgpu.MemAlloc(4096, stream, False)
+        mgpu.launch(mgpu.function(module, KERNEL), stream)
+        mgpu.EventRecord(event, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.Memcpy(block, host, 4096, stream)
+        mgpu.StreamSynchronize(stream)
+        mgpu.MemFree(block, stream)
+        mgpu.EventDestroy(event)
+        mgpu.ModuleUnload(module)
+        mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+def _once(mgpu: Mgpu) -> set[str]:
+    """The caches that spared HIP the second and the third round."""
+    calls = mgpu.counts(*SAVED.values())
+    assert set(calls.values()) <= {1, 3}, calls
+    on = {cache for cache, function in SAVED.items() if calls[function] == 1}
+    return on | ({"staging"} if mgpu.count("hipHostMalloc") else set())
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="on")
+def test_all_caches_are_on(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == set(NAMES)
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,streams")
+def test_caches_that_are_named_are_on(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"modules", "streams"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="functions,events,memory")
+def test_a_cache_without_the_one_that_it_builds_on_does_nothing(mgpu: Mgpu) -> None:
+    """Functions are known by their module."""
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"events", "memory"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions,streams,events,memory")
+def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
+    _three_rounds(mgpu)
+    assert _once(mgpu) == set(NAMES) - {"staging"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
+def test_one_cache_can_be_left_out(mgpu: Mgpu) -> None:
+    """Here two, to see that each is by itself; nothing is staged without a stream of ours."""
+    _three_rounds(mgpu)
+    assert _once(mgpu) == {"modules", "memory", "events"}
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules,functions")
+def test_a_kernel_after_its_modules_unload_is_refused(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    assert not mgpu.function(module, KERNEL)
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="modules")
+def test_without_the_cache_of_functions_a_mistake_is_told(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    assert not mgpu.function(module, "other")
+    assert "has no kernel 'other'; it has 'test_func'" in mgpu.stderr()
+    mgpu.ModuleUnload(module)
+    assert not mgpu.function(module, KERNEL)
+    assert "after its mgpuModuleUnload" in mgpu.stderr()
+
+
+@pytest.mark.parametrize("value", ["strems", "modules,strems", "modules,", ",", "on,off", "all"])
+def test_caches_that_are_none(value: str, tmp_path: Path) -> None:
+    assert _probe(tmp_path, MGPU_RT_CACHE=value) == (
+        f"mgpu_rt: MGPU_RT_CACHE='{value}' is neither on nor off nor a list of modules, functions, "
+        "streams, events, memory, staging: on is used\n"
+    )
+
+
+@pytest.mark.parametrize("value", ["on", "1", "off", "0", ",".join(NAMES), "events"])
+def test_caches_that_are_some(value: str, tmp_path: Path) -> None:
+    assert _probe(tmp_path, MGPU_RT_CACHE=value) == ""
 
 
 # ---- programs with rights that their caller lacks ------------------------------------------------

@@ -17,15 +17,6 @@ enum hip_index {
     HIP_COUNT
 };
 
-enum cache {
-    CACHE_MODULES,
-    CACHE_FUNCTIONS,
-    CACHE_STREAMS,
-    CACHE_EVENTS,
-    CACHE_MEMORY,
-    CACHE_COUNT
-};
-
 /* Where a copy went, as far as the runtime's own table of memory tells. */
 enum copy_way {
     COPY_TO_DEVICE,   /* into a block of device memory, from what is none of ours */

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 
 struct options options = {.hip_symbols = "auto",
-                          .cache_on = true,
+                          .caches = ALL_CACHES,
                           .device_number = -1,
                           .module_limit_bytes = (size_t)1 << 30,
                           .python_delay_ms = 1000,
@@ -130,6 +130,35 @@ static bool is_off(const char *value) {
     return strcmp(value, "off") == 0 || strcmp(value, "0") == 0;
 }
 
+/* The bit of a name of so many letters; 0 if it is none's. */
+static unsigned cache_bit(const char *name, size_t length) {
+    static const char *const names[CACHE_NAMES] = {"modules", "functions", "streams",
+                                                   "events",  "memory",    "staging"};
+    for (unsigned cache = 0; cache < CACHE_NAMES; cache++)
+        if (strlen(names[cache]) == length && strncmp(names[cache], name, length) == 0)
+            return 1U << cache;
+    return 0;
+}
+
+/* "on", "off", or the names of those that are on. */
+static unsigned read_caches(const char *value) {
+    unsigned caches = 0;
+    if (is_off(value))
+        return 0;
+    for (const char *name = value; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        const unsigned bit = cache_bit(name, strcspn(name, ","));
+        caches |= bit;
+        if (bit)
+            continue;
+        if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0)
+            complain("MGPU_RT_CACHE", value,
+                     "is neither on nor off nor a list of modules, functions, streams, events, "
+                     "memory, staging: on is used");
+        return ALL_CACHES;
+    }
+    return caches;
+}
+
 /* Where results go: "" for nowhere. */
 static void read_outputs(struct options *out) {
     if (is_off(out->stats))
@@ -179,7 +208,7 @@ void options_read(struct options *out) {
     if (getauxval(AT_SECURE))
         out->python = "off";
     read_outputs(out);
-    out->cache_on = is_on("MGPU_RT_CACHE", out->cache);
+    out->caches = read_caches(out->cache);
     out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
                             "is neither strict nor lazy: strict is used") == 1;
     static const char *const load_modes[] = {"eager", "lazy"};

@@ -5,11 +5,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* As MGPU_RT_CACHE and the statistics name them; what is staged is not counted. */
+enum cache {
+    CACHE_MODULES,
+    CACHE_FUNCTIONS,
+    CACHE_STREAMS,
+    CACHE_EVENTS,
+    CACHE_MEMORY,
+    CACHE_COUNT,
+    CACHE_STAGING = CACHE_COUNT,
+    CACHE_NAMES
+};
+enum { ALL_CACHES = (1 << CACHE_NAMES) - 1 };
+
 struct options {
 #define OPTION(field, variable, default_value, meaning) const char *field;
 #include "base/options.def"
 #undef OPTION
-    bool cache_on, verbose_on, exclusive_on;
+    unsigned caches; /* a bit for each that is on; 0: stock's behaviour, call for call */
+    bool verbose_on, exclusive_on;
     size_t module_limit_bytes;
     long stream_limit_count, python_delay_ms;
     int device_number;            /* -1: none asked for */
@@ -19,6 +33,10 @@ struct options {
     bool sync_lazy, load_lazy, trace_gpu_on;
 };
 extern struct options options;
+
+static inline bool cache_is_on(enum cache cache) {
+    return options.caches >> cache & 1;
+}
 
 void options_read(struct options *out);
 /* What opening HIP asks for, before the first call. */

@@ -83,7 +83,7 @@ static inline struct event *take_own(struct thread *thread, int device) {
 
 /* Not the one that the thread has just found to be at work. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
-    struct event *event = options.cache_on ? take_queued_event(device) : NULL;
+    struct event *event = cache_is_on(CACHE_EVENTS) ? take_queued_event(device) : NULL;
     put_into_queue(busy);
     if (!event || is_over(event))
         return event;

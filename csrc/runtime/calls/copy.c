@@ -145,7 +145,7 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
     if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
         return;
-    const bool cached = options.cache_on && dst && src && sizeBytes && copy.stream;
+    const bool cached = cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && copy.stream;
     if (cached && is_block(dst, sizeBytes))
         copy_up(&copy);
     else if (!cached || !copy_down(&copy))

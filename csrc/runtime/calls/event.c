@@ -25,7 +25,7 @@ static struct advice destroyed_event = {
 /* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
  * `expression`, and HIP is not to see it. */
 static bool is_usable(const struct event *event, hipEvent_t handle, const char *expression) {
-    if (LIKELY(event && event_is_held(event)) || !options.cache_on)
+    if (LIKELY(event && event_is_held(event)) || !options.caches)
         return true;
     struct advice *advice = NULL;
     if (event && !device_kept(event->device))
@@ -48,13 +48,13 @@ static bool is_recorded(const struct event *event) {
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {
     hipEvent_t handle = NULL;
-    if (options.cache_on)
+    if (cache_is_on(CACHE_EVENTS))
         stats_miss(CACHE_EVENTS);
     else
         stats_bypass(CACHE_EVENTS);
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
-    if (handle && options.cache_on)
+    if (handle && cache_is_on(CACHE_EVENTS))
         event_enter(handle, device);
     return handle;
 }
@@ -69,7 +69,7 @@ hipEvent_t impl_mgpuEventCreate(void) {
 /* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
  * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
 static bool is_stream(const struct event *event, hipEvent_t handle) {
-    if (LIKELY(event || !handle || !options.cache_on) || !stream_is_here((hipStream_t)handle))
+    if (LIKELY(event || !handle || !options.caches) || !stream_is_here((hipStream_t)handle))
         return false;
     report_once(&stream_served, (void *)handle);
     return true;

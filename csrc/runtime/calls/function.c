@@ -64,10 +64,20 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
     return function;
 }
 
+/* With the cache of functions off. */
+static hipFunction_t ask_uncached(struct module *module, const char *name) {
+    hipFunction_t function = NULL;
+    stats_bypass(CACHE_FUNCTIONS);
+    const hipError_t error = hip.ModuleGetFunction(&function, module_handle(module), name);
+    if (error != hipSuccess)
+        report_unknown(module, name, error);
+    return function;
+}
+
 /* `known_as` is what the program calls the module. */
 static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipModule_t handle,
                                const char *name) {
-    struct module *module = options.cache_on ? handle_find(&module_map, handle) : NULL;
+    struct module *module = options.caches ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state(module) : MODULE_GONE;
     if (state == MODULE_GONE || !name ||
         (state == MODULE_FREE && !device_kept(module_device(module))))
@@ -76,6 +86,8 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
         REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);
         return NULL;
     }
+    if (!cache_is_on(CACHE_FUNCTIONS))
+        return ask_uncached(module, name);
     const struct lookup lookup = {thread, known_as, name, module, module_generation(module)};
     const hipFunction_t known = function_find_known(&lookup);
     return known ? known : ask_function(&lookup);

@@ -90,7 +90,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     const struct module *near = module_take_near(thread, data);
     if (near)
         return module_handle(near);
-    if (!options.cache_on)
+    if (!cache_is_on(CACHE_MODULES))
         return load_directly(data);
     struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
     if (load.image.damage) {

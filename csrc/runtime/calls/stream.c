@@ -84,7 +84,7 @@ static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *t
         stats_bypass(CACHE_STREAMS);
         return stream_handle(thread->chosen);
     }
-    if (!options.cache_on) {
+    if (!cache_is_on(CACHE_STREAMS)) {
         hipStream_t handle = NULL;
         stats_bypass(CACHE_STREAMS);
         REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);

@@ -10,11 +10,17 @@
 
 /* One write each, so that lines of several threads do not mix: since 2.37 glibc's fprintf writes to
  * stderr in pieces of 128 bytes. */
-static void print_line(const char *begin, const char *format, va_list words) {
-    char line[2048];
-    const int head = snprintf(line, sizeof line, "%s", begin);
-    vsnprintf(line + head, sizeof line - (size_t)head - 1, format, words);
+enum { LINE = 2048 };
+
+static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
+    const int head = snprintf(line, LINE, "%s", begin);
+    vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
     strcat(line, "\n");
+}
+
+static void print_line(const char *begin, const char *format, va_list words) {
+    char line[LINE];
+    compose_line(line, begin, format, words);
     fputs(line, stderr);
 }
 
@@ -32,6 +38,28 @@ struct advice report_no_device = {
     .leads_to = NOTHING_RUNS};
 
 static unsigned explained; /* of enum consequence */
+
+/* ---- why nothing runs, said last as well as first ---- */
+
+enum { SCREEN = 24 }; /* lines that leave the first one in sight */
+static char *cause;   /* NULL: none was said */
+static unsigned failures_since;
+
+void report_cause_again(void) {
+    const char *said = load_acquire(&cause);
+    const unsigned failures = load_relaxed(&failures_since);
+    if (said && failures > SCREEN)
+        fprintf(stderr, "mgpu_rt: the cause of these %u failures: %s", failures,
+                said + strlen("mgpu_rt: "));
+}
+
+static void explain(const struct advice *advice, va_list words) {
+    char line[LINE];
+    compose_line(line, "mgpu_rt: ", advice->text, words);
+    fputs(line, stderr);
+    if (advice->leads_to & NOTHING_RUNS)
+        store_release(&cause, strdup(line));
+}
 
 static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
@@ -61,12 +89,13 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     thread_error = error;
     const char *name = hip.GetErrorName(error);
     say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
+    fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
     struct advice *told = lacks_device(error) ? &report_no_device : advice;
     if (!told || follows(told) || !first_time(told))
         return;
     va_list words;
     va_start(words, advice);
-    print_line("mgpu_rt: ", told->text, words);
+    explain(told, words);
     va_end(words);
 }
 
@@ -84,7 +113,7 @@ void report_once(struct advice *advice, ...) {
         return;
     va_list words;
     va_start(words, advice);
-    print_line("mgpu_rt: ", advice->text, words);
+    explain(advice, words);
     va_end(words);
 }
 

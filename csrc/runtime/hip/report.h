@@ -40,6 +40,9 @@ extern struct advice report_no_device;
 /* Gives only the advice, once: for what works, but not as the program thinks. */
 void report_once(struct advice *advice, ...);
 
+/* At the end: why nothing has run, once more, if many failures have been reported since. */
+void report_cause_again(void);
+
 /* One line on stderr, prefixed; only with MGPU_RT_VERBOSE. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

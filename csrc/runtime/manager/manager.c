@@ -329,8 +329,8 @@ static bool create_thread(void) {
 }
 
 void manager_start(void) {
-    if (!options.cache_on || strcmp(options.python, "off") == 0 || !hip_path()[0] ||
-        runtime_forked || getauxval(AT_SECURE) || exchange_acq_rel(&started, true))
+    if (!options.caches || strcmp(options.python, "off") == 0 || !hip_path()[0] || runtime_forked ||
+        getauxval(AT_SECURE) || exchange_acq_rel(&started, true))
         return;
     surroundings_read(&around);
     store_release(&state, MANAGER_STARTING);

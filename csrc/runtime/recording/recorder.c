@@ -44,7 +44,7 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 /* ---- modules ---- */
 
 static enum unshared why_unshared(const struct image *image) {
-    if (!options.cache_on)
+    if (!cache_is_on(CACHE_MODULES))
         return UNSHARED_CACHE_OFF;
     if (!image->writable)
         return UNSHARED_NOT;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.runtime.guards.guard import (
+    CANCELLED,
     COPIES,
     EVENTS,
     KNOWN,
@@ -17,6 +18,26 @@ from tests.runtime.guards.guard import (
 )
 
 CACHE = [
+    Guard(
+        "cache/streams.c",
+        "    store_relaxed(&stream->borrowers, stream->borrowers + 1);\n",
+        "    pthread_mutex_unlock(&tables_lock);\n    sched_yield();\n"
+        "    pthread_mutex_lock(&tables_lock);\n"
+        "    store_relaxed(&stream->borrowers, stream->borrowers + 1);\n",
+        f"{CANCELLED}:test_a_stream_that_threads_lend_stays_the_callers",
+    ),
+    Guard(
+        "cache/blocks.c",
+        "*error == hipErrorNotSupported",
+        "false",
+        f"{MEMORY}:test_without_managed_memory_shared_memory_is_stocks",
+    ),
+    Guard(
+        "cache/blocks.c",
+        "        device_forget_error(*error);\n        return block_alloc",
+        "        return block_alloc",
+        f"{MEMORY}:test_without_managed_memory_no_error_is_left",
+    ),
     Guard(
         "cache/streams_pool.c",
         "    queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);",

@@ -18,6 +18,12 @@ from tests.runtime.guards.guard import (
 
 CALLS = [
     Guard(
+        "calls/memory.c",
+        "error == hipErrorOutOfMemory ? &out_of_memory : NULL",
+        "&out_of_memory",
+        f"{MEMORY}:test_a_refusal_is_no_want_of_memory",
+    ),
+    Guard(
         "cache/modules.c",
         "if (load->constant && !changed)",
         "if (!changed)",

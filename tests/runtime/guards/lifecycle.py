@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import GPU_TIMES, LIMITS, OPTIONS, Guard
+from tests.runtime.guards.guard import CANCELLED, GPU_TIMES, LIMITS, OPTIONS, Guard
 
 LIFECYCLE = [
+    Guard(
+        "lifecycle.c",
+        "    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);\n",
+        "    before = PTHREAD_CANCEL_ENABLE;\n",
+        f"{CANCELLED}:test_a_first_call_that_records_is_no_point_to_cancel_at",
+    ),
+    Guard(
+        "lifecycle.c",
+        "    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);\n",
+        "    before = PTHREAD_CANCEL_ENABLE;\n",
+        f"{CANCELLED}:test_an_exit_is_no_point_to_cancel_at",
+    ),
+    Guard(
+        "base/options.c",
+        "caches |= bit;",
+        "caches = ALL_CACHES;",
+        f"{OPTIONS}:test_caches_that_are_named_are_on",
+    ),
     Guard(
         "lifecycle.c",
         "options.trace_gpu_on && ",
@@ -49,8 +67,8 @@ LIFECYCLE = [
     ),
     Guard(
         "lifecycle.c",
-        "!options.cache_on || !is_shortage(error)",
-        "!options.cache_on || !is_shortage(hipErrorOutOfMemory)",
+        "!options.caches || !is_shortage(error)",
+        "!options.caches || !is_shortage(hipErrorOutOfMemory)",
         f"{LIMITS}:test_04_what_is_no_image_costs_the_cache_nothing",
     ),
     Guard(

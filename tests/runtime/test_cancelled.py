@@ -1,0 +1,141 @@
+"""Threads that the program cancels (pthread_cancel), and threads that lend a stream in turn: those
+that remain go on."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from cffi import FFI
+
+from tests.support.child import BUILD, Mgpu, in_child, library
+from tests.support.compiled import compile_c
+from tests.support.folders import in_folder
+
+# ---- cancellation ----
+
+#: A thread that is to be cancelled makes the first call, and the main thread the next.
+CANCELLED = """
+#include <pthread.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+static void *first(void *unused) {
+    pthread_cancel(pthread_self());
+    mgpuStreamDestroy(mgpuStreamCreate());
+    pthread_testcancel();
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    void *result;
+    pthread_create(&thread, NULL, first, NULL);
+    pthread_join(thread, &result);
+    mgpuStreamDestroy(mgpuStreamCreate());
+    return result == PTHREAD_CANCELED ? 0 : 1;
+}
+"""
+
+#: A thread that is to be cancelled ends the process.
+EXITING = """
+#include <pthread.h>
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+static void *last(void *unused) {
+    pthread_cancel(pthread_self());
+    exit(0);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    mgpuStreamCreate();
+    pthread_create(&thread, NULL, last, NULL);
+    pthread_join(thread, NULL);
+    return 1;
+}
+"""
+
+
+def status(source: str) -> int:
+    """Of a program linked with the library; one that hangs is ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+        program = compile_c(Path(folder, "program"), source, *flags)
+        return subprocess.run([program], timeout=20, stderr=subprocess.DEVNULL).returncode
+
+
+PLAIN = {"policies": ("builtin",), "HIPSTUB_MODE": "fast"}
+
+
+@in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
+@in_folder
+def test_a_first_call_that_records_is_no_point_to_cancel_at(_: Mgpu) -> None:
+    assert status(CANCELLED) == 0
+
+
+@in_child(**PLAIN, MGPU_RT_VERBOSE="1")
+def test_a_first_call_that_speaks_is_no_point_to_cancel_at(_: Mgpu) -> None:
+    assert status(CANCELLED) == 0
+
+
+@in_child(**PLAIN, MGPU_RT_SYNC="misspelt")
+def test_a_first_call_that_complains_is_no_point_to_cancel_at(_: Mgpu) -> None:
+    assert status(CANCELLED) == 0
+
+
+@in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
+@in_folder
+def test_an_exit_is_no_point_to_cancel_at(_: Mgpu) -> None:
+    """Whatever it writes is whole."""
+    assert status(EXITING) == 0
+    assert Path("stats").read_text().startswith("{")
+    assert Path("trace").read_text().startswith("{")
+
+
+# ---- streams that are lent ----
+
+#: Each of some threads lends a stream, creates and destroys one, which is that, and ends the loan.
+LENDING = """
+#include <pthread.h>
+int mgpu_rt_use_stream(void *stream);
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+enum { THREADS = 4, ROUNDS = 100000 };
+static int wrong;
+static void *lend(void *stream) {
+    for (int i = 0; i < ROUNDS; i++) {
+        mgpu_rt_use_stream(stream);
+        void *made = mgpuStreamCreate();
+        if (made != stream)
+            wrong = 1;
+        mgpuStreamDestroy(made);
+        mgpu_rt_use_stream(0);
+    }
+    return 0;
+}
+int lend_in_turn(void *stream) {
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], 0, lend, stream);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], 0);
+    return wrong;
+}
+"""
+
+
+@in_child(policies=("builtin",))
+def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
+    """None of them finds it while another ends its loan, and takes it for one to destroy."""
+    out = BUILD / "tests" / f"lending.{library().parent.name}.so"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
+    ffi = FFI()
+    ffi.cdef("int lend_in_turn(void *stream);")
+    handle = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(handle) == 0
+    stream = ffi.cast("void *", int(mgpu.stub_ffi.cast("uintptr_t", handle[0])))
+    assert ffi.dlopen(str(out)).lend_in_turn(stream) == 0
+    assert mgpu.count("hipStreamDestroy") == 0
+    assert mgpu.stub.hipStreamSynchronize(handle[0]) == 0

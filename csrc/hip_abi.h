@@ -45,6 +45,7 @@ enum {
     hipDeviceAttributeMaxBlockDimX = 26,
     hipDeviceAttributeMaxGridDimX = 29,
     hipDeviceAttributeMaxThreadsPerBlock = 56,
+    hipDeviceAttributeComputeCapabilityMinor = 61,
     hipDeviceAttributeMultiprocessorCount = 63,
     hipDeviceAttributePageableMemoryAccess = 65,
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74,

@@ -200,7 +200,7 @@ def test_cluster_launch(mgpu: Mgpu) -> None:
     stub, null = CuStub(), mgpu.null
     function = mgpu.function(_jit(mgpu, PLAIN), "test_func")
     launch = mgpu.lib.mgpuLaunchClusterKernel
-    launch(function, 2, 1, 1, 4, 3, 2, 7, 1, 1, 0, null, null, null)
+    launch(function, 2, 1, 1, 4, 3, 2, 7, 1, 1, 0, null, null, null, 0xBAD0)
     (call, sizes, cluster) = _calls(stub, "cuLaunchKernelEx", "cuLaunchKernel")
     assert call.startswith("cuLaunchKernelEx ")
     assert sizes == "  grid 4 3 2 block 7 1 1 shared 0 stream 0"
@@ -209,7 +209,7 @@ def test_cluster_launch(mgpu: Mgpu) -> None:
     assert _calls(stub, "cuLaunchKernelEx")[1:3] == [sizes, cluster]
     assert mgpu.stderr() == ""
     stub.fail("cuLaunchKernelEx", 912)
-    launch(function, 3, 1, 1, 4, 1, 1, 1, 1, 1, 0, null, null, null)
+    launch(function, 3, 1, 1, 4, 1, 1, 1, 1, 1, 0, null, null, null, 0xBAD0)
     said = mgpu.stderr()
     assert "failed with 'hipErrorInvalidConfiguration'" in said
     assert "clusters of 3 x 1 x 1 in a grid of 4 x 1 x 1" in said

@@ -1,5 +1,6 @@
 /* The exported functions: one test for the mode, then a constant or the record and emulation. */
 #include "calls.h"
+#include "kernel.h"
 
 #include "fast.h"
 #include "log.h"
@@ -109,6 +110,17 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
         hipLaunchKernel,
         (symbol, grid.x, grid.y, grid.z, block.x, block.y, block.z, params, shared_bytes, stream),
         hipErrorInvalidDeviceFunction);
+}
+
+/* HIP 7's; the configuration is laid out as csrc/runtime/hip/clusters.c has it. */
+hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
+                                void **extra);
+hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
+                                void **extra) {
+    if (__builtin_expect(stub_fast, 1))
+        return hipSuccess;
+    RECORD(hipDrvLaunchKernelEx, (config, function, params, extra),
+           kernel_launch_clusters(config, function, params, extra));
 }
 
 static hipError_t last_error(enum stub_function function, bool clear) {

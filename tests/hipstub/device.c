@@ -63,7 +63,10 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
         *value = 1700000;
         return hipSuccess;
     case hipDeviceAttributeComputeCapabilityMajor:
-        *value = 9;
+        *value = stub_capability / 10;
+        return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMinor:
+        *value = stub_capability % 10;
         return hipSuccess;
     case hipDeviceAttributeMaxBlockDimX:
     case hipDeviceAttributeMaxThreadsPerBlock:

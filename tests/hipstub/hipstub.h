@@ -17,6 +17,8 @@
  *                     device, and of several devices it leaves pinned and managed memory.
  *   HIPSTUB_VERSION   what hipRuntimeGetVersion answers, 50221153 (Debian 12's). From
  *                     70000000 on the thread's last error is as HIP 7 has it (log.c).
+ *   HIPSTUB_CAPABILITY  ten times the devices' compute capability, 90: from 125 on, gfx1250's,
+ *                     they have clusters, which hipDrvLaunchKernelEx of version 7 takes.
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
  *                     hipExtMallocWithFlags' is not counted, nor by hipstub_live.

@@ -133,3 +133,34 @@ hipError_t emu_hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned
     return emu_hipModuleLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                      shared_bytes, stream, params, NULL);
 }
+
+struct launch_attribute {
+    int id, pad;
+    union {
+        unsigned cluster[3];
+        char bytes[64];
+    } value;
+};
+struct launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    hipStream_t stream;
+    const struct launch_attribute *attributes;
+    unsigned count;
+};
+enum { CLUSTER_DIMENSION = 4, FIRST_WITH_CLUSTERS = 125 };
+
+hipError_t kernel_launch_clusters(const void *config, hipFunction_t function, void **params,
+                                  void **extra) {
+    const struct launch_config *c = config;
+    if (stub_version < HIP_7 || stub_capability < FIRST_WITH_CLUSTERS)
+        return hipErrorNotSupported;
+    if (c->count == 0 || c->attributes[0].id != CLUSTER_DIMENSION)
+        return hipErrorInvalidValue;
+    for (int i = 0; i < 3; i++)
+        if (c->attributes[0].value.cluster[i] == 0 ||
+            c->grid[i] % c->attributes[0].value.cluster[i] != 0)
+            return hipErrorInvalidValue;
+    return emu_hipModuleLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0],
+                                     c->block[1], c->block[2], c->shared_bytes, c->stream, params,
+                                     extra);
+}

@@ -8,6 +8,10 @@
  * lock. Lives as long as the process. */
 struct global *module_global(hipModule_t module, const char *name);
 
+/* A launch by hipDrvLaunchKernelEx's configuration. Needs the lock. */
+hipError_t kernel_launch_clusters(const void *config, hipFunction_t function, void **params,
+                                  void **extra);
+
 /* Frees the image of a module that is unloaded and whose launches are done. Needs the lock. */
 void module_drop_image(hipModule_t module);
 

@@ -19,8 +19,8 @@ static const char *const names[STUB_FUNCTIONS] = {
 #define HIP_CALL(name, params, args, fast) #name,
 #include "functions.def"
 #undef HIP_CALL
-    "hipDeviceSynchronize", "hipDeviceReset",     "hipLaunchKernel",
-    "hipGetLastError",      "hipPeekAtLastError",
+    "hipDeviceSynchronize", "hipDeviceReset",  "hipLaunchKernel",
+    "hipDrvLaunchKernelEx", "hipGetLastError", "hipPeekAtLastError",
 };
 
 struct record {

@@ -13,6 +13,7 @@ enum stub_function {
     ID_hipDeviceSynchronize,
     ID_hipDeviceReset,
     ID_hipLaunchKernel,
+    ID_hipDrvLaunchKernelEx,
     ID_hipGetLastError,
     ID_hipPeekAtLastError,
     STUB_FUNCTIONS

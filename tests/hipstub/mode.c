@@ -14,6 +14,7 @@ bool stub_fast = true;
 int stub_devices = 1;
 int stub_version = 50221153;
 int stub_pageable;
+int stub_capability = 90;
 bool stub_reuse, stub_reuse_other_kinds;
 bool stub_destroy_returns;
 size_t stub_memory = (size_t)1 << 30;
@@ -74,6 +75,7 @@ __attribute__((constructor)) static void read_environment(void) {
     const char *async = getenv("HIPSTUB_ASYNC");
     const char *devices = getenv("HIPSTUB_DEVICES");
     const char *version = getenv("HIPSTUB_VERSION");
+    const char *capability = getenv("HIPSTUB_CAPABILITY");
     const char *memory = getenv("HIPSTUB_MEMORY");
     const char *pageable = getenv("HIPSTUB_PAGEABLE");
     const char *reuse = getenv("HIPSTUB_REUSE");
@@ -95,6 +97,8 @@ __attribute__((constructor)) static void read_environment(void) {
     read_paces(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    if (capability != NULL)
+        stub_capability = atoi(capability);
     if (version != NULL)
         stub_version = atoi(version);
     stub_pageable = pageable != NULL && strcmp(pageable, "1") == 0;

@@ -12,6 +12,7 @@ extern int stub_devices;
 enum { HIP_7 = 70000000 };
 extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */
 extern int stub_pageable;
+extern int stub_capability; /* 90 is gfx90a's, or HIPSTUB_CAPABILITY */
 extern bool stub_reuse, stub_reuse_other_kinds;
 extern bool stub_destroy_returns;
 extern size_t stub_memory;

@@ -120,6 +120,20 @@ hipError_t emu_hipModuleGetGlobal(void **address, size_t *bytes, hipModule_t mod
     return hipSuccess;
 }
 
+hipError_t emu_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                                  hipFunction_t function,
+                                                                  int threads,
+                                                                  size_t shared_bytes) {
+    enum { MOST_THREADS_AT_ONCE = 2048 };
+    (void)shared_bytes;
+    if (blocks == NULL || threads <= 0)
+        return hipErrorInvalidValue;
+    if (!object_check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", FUNCTION, function))
+        return hipErrorInvalidDeviceFunction;
+    *blocks = MOST_THREADS_AT_ONCE / threads;
+    return hipSuccess;
+}
+
 hipError_t emu_hipFuncSetAttribute(const void *function, int attribute, int value) {
     (void)function, (void)attribute, (void)value; /* AMD's looks at none of them either */
     return hipSuccess;

@@ -35,6 +35,10 @@ def test_same_codes_as_amds(function: str) -> None:
         assert stub == amds
 
 
+#: tests/runtime/test_inquiry.py asks for it.
+OF_HIP_7 = {"hipDrvLaunchKernelEx"}
+
+
 def _versions(library: Path) -> dict[str, str]:
     listed = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
     return dict(re.findall(r" T (hip[A-Z]\w*)@@(\w+\.\w+)", listed.stdout))
@@ -43,8 +47,8 @@ def _versions(library: Path) -> dict[str, str]:
 def test_same_symbol_versions_as_amds() -> None:
     """A program that was linked with AMD's asks for them."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
-    assert set(stub) == set(functions())
-    shared = set(stub) - ABSENT_FROM_AMDS
+    assert set(stub) == set(functions()) | OF_HIP_7
+    shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
     assert {name: stub[name] for name in shared} == {name: amds[name] for name in shared}
 
 

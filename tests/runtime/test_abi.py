@@ -43,9 +43,9 @@ def _dynamic(elf: ELFFile, tag: str) -> list:
 # ---- the table ----
 
 
-def test_63_functions() -> None:
+def test_67_functions() -> None:
     names = [function.name for function in abi.functions()]
-    assert len(names) == len(set(names)) == 63
+    assert len(names) == len(set(names)) == 67
 
 
 def test_a_line_that_is_not_understood_is_an_error() -> None:
@@ -136,7 +136,8 @@ def test_header_declares_what_cffi_does(tmp_path: Path) -> None:
 
 # ---- what old callers do not pass ----
 
-#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them (and 22 for JIT).
+#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them (22 for JIT,
+#: and all of LLVM for clusters, where AMD's fork passes one more).
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -144,6 +145,8 @@ OLD = {
     " intptr_t, int32_t, hipStream_t, void **, void **)",
     "mgpuLaunchKernelRT": "void (*)(void *, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,"
     " intptr_t, int32_t, hipStream_t, void **, void **)",
+    "mgpuLaunchClusterKernel": "void (*)(hipFunction_t, intptr_t, intptr_t, intptr_t, intptr_t,"
+    " intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, int32_t, hipStream_t, void **, void **)",
     "mgpuMemAlloc": "void *(*)(uint64_t, hipStream_t)",
 }
 
@@ -179,6 +182,7 @@ def _calls(mgpu: Mgpu, image: bytes, garbage: int | None) -> list[tuple]:
     launch = (1, 2, 3, 4, 5, 6, 0, stream, ffi.NULL, ffi.NULL)
     function = mgpu.function(module, "test_func")
     _late(mgpu, "mgpuLaunchKernel", garbage)(function, *launch)
+    _late(mgpu, "mgpuLaunchClusterKernel", garbage)(function, 1, 1, 1, *launch)
     _late(mgpu, "mgpuLaunchKernelRT", garbage)(ffi.cast("void *", function), *launch)
     lib.mgpuMemFree(_late(mgpu, "mgpuMemAlloc", garbage)(4096, stream), stream)
     calls = json.loads(stub.string(record.hipstub_json()))["calls"]

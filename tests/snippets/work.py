@@ -87,6 +87,14 @@ def hipModuleGetGlobal(hip: Hip) -> None:
     hip.hipModuleGetGlobal(hip.new("void **"), size, first, hip.new("char[]", b"absent"))
 
 
+def hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(hip: Hip) -> None:
+    """Of a kernel with vector registers: AMD's 5.2.3 divides by their number."""
+    blocks, name = hip.new("int *"), hip.new("char[]", b"count")
+    function = hip.made("hipModuleGetFunction", "hipFunction_t", hip.module("globals"), name)
+    hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, 64, 0)
+    assert blocks[0] > 0
+
+
 def hipModuleLaunchKernel(hip: Hip) -> None:
     function, stream = hip.kernel(), hip.stream()
     hip.launch(stream, function=function)

@@ -7,6 +7,7 @@
 #include "cache/thread.h"
 #include "calls/advice.h"
 #include "calls/stream.h"
+#include "hip/clusters.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -19,14 +20,15 @@ static struct advice unknown_symbol = {
         "%p is no kernel's host symbol, or its grid of %ld x %ld x %ld does not fit: the object "
         "that registers the kernel (__hipRegisterFunction) must be linked in"};
 static struct advice no_clusters = {
-    .text = "AMD GPUs have no workgroup clusters: the kernel was not launched. Lower without "
-            "`clusters in`"};
+    .text =
+        "this GPU has no workgroup clusters, or this HIP cannot launch them (AMD's have them from "
+        "gfx1250 on, with HIP 7): the kernel was not launched. Lower without `clusters in`"};
 
 static struct advice bad_cluster = {
     .text =
-        "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU has to have them (sm_90 "
-        "and later), each size of the grid has to be a multiple of the cluster's, and a cluster "
-        "holds at most 8 workgroups"};
+        "clusters of %u x %u x %u in a grid of %u x %u x %u: the GPU has to have them (sm_90 or "
+        "gfx1250, and later), each size of the grid has to be a multiple of the cluster's, and "
+        "a cluster holds at most 8 workgroups (gfx1250: 16)"};
 
 static const char launch_expression[] =
     "hipModuleLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream, "
@@ -79,24 +81,32 @@ static dim3 dim3_of(const intptr_t size[3]) {
     return (dim3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
 }
 
-/* In clusters, which only NVIDIA's GPUs have. */
+static hipError_t ask_for_clusters(const struct launch *launch, const intptr_t cluster[3],
+                                   bool cooperative) {
+    if (cuda_present())
+        return cuda.launch_cluster(launch->function, dim3_of(cluster), dim3_of(launch->grid),
+                                   dim3_of(launch->block), (unsigned)launch->smem, cooperative,
+                                   launch->stream, launch->params, launch->extra);
+    return clusters_launch(&(struct cluster_launch){
+        launch->function, dim3_of(launch->grid), dim3_of(launch->block), dim3_of(cluster),
+        (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra});
+}
+
 static void launch_cluster(const struct launch *launch, const intptr_t cluster[3],
                            bool cooperative) {
     const intptr_t *grid = launch->grid;
     struct stream *known;
-    if (!launch->function || !cuda_present()) {
-        report_failure(launch_expression,
-                       launch->function ? hipErrorNotSupported : hipErrorInvalidImage,
-                       launch->function ? &no_clusters : &null_function);
+    if (!launch->function) {
+        report_failure(launch_expression, hipErrorInvalidImage, &null_function);
         return;
     }
     if (!stream_usable(thread_get(), launch->stream, &known, launch_expression))
         return;
-    const hipError_t error = cuda.launch_cluster(
-        launch->function, dim3_of(cluster), dim3_of(grid), dim3_of(launch->block),
-        (unsigned)launch->smem, cooperative, launch->stream, launch->params, launch->extra);
+    const hipError_t error = ask_for_clusters(launch, cluster, cooperative);
     stream_launched(thread_get(), known);
-    if (error != hipSuccess)
+    if (error == hipErrorNotSupported && !cuda_present())
+        report_failure(launch_expression, error, &no_clusters);
+    else if (error != hipSuccess)
         report_failure(launch_expression, error, &bad_cluster, (unsigned)cluster[0],
                        (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)grid[0],
                        (unsigned)grid[1], (unsigned)grid[2]);
@@ -128,7 +138,9 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
 void impl_mgpuLaunchClusterKernel(hipFunction_t function, intptr_t clusterX, intptr_t clusterY,
                                   intptr_t clusterZ, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                                   intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
-                                  hipStream_t stream, void **params, void **extra) {
+                                  hipStream_t stream, void **params, void **extra,
+                                  size_t late_params_count) {
+    (void)late_params_count; /* AMD's fork passes it */
     if (cuda_present() || is_cluster(clusterX, clusterY, clusterZ))
         launch_cluster(LAUNCH, (intptr_t[]){clusterX, clusterY, clusterZ}, false);
     else

@@ -76,4 +76,10 @@
 #define DETAIL_mgpuCuSparseLtSpMMBufferSize DETAIL_STREAM
 #define DETAIL_mgpuCuSparseLtSpMM DETAIL_STREAM
 
+/* Of compilers beside LLVM's */
+#define DETAIL_mgpuModuleGetGlobal .module = module, .name = name
+#define DETAIL_mgpuModuleOccupancyMaxActiveBlocks .image = image
+#define DETAIL_mgpuTraceBufferRead .bytes = sizeBytes
+#define DETAIL_mgpuTraceBufferClear .bytes = sizeBytes
+
 #endif

@@ -1,0 +1,95 @@
+/* What compilers beside LLVM's ask of a module and of the device: FlyDSL the occupancy of a kernel
+ * and a buffer that kernels trace into, another one the address of a global. */
+#include "base/abi.h"
+#include "base/handles.h"
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/modules.h"
+#include "cache/thread.h"
+#include "calls/module.h"
+#include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/refusal.h"
+#include "hip/report.h"
+
+static const char global_expression[] = "hipModuleGetGlobal(devPtr, bytes, module, name)";
+
+static struct advice inquiry_of_unloaded = {
+    .text = "mgpuModuleGetGlobal was asked for '%s' of module %p, which was unloaded before"};
+static struct advice no_such_global = {
+    .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
+
+/* The program may write what it has the address of, whatever the image says of it: such a module is
+ * nobody else's, and goes back to HIP when it is unloaded. */
+static void keep_from_others(struct module *module) {
+    pthread_mutex_lock(&tables_lock);
+    module->shared = false;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* HIP's handle of a module that the program may have as a deferred one. */
+static hipModule_t loaded_module(hipModule_t handle, const char *name) {
+    struct deferred *deferred = options.load_lazy ? deferred_find(handle) : NULL;
+    return deferred && deferred_state(deferred) != DEFERRED_OVER
+               ? module_load_deferred(deferred, name)
+               : handle;
+}
+
+void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
+    (void)thread_get();
+    const char *text = name ? name : "(null)";
+    const hipModule_t handle = loaded_module(module, text);
+    struct module *known = options.cache_on ? handle_find(&registry_modules, handle) : NULL;
+    const int state = known ? module_state(known) : MODULE_GONE;
+    *devPtr = NULL;
+    *bytes = 0;
+    if (state == MODULE_FREE && device_kept(module_device(known))) {
+        REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)handle);
+        return;
+    }
+    if (state == MODULE_LIVE)
+        keep_from_others(known);
+    REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, handle, name), &no_such_global,
+           (void *)handle, text);
+}
+
+/* Of one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
+int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, int32_t blockThreads,
+                                                int32_t smem) {
+    int blocks = 0;
+    const hipModule_t module = impl_mgpuModuleLoad(image, 0);
+    const hipFunction_t function = module ? impl_mgpuModuleGetFunction(module, name) : NULL;
+    if (function)
+        REPORT("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor( &blocks, function, "
+               "blockSize, smem)",
+               hip.ModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, blockThreads,
+                                                                   (size_t)smem),
+               NULL);
+    if (module)
+        impl_mgpuModuleUnload(module);
+    return blocks;
+}
+
+/* ---- FlyDSL's trace buffer: device memory, read while nothing runs ---- */
+
+/* Both answer HIP's error and print nothing. */
+int32_t impl_mgpuTraceBufferRead(void *dst, void *buffer, uint64_t sizeBytes) {
+    (void)thread_get();
+    hipError_t error = hip.DeviceSynchronize();
+    if (error == hipSuccess)
+        error = hip.MemcpyAsync(dst, buffer, sizeBytes, hipMemcpyDefault, NULL);
+    return error == hipSuccess ? hip.StreamSynchronize(NULL) : error;
+}
+
+int32_t impl_mgpuTraceBufferClear(void *buffer, uint64_t sizeBytes) {
+    static const char zeros[sizeof(int32_t)];
+    const uint64_t words = sizeBytes / sizeof(int32_t), rest = sizeBytes % sizeof(int32_t);
+    (void)thread_get();
+    hipError_t error = hip.DeviceSynchronize();
+    if (error == hipSuccess && words)
+        error = hip.MemsetD32Async(buffer, 0, words, NULL);
+    if (error == hipSuccess && rest)
+        error = hip.MemcpyAsync((char *)buffer + words * sizeof(int32_t), zeros, rest,
+                                hipMemcpyDefault, NULL);
+    return error == hipSuccess ? hip.DeviceSynchronize() : error;
+}

@@ -1,0 +1,154 @@
+"""What compilers beside LLVM's ask: clusters on AMD's GPUs, occupancy, globals, trace buffers."""
+
+from __future__ import annotations
+
+from tests.support.child import Mgpu, in_child
+from tests.support.constants import constants
+from tests.support.images import code_object
+
+GFX1250 = {"HIPSTUB_VERSION": "70200000", "HIPSTUB_CAPABILITY": "125"}
+GLOBAL = b"launches"  # a global of the image "globals"
+BACKENDS = ("stub", "softgpu")
+
+
+def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple, function=None) -> None:
+    """As AMD's fork lowers it: with the number of the parameters behind."""
+    function = function or mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    null, stream = mgpu.null, mgpu.StreamCreate()
+    mgpu.LaunchClusterKernel(function, *cluster, *grid, 64, 1, 1, 0, stream, null, null, 3)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+
+
+# ---- clusters ----
+
+
+@in_child(**GFX1250)
+def test_gfx1250_is_launched_in_clusters(mgpu: Mgpu) -> None:
+    _launch_clusters(mgpu, (2, 1, 1), (4, 1, 1))
+    assert mgpu.count("hipDrvLaunchKernelEx") == 1
+    assert mgpu.count("hipModuleLaunchKernel") == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**GFX1250)
+def test_cooperative_launches_take_clusters_too(mgpu: Mgpu) -> None:
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    null = mgpu.null
+    mgpu.LaunchKernelCooperative(function, 4, 1, 1, 2, 1, 1, 64, 1, 1, 0, null, null, null)
+    assert mgpu.count("hipDrvLaunchKernelEx") == 1 and mgpu.stderr() == ""
+
+
+@in_child(**GFX1250)
+def test_a_grid_that_clusters_do_not_divide_is_explained(mgpu: Mgpu) -> None:
+    _launch_clusters(mgpu, (3, 1, 1), (4, 1, 1))
+    assert "clusters of 3 x 1 x 1 in a grid of 4 x 1 x 1" in mgpu.stderr()
+
+
+@in_child(HIPSTUB_VERSION="70200000", HIPSTUB_CAPABILITY="120")
+def test_an_older_gpu_is_not_launched_on_without_its_clusters(mgpu: Mgpu) -> None:
+    for _ in range(2):
+        _launch_clusters(mgpu, (2, 1, 1), (4, 1, 1))
+    assert mgpu.count("hipDrvLaunchKernelEx") == mgpu.count("hipModuleLaunchKernel") == 0
+    text = mgpu.stderr()
+    assert text.count("failed with 'hipErrorNotSupported'") == 2
+    assert text.count("from gfx1250 on") == 1
+
+
+@in_child(HIPSTUB_VERSION="70200000")
+def test_clusters_of_one_workgroup_are_launched_plainly(mgpu: Mgpu) -> None:
+    _launch_clusters(mgpu, (1, 1, 1), (4, 1, 1))
+    assert mgpu.count("hipModuleLaunchKernel") == 1 and mgpu.stderr() == ""
+
+
+# ---- occupancy ----
+
+
+@in_child(backends=BACKENDS)
+def test_occupancy_loads_an_image_once(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 divides by 0 for a kernel without vector registers: not one of those."""
+    image = mgpu.image(code_object("vecadd"))
+    answers = {mgpu.ModuleOccupancyMaxActiveBlocks(image, b"vecadd", 256, 0) for _ in range(10)}
+    assert len(answers) == 1 and answers.pop() > 0
+    if mgpu.on_stub:
+        assert mgpu.count("hipModuleLoadData") == 1
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS)
+def test_occupancy_of_no_such_kernel_is_0(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("vecadd"))
+    assert mgpu.ModuleOccupancyMaxActiveBlocks(image, b"absent", 256, 0) == 0
+    assert "absent" in mgpu.stderr()
+
+
+# ---- globals ----
+
+
+def _global(mgpu: Mgpu, module, name: bytes = GLOBAL) -> tuple:
+    address, size = mgpu.ffi.new("void **"), mgpu.ffi.new("size_t *")
+    mgpu.ModuleGetGlobal(address, size, module, name)
+    return address[0], size[0]
+
+
+@in_child(backends=BACKENDS)
+def test_a_global_has_an_address_of_its_own_in_each_module(mgpu: Mgpu) -> None:
+    first, second = (mgpu.load(mgpu.image(code_object("globals"))) for _ in range(2))
+    addresses = {_global(mgpu, module) for module in (first, second)}
+    assert len(addresses) == 2 and {size for _, size in addresses} == {4}
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS)
+def test_an_absent_global_is_named(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("globals")))
+    assert _global(mgpu, module, b"absent") == (mgpu.null, 0)
+    text = mgpu.stderr()
+    assert "'hipModuleGetGlobal(devPtr, bytes, module, name)' failed" in text
+    assert "no global 'absent'" in text
+
+
+@in_child()
+def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
+    """Whatever its image says: the program may have written there."""
+    image = mgpu.image(code_object("forum"))
+    module = mgpu.load(image)
+    _global(mgpu, module, b"absent")
+    mgpu.ModuleUnload(module)
+    assert mgpu.count("hipModuleUnload") == 1
+    mgpu.load(image)
+    assert mgpu.count("hipModuleLoadData") == 2
+
+
+@in_child()
+def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("forum")))
+    mgpu.ModuleUnload(module)
+    asked = mgpu.count("hipModuleGetGlobal")
+    assert _global(mgpu, module) == (mgpu.null, 0)
+    assert mgpu.count("hipModuleGetGlobal") == asked
+    assert "was unloaded before" in mgpu.stderr()
+
+
+@in_child(MGPU_RT_LOAD="lazy")
+def test_a_deferred_module_is_loaded_for_its_global(mgpu: Mgpu) -> None:
+    image = constants(mgpu, {"globals_image": code_object("globals")})["globals_image"]
+    module = mgpu.load(image)
+    assert _global(mgpu, module)[1] == 4
+    assert mgpu.stderr() == ""
+
+
+# ---- FlyDSL's trace buffer ----
+
+
+@in_child(backends=BACKENDS)
+def test_a_trace_buffer_is_cleared_and_read(mgpu: Mgpu) -> None:
+    """Of any number of bytes, and nothing beyond."""
+    buffer = mgpu.MemAlloc(64, mgpu.null, False)
+    sent, got = mgpu.ffi.new("char[]", b"x" * 64), mgpu.ffi.new("char[]", 64)
+    mgpu.Memcpy(buffer, sent, 64, mgpu.null)
+    assert mgpu.TraceBufferClear(buffer, 35) == 0
+    assert mgpu.TraceBufferRead(got, buffer, 64) == 0
+    assert bytes(mgpu.ffi.buffer(got)) == bytes(35) + b"x" * 29
+    assert mgpu.TraceBufferRead(got, mgpu.null, 64) != 0
+    assert mgpu.stderr() == ""

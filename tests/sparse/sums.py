@@ -1,0 +1,273 @@
+"""Products of sparse matrices by the mgpuSp* functions, held against SciPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from tests.support.child import Mgpu
+
+FORMATS = ("coo", "csr", "csc")
+
+#: cudaDataType_t.
+TYPES = {"f32": 0, "f64": 1, "f16": 2, "c32": 4, "c64": 5, "bf16": 14}
+DTYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "f16": np.float16,
+    "c32": np.complex64,
+    "c64": np.complex128,
+}
+TOLERANCE = {"f32": 1e-5, "f64": 1e-13, "f16": 2e-2, "bf16": 1e-1, "c32": 1e-5, "c64": 1e-13}
+INDEX = {np.dtype(np.int32): 2, np.dtype(np.int64): 3}
+
+
+def pack(values: np.ndarray, type: str) -> np.ndarray:
+    """Values as the device is to have them; a bf16 is the upper half of a float."""
+    if type != "bf16":
+        return np.ascontiguousarray(values, DTYPES[type])
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((bits + 0x8000) >> 16).astype(np.uint16)
+
+
+def unpack(values: np.ndarray, type: str) -> np.ndarray:
+    if type != "bf16":
+        return values
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is multiplied: rows × inner by inner × columns, and the share of elements."""
+
+    rows: int
+    inner: int
+    columns: int
+    density: float
+    ragged: bool = False  # every third row has no element
+
+    def sparse(self, rng: np.random.Generator, type: str, rows: int = 0, columns: int = 0):
+        rows, columns = rows or self.rows, columns or self.inner
+        matrix = rng.integers(-8, 9, (rows, columns)).astype(np.float64) / 4
+        if type.startswith("c"):
+            matrix = matrix + 1j * rng.integers(-8, 9, (rows, columns)) / 4
+        matrix[rng.random((rows, columns)) >= self.density] = 0
+        if self.ragged:
+            matrix[::3] = 0
+        return scipy.sparse.csr_matrix(matrix)
+
+    def dense(self, rng: np.random.Generator, type: str, *size: int) -> np.ndarray:
+        values = rng.integers(-8, 9, size) / 4
+        return values + 1j * rng.integers(-8, 9, size) / 4 if type.startswith("c") else values
+
+
+SHAPES = (
+    Shape(8, 8, 8, 0.3),
+    Shape(1, 1, 1, 1.0),
+    Shape(37, 53, 11, 0.1),
+    Shape(64, 33, 5, 0.5, ragged=True),
+    Shape(9, 300, 3, 0.02),
+    Shape(16, 16, 16, 0.0),
+)
+
+
+class Device:
+    """Arrays on the device, as a lowered program puts them there."""
+
+    def __init__(self, mgpu: Mgpu) -> None:
+        self.mgpu = mgpu
+        self.stream = mgpu.StreamCreate()
+        self.held: list = []
+
+    def put(self, array: np.ndarray):
+        array = np.ascontiguousarray(array)
+        memory = self.mgpu.MemAlloc(max(array.nbytes, 16), self.stream, False)
+        self.held.append(memory)
+        if array.nbytes:
+            source = self.mgpu.ffi.cast("void *", array.ctypes.data)
+            self.mgpu.Memcpy(memory, source, array.nbytes, self.stream)
+            self.mgpu.StreamSynchronize(self.stream)
+        return memory
+
+    def get(self, memory, like: np.ndarray) -> np.ndarray:
+        result = np.empty_like(like)
+        if result.nbytes:
+            target = self.mgpu.ffi.cast("void *", result.ctypes.data)
+            self.mgpu.Memcpy(target, memory, result.nbytes, self.stream)
+        self.mgpu.StreamSynchronize(self.stream)
+        return result
+
+    def buffer(self, size: int):
+        memory = self.mgpu.MemAlloc(size, self.stream, False)
+        self.held.append(memory)
+        return memory
+
+    def free(self) -> None:
+        for memory in self.held:
+            self.mgpu.MemFree(memory, self.stream)
+        self.held.clear()
+
+
+def describe(device: Device, matrix, form: str, type: str, index: type = np.int32):
+    """A sparse matrix's descriptor."""
+    mgpu, stream = device.mgpu, device.stream
+    rows, columns = matrix.shape
+    number = INDEX[np.dtype(index)]
+    put = device.put
+    if form == "coo":
+        coo = matrix.tocsr().tocoo()
+        return mgpu.CreateCoo(
+            rows, columns, coo.nnz, put(coo.row.astype(index)), put(coo.col.astype(index)),
+            put(pack(coo.data, type)), number, TYPES[type], stream,
+        )  # fmt: skip
+    held = matrix.tocsr() if form == "csr" else matrix.tocsc()
+    create = mgpu.CreateCsr if form == "csr" else mgpu.CreateCsc
+    return create(
+        rows, columns, held.nnz, put(held.indptr.astype(index)), put(held.indices.astype(index)),
+        put(pack(held.data, type)), number, number, TYPES[type], stream,
+    )  # fmt: skip
+
+
+def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
+    """The largest error beyond what the type allows; 0 if there is none."""
+    if not wanted.size:
+        return 0.0
+    error = np.abs(unpack(got, type).astype(np.complex128) - wanted)
+    allowed = TOLERANCE[type] * np.maximum(1, np.abs(wanted))
+    return float(np.max(np.where(error <= allowed, 0, error)))
+
+
+def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = False) -> float:
+    """y = y + A x; the error."""
+    rng = np.random.default_rng(1)
+    mgpu, stream = device.mgpu, device.stream
+    matrix = shape.sparse(rng, type)
+    op = matrix.T if transposed else matrix
+    x = shape.dense(rng, type, op.shape[1])
+    y = shape.dense(rng, type, op.shape[0])
+    packed = pack(y, type)
+    a = describe(device, matrix, form, type)
+    result = device.put(packed)
+    vector_x = mgpu.CreateDnVec(len(x), device.put(pack(x, type)), TYPES[type], stream)
+    vector_y = mgpu.CreateDnVec(len(y), result, TYPES[type], stream)
+    compute = compute_type(type)
+    size = mgpu.SpMVBufferSize(int(transposed), a, vector_x, vector_y, compute, stream)
+    mgpu.SpMV(int(transposed), a, vector_x, vector_y, compute, device.buffer(size), stream)
+    error = differs(device.get(result, packed), y + op @ x, type)
+    mgpu.DestroyDnVec(vector_x, stream)
+    mgpu.DestroyDnVec(vector_y, stream)
+    mgpu.DestroySpMat(a, stream)
+    device.free()
+    return error
+
+
+def compute_type(type: str) -> int:
+    """Halves are added up as floats."""
+    return TYPES["f32" if type in ("f16", "bf16") else type]
+
+
+def spmm(
+    device: Device, shape: Shape, form: str, type: str, index=np.int32, transposed: bool = False
+) -> float:
+    """C = C + A B; the error."""
+    rng = np.random.default_rng(2)
+    mgpu, stream = device.mgpu, device.stream
+    matrix = shape.sparse(rng, type)
+    op = matrix.T if transposed else matrix
+    b = shape.dense(rng, type, op.shape[1], shape.columns)
+    c = shape.dense(rng, type, op.shape[0], shape.columns)
+    packed = pack(c, type)
+    a = describe(device, matrix, form, type, index)
+    result = device.put(packed)
+    dense_b = mgpu.CreateDnMat(*b.shape, device.put(pack(b, type)), TYPES[type], stream)
+    dense_c = mgpu.CreateDnMat(*c.shape, result, TYPES[type], stream)
+    compute = compute_type(type)
+    size = mgpu.SpMMBufferSize(int(transposed), 0, a, dense_b, dense_c, compute, stream)
+    mgpu.SpMM(int(transposed), 0, a, dense_b, dense_c, compute, device.buffer(size), stream)
+    error = differs(device.get(result, packed), c + op @ b, type)
+    for dense in (dense_b, dense_c):
+        mgpu.DestroyDnMat(dense, stream)
+    mgpu.DestroySpMat(a, stream)
+    device.free()
+    return error
+
+
+def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
+    """S = S + (A B where S has elements); the error."""
+    rng = np.random.default_rng(3)
+    mgpu, stream = device.mgpu, device.stream
+    where = shape.sparse(rng, type, shape.rows, shape.columns)
+    a = shape.dense(rng, type, shape.rows, shape.inner)
+    b = shape.dense(rng, type, shape.inner, shape.columns)
+    put = device.put
+    packed = pack(where.data, type)
+    result = put(packed)
+    number = INDEX[np.dtype(np.int32)]
+    s = mgpu.CreateCsr(
+        *where.shape, where.nnz, put(where.indptr.astype(np.int32)),
+        put(where.indices.astype(np.int32)), result, number, number, TYPES[type], stream,
+    )  # fmt: skip
+    dense_a = mgpu.CreateDnMat(*a.shape, put(pack(a, type)), TYPES[type], stream)
+    dense_b = mgpu.CreateDnMat(*b.shape, put(pack(b, type)), TYPES[type], stream)
+    size = mgpu.SDDMMBufferSize(0, 0, dense_a, dense_b, s, TYPES[type], stream)
+    mgpu.SDDMM(0, 0, dense_a, dense_b, s, TYPES[type], device.buffer(size), stream)
+    rows = np.repeat(np.arange(where.shape[0]), np.diff(where.indptr))
+    wanted = where.data + (a @ b)[rows, where.indices]
+    error = differs(device.get(result, packed), wanted, type)
+    for dense in (dense_a, dense_b):
+        mgpu.DestroyDnMat(dense, stream)
+    mgpu.DestroySpMat(s, stream)
+    device.free()
+    return error
+
+
+def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
+    """C = A B, all of them CSR, in the steps that LLVM lowers it to; the error."""
+    rng = np.random.default_rng(4)
+    mgpu, stream, null = device.mgpu, device.stream, device.mgpu.null
+    left = shape.sparse(rng, type)
+    right = shape.sparse(rng, type, shape.inner, shape.columns)
+    a, b = (describe(device, matrix, "csr", type) for matrix in (left, right))
+    kind, number = TYPES[type], INDEX[np.dtype(np.int32)]
+    rows, columns = left.shape[0], right.shape[1]
+    positions = device.put(np.zeros(rows + 1, np.int32))
+    c = mgpu.CreateCsr(rows, columns, 0, positions, null, null, number, number, kind, stream)
+    step = mgpu.SpGEMMCreateDescr(stream)
+    three = (step, 0, 0, a, b, c, kind)
+    size = mgpu.SpGEMMWorkEstimation(*three, 0, null, stream)
+    mgpu.SpGEMMWorkEstimation(*three, size, device.buffer(size), stream)
+    size = mgpu.SpGEMMCompute(*three, 0, null, stream)
+    mgpu.SpGEMMCompute(*three, size, device.buffer(size), stream)
+    sizes = mgpu.ffi.new("int64_t[3]")
+    mgpu.SpMatGetSize(c, sizes, sizes + 1, sizes + 2, stream)
+    count = sizes[2]
+    indices = np.zeros(count, np.int32)
+    values = pack(np.zeros(count), type)
+    column_of, data = device.put(indices), device.put(values)
+    mgpu.SetCsrPointers(c, positions, column_of, data, stream)
+    mgpu.SpGEMMCopy(*three, stream)
+    starts = device.get(positions, np.zeros(rows + 1, np.int32))
+    got = scipy.sparse.csr_matrix(
+        (device.get(data, values), device.get(column_of, indices), starts), (rows, columns)
+    )
+    error = differs(got.toarray(), (left @ right).toarray(), type)
+    mgpu.SpGEMMDestroyDescr(step, stream)
+    for matrix in (a, b, c):
+        mgpu.DestroySpMat(matrix, stream)
+    device.free()
+    return error
+
+
+def wrong(sum: Callable, mgpu: Mgpu, *cases: tuple) -> Iterator[str]:
+    """Each case of each shape that is wrong, or of which the library said something."""
+    mgpu.CreateSparseEnv()
+    device = Device(mgpu)
+    for case in cases:
+        for shape in SHAPES:
+            error, said = sum(device, shape, *case), mgpu.stderr()
+            if error or said:
+                yield f"{sum.__name__} {case} {shape}: error {error}, {said}"
+    mgpu.DestroySparseEnv()

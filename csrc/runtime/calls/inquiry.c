@@ -39,7 +39,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     (void)thread_get();
     const char *text = name ? name : "(null)";
     const hipModule_t handle = loaded_module(module, text);
-    struct module *known = options.cache_on ? handle_find(&module_map, handle) : NULL;
+    struct module *known = options.caches ? handle_find(&module_map, handle) : NULL;
     const int state = known ? module_state(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;

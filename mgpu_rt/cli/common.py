@@ -27,6 +27,33 @@ def device(words: str) -> Callable[[Any], Any]:
     )
 
 
+def in_python(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that put something in Python in the path of the calls."""
+    for option in (
+        click.option(
+            "--nth",
+            type=click.IntRange(min=1),
+            help="Of hooks: the n-th launch of each kernel alone.",
+        ),
+        click.option("--kernel", metavar="PATTERN", help="Of hooks: these kernels alone."),
+        click.option(
+            "--hook",
+            "hooks",
+            multiple=True,
+            metavar="NAME[=VALUE]",
+            help="Look at the calls in Python: trace, time, nan[=f32], faults=mgpuMemAlloc:3, "
+            "record[=FOLDER]. May be repeated.",
+        ),
+        click.option(
+            "--runtime",
+            metavar="MODULE:CLASS",
+            help="A runtime of your own, in Python, that answers the calls.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def show_json(values: Any) -> None:
     """Prints JSON."""
     import json

@@ -16,6 +16,7 @@ from mgpu_rt.cli import common
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli.record import record, replay
 from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.stats.command import compare, stats
 from mgpu_rt.cli.trace import trace
@@ -27,7 +28,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare, report, trace):
+for command in (lower, inspect, stats, compare, report, trace, record, replay):
     main.add_command(command)
 
 
@@ -58,6 +59,7 @@ for command in (lower, inspect, stats, compare, report, trace):
     help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
     "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
 )
+@common.in_python
 @click.argument("program", type=common.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -65,6 +67,10 @@ def run(
     stats: bool,
     stats_json: str | None,
     trace: str | None,
+    runtime: str | None,
+    hooks: tuple[str, ...],
+    kernel: str | None,
+    nth: int | None,
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -74,7 +80,7 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import executable, place, preload
+    from mgpu_rt.cli import executable, in_python, place, preload
 
     try:
         for output in filter(None, (stats_json, trace)):
@@ -87,6 +93,7 @@ def run(
             environment["MGPU_RT_STATS"] = ",".join(wanted)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+        environment |= in_python.environment(runtime, hooks, kernel, nth)
         reason = executable.obstacle(executable.find(program))
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)

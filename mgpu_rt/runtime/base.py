@@ -144,11 +144,11 @@ class Runtime:
 
     # ---- for those who override: what is known ----
 
-    def kernel(self, function: int) -> Kernel:
+    def kernel_of(self, function: int) -> Kernel:
         """The kernel that a handle stands for; its name is a number if it was never looked up."""
         return self._kernels.get(function) or Kernel(function, f"function {function:#x}")
 
-    def buffer(self, address: int) -> Buffer | None:
+    def buffer_at(self, address: int) -> Buffer | None:
         """The block of device memory that an address lies in; None if HIP knows of none."""
         from mgpu_rt.runtime.hip import Hip
 

@@ -108,14 +108,19 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
 
 
 class _Kept:
-    """What is kept on one device."""
+    """What is kept of one device. `known` are the handles of ours; all others are the program's."""
 
     def __init__(self) -> None:
+        self.known: set[int] = set()
         self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
+        self.images: dict[int, Image] = {}
+        self.functions: dict[tuple[int, str], int] = {}
         self.streams: list[int] = []
         self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
-        self.watch: tuple[int, int | None] | None = None  # memory, and its number
+        self.sizes: dict[int, int] = {}
+        self.watch: int = 0  # memory of ours
+        self.number: int | None = None  # which HIP has given to it
 
 
 class CachedRuntime(PlainRuntime):
@@ -123,99 +128,112 @@ class CachedRuntime(PlainRuntime):
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
-        self._forget()
+        self._devices: dict[int, _Kept] = defaultdict(self._anew)
+        self._home: dict[int, int] = {}  # the device of each handle
 
-    def _forget(self) -> None:
-        """Starts anew: nothing that HIP has handed out is known any more."""
-        self._kept: dict[int, _Kept] = defaultdict(_Kept)  # by device
-        self._shared: dict[int, Image] = {}  # modules that may be handed out again
-        self._functions: dict[tuple[int, str], int] = {}
-        self._made: dict[int, int] = {}  # streams and events of ours, and their device
-        self._sizes: dict[int, tuple[int, int]] = {}  # of blocks, with their device
+    def _anew(self) -> _Kept:
+        return _Kept()
+
+    def _of(self, device: int) -> _Kept:
+        """What is kept of a device. Somebody may have reset that: then memory of ours is gone, and
+        nothing of that device is known any more."""
+        kept = self._devices[device]
+        if kept.number is not None and self.hip.buffer_id(kept.watch) != kept.number:
+            kept = self._devices[device] = self._anew()
+        return kept
 
     @property
     def _here(self) -> _Kept:
-        """What is kept on the thread's device. Somebody may have reset that: then memory that was
-        put there for a watch is gone, and all that we know of is forgotten."""
-        here = self._kept[self.hip.device()]
-        if here.watch is None:
-            memory = self.hip.pinned(64)
-            here.watch = memory, self.hip.buffer_id(memory) if memory else None
-        memory, number = here.watch
-        if number is not None and self.hip.buffer_id(memory) != number:
-            self._forget()
-            return self._here
-        return here
+        kept = self._of(self.hip.device())
+        if not kept.watch:
+            kept.watch = self.hip.watch_memory()
+            kept.number = self.hip.buffer_id(kept.watch) if kept.watch else None
+        return kept
+
+    def _owner(self, handle: int) -> _Kept | None:
+        """Where a handle is kept; None if it is none of ours."""
+        device = self._home.get(handle)
+        kept = self._of(device) if device is not None else None
+        return kept if kept and handle in kept.known else None
+
+    def _enter(self, handle: int) -> int:
+        if handle:
+            self._home[handle] = self.hip.device()
+            self._devices[self._home[handle]].known.add(handle)
+        return handle
 
     # An image is known by its bytes. One that kernels can write into is loaded anew each time.
 
     def module_load(self, image: Image) -> int:
-        module = _take(self._here.modules[image])
+        here = self._here
+        module = _take(here.modules[image])
         if module is None:
             module = self._got(super().module_load, image)
             if image.is_constant:
-                self._shared[module] = image
+                here.images[self._enter(module)] = image
         return module
 
     def module_unload(self, module: int) -> None:
-        here, image = self._here, self._shared.get(module)
-        if image is not None:
-            here.modules[image].append(module)
+        owner = self._owner(module)
+        if owner:
+            owner.modules[owner.images[module]].append(module)
         else:
-            self._functions = {k: f for k, f in self._functions.items() if k[0] != module}
             super().module_unload(module)
 
     def module_get_function(self, module: int, name: str) -> int:
-        function = self._functions.get((module, name)) if self._here else None
+        owner = self._owner(module)
+        if not owner:
+            return super().module_get_function(module, name)
+        function = owner.functions.get((module, name))
         if function is None:
-            function = self._functions[module, name] = super().module_get_function(module, name)
+            function = super().module_get_function(module, name)
+            owner.functions[module, name] = function
         return function
 
     # A stream is handed out again only idle: new work never waits behind another owner's.
 
     def stream_create(self) -> int:
         stream = _take(self._here.streams, self.hip.stream_idle)
-        if stream is None:
-            stream = self._got(super().stream_create)
-            self._made[stream] = self.hip.device()
-        return stream
+        return stream or self._enter(self._got(super().stream_create))
 
     def stream_destroy(self, stream: int) -> None:
-        if self._here and stream in self._made:
-            self._kept[self._made[stream]].streams.append(stream)
+        owner = self._owner(stream)
+        if owner:
+            owner.streams.append(stream)
         else:
             super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def event_create(self) -> int:
         event = _take(self._here.events, self.hip.event_done)
-        if event is None:
-            event = self._got(super().event_create)
-            self._made[event] = self.hip.device()
-        return event
+        return event or self._enter(self._got(super().event_create))
 
     def event_destroy(self, event: int) -> None:
-        if self._here and event in self._made:
-            self._kept[self._made[event]].events.append(event)
+        owner = self._owner(event)
+        if owner:
+            owner.events.append(event)
         else:
             super().event_destroy(event)
 
     # A freed block is for its own stream at once: the stream's order keeps its uses apart.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
-        address = _take(self._here.blocks[stream, size])
+        here = self._here
+        address = _take(here.blocks[stream, size])
         if address is None:
-            address = self._got(super().mem_alloc, size, stream, host_shared)
+            address = self._enter(self._got(super().mem_alloc, size, stream, host_shared))
         if address:
-            self._sizes[address] = size, self.hip.device()
+            here.sizes[address] = size
         return address
 
     def mem_free(self, address: int, stream: int) -> None:
-        here = self._here
-        size, device = self._sizes.pop(address, (0, -1))
-        if stream and size and self._kept[device] is here:
-            here.blocks[stream, size].append(address)
-        else:
-            super().mem_free(address, stream)  # which waits for the device
+        owner = self._owner(address)
+        size = owner.sizes.pop(address, 0) if owner else 0
+        if owner and stream and size:
+            owner.blocks[stream, size].append(address)
+            return
+        if owner:
+            owner.known.discard(address)
+        super().mem_free(address, stream)  # which waits for the device
 
     # What is kept goes back to HIP where memory is short, and at the end.
 
@@ -223,36 +241,27 @@ class CachedRuntime(PlainRuntime):
         try:
             return get(*arguments)
         except HipError as error:
-            if error.code != OUT_OF_MEMORY or not self.give_back():
+            if error.code != OUT_OF_MEMORY:
                 raise
-            self.hip.forget_error()
-            return get(*arguments)
+        self.give_back()
+        return get(*arguments)
 
     def give_back(self) -> int:
-        """Gives HIP what nobody holds; returns how many things that were."""
-        here, count = self._here, 0
+        """Gives HIP what nobody holds on this device; returns how many things that were."""
+        here, count, unload = self._here, 0, super().module_unload
         lists: list[tuple[list[int], Callable[[int], None]]] = [
-            *((modules, self._unload) for modules in list(here.modules.values())),
+            *((modules, unload) for modules in list(here.modules.values())),
             *((blocks, self.hip.Free) for blocks in list(here.blocks.values())),
-            (here.streams, self._destroy(self.hip.StreamDestroy)),
-            (here.events, self._destroy(self.hip.EventDestroy)),
+            (here.streams, super().stream_destroy),
+            (here.events, super().event_destroy),
         ]
         for kept, back in lists:
-            while (thing := _take(kept)) is not None:
-                back(thing)
+            while (handle := _take(kept)) is not None:
+                here.known.discard(handle)
+                back(handle)
                 count += 1
+        here.functions = {key: f for key, f in here.functions.items() if key[0] in here.known}
         return count
-
-    def _unload(self, module: int) -> None:
-        self._shared.pop(module, None)
-        self.module_unload(module)
-
-    def _destroy(self, back: Callable[[int], None]) -> Callable[[int], None]:
-        def destroy(thing: int) -> None:
-            self._made.pop(thing, None)
-            back(thing)
-
-        return destroy
 
     def end(self) -> None:
         self.give_back()
@@ -260,18 +269,22 @@ class CachedRuntime(PlainRuntime):
 
 
 class Singleton(CachedRuntime):
-    """One stream for the whole program, made at its first use: the simplest cache of streams. It
-    gives up the overlap of a program that has several."""
+    """One stream for each device, made at its first use: the simplest cache of streams. It gives up
+    the overlap of a program that has several, and must not meet one that destroys them by HIP, or
+    after its exit handlers, one by one."""
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._only: int | None = None
+    def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
+        super().__init__(hip, **settings)
+        self._only: dict[_Kept, int] = {}
 
     def stream_create(self) -> int:
-        if self._here and self._only is None:
-            self._only = super().stream_create()
-        return self._only or 0
+        here = self._here
+        only = self._only.get(here)
+        if only is None or not self.hip.stream_exists(only):
+            only = self._only[here] = super().stream_create()
+        return only
 
     def stream_destroy(self, stream: int) -> None:
-        if not self._here or stream != self._only:
+        owner = self._owner(stream)
+        if owner is None or self._only.get(owner) != stream:
             super().stream_destroy(stream)

@@ -218,19 +218,24 @@ class Hip:
         good = self._asks("hipMemGetAddressRange", *place) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
 
-    def pinned(self, size: int) -> int:
-        """Host memory of HIP's; 0 if there is none."""
-        address = ctypes.c_void_p()
-        place = ctypes.byref(address), ctypes.c_size_t(size), 0
-        return (address.value or 0) if self._asks("hipHostMalloc", *place) else 0
+    def stream_exists(self, stream: int) -> bool:
+        """False for a stream that was destroyed, or that a reset of its device has taken."""
+        flags = ctypes.c_uint()
+        return self._asks("hipStreamGetFlags", ctypes.c_void_p(stream), ctypes.byref(flags))
 
-    def forget_error(self) -> None:
-        """Clears the thread's last error: of a call that was made again, with success."""
-        self._library.hipGetLastError()
+    def watch_memory(self) -> int:
+        """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if
+        there is none."""
+        address = ctypes.c_void_p()
+        place = ctypes.byref(address), ctypes.c_size_t(64), 0
+        return (address.value or 0) if self._asks("hipExtMallocWithFlags", *place) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
         """Calls what may fail as an answer, which the program is not to meet as its last error."""
-        error = getattr(self._library, function)(*arguments)
+        asked = getattr(self._library, function, None)
+        if asked is None:
+            return False
+        error = asked(*arguments)
         if error != SUCCESS and self._library.hipPeekAtLastError() == error:
             self._library.hipGetLastError()
         return error == SUCCESS

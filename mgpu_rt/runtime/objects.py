@@ -141,7 +141,7 @@ class Launch:
     @property
     def kernel(self) -> Kernel:
         """The kernel, with its name and image if they are known."""
-        return self.runtime.kernel(self.function)
+        return self.runtime.kernel_of(self.function)
 
     @property
     def raw(self) -> list[bytes]:
@@ -193,7 +193,7 @@ class Launch:
 
     def _buffer(self, number: int) -> Buffer | None:
         address = self.values[number]
-        return self.runtime.buffer(address) if isinstance(address, int) else None
+        return self.runtime.buffer_at(address) if isinstance(address, int) else None
 
     def finish(self) -> None:
         """Waits for it, and for all that was submitted to its stream before."""

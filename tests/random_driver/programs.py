@@ -33,6 +33,7 @@ class Plan:
 
     def case(self) -> runner.Case:
         scripts = {}
+        lacks = [name for side in self.sides for name in side.lacks]
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1
             scripts[number] = script.write(
@@ -41,7 +42,7 @@ class Plan:
                 exits=self.exits and number == len(self.programs),
                 null_order=self.device.name.startswith("stub"),
                 memory=self.device.memory,
-                without=(*self.without, *self.device.lacks),
+                without=(*self.without, *self.device.lacks, *lacks),
                 starts=alone,
             )
         return runner.Case(
@@ -63,6 +64,7 @@ def plans(
     without: Sequence[str] = (),
 ):
     """Plans for a device: many programs a process, or one that goes on at the process's end."""
+    sides = [side for side in sides if not (exits and "exits" in side.lacks)]
     most, least = (1, 1) if exits else (24, 6)
     return st.builds(
         Plan,

@@ -42,6 +42,8 @@ class Side:
     options: tuple[tuple[str, str], ...] = ()
     stock: bool = False
     players: str = "build/random_driver"
+    lacks: tuple[str, ...] = ()  # what it cannot do as stock does (script.py)
+    copies_wait: bool = True  # copies to pageable memory have arrived when they return
 
 
 def _side(name: str, **options: str) -> Side:
@@ -58,6 +60,24 @@ SIDES = (
     _side("tight", python="off", memory_limit="1M", stream_limit="2", module_limit="2"),
     _side("tight python", memory_limit="1M", stream_limit="2", module_limit="2"),
     _side("lazy", python="off", sync="lazy", load="lazy"),
+)
+
+
+def _in_python(
+    name: str, runtime: str, *, lacks: tuple[str, ...] = (), copies_wait: bool = False
+) -> Side:
+    """A runtime that is written in Python, and asks HIP by itself unless it passes all on."""
+    options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_PYTHON", "off"))
+    return Side(name, options=options, lacks=lacks, copies_wait=copies_wait)
+
+
+#: Runtimes in Python (mgpu_rt/runtime), which play a smaller share.
+IN_PYTHON = (
+    _in_python("to C", "tests.python_runtime.runtimes:PassAll", copies_wait=True),
+    _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
+    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
+    # Its streams are one: HIP destroys none of them alone, nor does a handler once it is over.
+    _in_python("Singleton", "mgpu_rt.runtime:Singleton", lacks=("crossed-streams", "exits")),
 )
 
 
@@ -149,7 +169,8 @@ def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
     clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
     clean["DRIVER_WHEN"] = "late" if late else "early"
     if device.copies_return:  # stock's do as HIP's; this library's wait, until the process ends
-        clean["DRIVER_COPIES_WAIT"] = "0" if side.stock or side == OFF else "20"
+        waits = side.copies_wait and not side.stock and side != OFF
+        clean["DRIVER_COPIES_WAIT"] = "20" if waits else "0"
     return clean | dict(device.options) | dict(side.options)
 
 

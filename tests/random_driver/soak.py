@@ -40,7 +40,12 @@ SHARES = (
 )
 
 
-def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ()) -> dict:
+def _play_seed(
+    number: int,
+    shrink: bool = False,
+    without: tuple[str, ...] = (),
+    sides: tuple[runner.Side, ...] = (*runner.SIDES, runner.OFF),
+) -> dict:
     """Plays the cases of one seed until one fails; what came of it, for the results."""
     device, exits = SHARES[number % len(SHARES)]
     counts: Counter[str] = Counter()
@@ -57,7 +62,7 @@ def _play_seed(number: int, shrink: bool = False, without: tuple[str, ...] = ())
     )
     @given(st.data())
     def play(data) -> None:
-        plan = data.draw(programs.plans(device, exits=exits, without=without))
+        plan = data.draw(programs.plans(device, sides=sides, exits=exits, without=without))
         try:
             count = programs.check(plan)
         except programs.Wrong as wrong:
@@ -89,10 +94,16 @@ def _add(total: dict[str, Counter], one: dict) -> None:
             counts[key] += value
 
 
-def soak(wanted: int, first: int, minutes: float, without: tuple[str, ...] = ()) -> dict:
+def soak(
+    wanted: int,
+    first: int,
+    minutes: float,
+    without: tuple[str, ...] = (),
+    sides: tuple[runner.Side, ...] = (*runner.SIDES, runner.OFF),
+) -> dict:
     """Plays seeds from the first on, until as many programs have been played as wanted."""
     begin, total, failures, last = time.monotonic(), {}, [], first
-    play = functools.partial(_play_seed, without=without)
+    play = functools.partial(_play_seed, without=without, sides=sides)
     with multiprocessing.Pool(os.cpu_count()) as pool:
         for one in pool.imap_unordered(play, range(first, sys.maxsize)):
             _add(total, one)
@@ -126,14 +137,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--out", type=Path, help="where the results go; none: as above")
     parser.add_argument("--without", action="append", default=[], help="an action left out")
+    parser.add_argument("--python", action="store_true", help="runtimes in Python alone")
     parser.add_argument("--shrink", type=int, metavar="SEED")
     options = parser.parse_args()
     images.write("gfx90a")
+    sides = runner.IN_PYTHON if options.python else (*runner.SIDES, runner.OFF)
     if options.shrink is not None:
-        one = _play_seed(options.shrink, shrink=True, without=tuple(options.without))
+        one = _play_seed(options.shrink, shrink=True, without=tuple(options.without), sides=sides)
         print(one["error"] or "nothing differs")
         return one["error"] is not None
-    results = soak(options.programs, options.seed, options.minutes, tuple(options.without))
+    results = soak(options.programs, options.seed, options.minutes, tuple(options.without), sides)
     out = options.out or RESULTS / f"{results['date']}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(results, indent=1) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ SAMPLES = {
     "stub, little memory": (runner.SMALL, 10, 5),
     "softgpu": (runner.SOFTGPU, 8, 6),
 }
+SIDES = (*runner.SIDES, runner.OFF)
 #: Actions that are left out, by commas (script.py), to look past a fault that is known.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))
 
@@ -40,10 +42,24 @@ def _sample(examples: int):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_sample(name: str, exits: bool) -> None:
     device, many, one = SAMPLES[name]
+    _play(device, SIDES, one if exits else many, exits=exits)
 
-    @_sample(one if exits else many)
+
+@pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
+@pytest.mark.parametrize("name", ["stub", "stub, reuse", "softgpu"])
+@pytest.mark.timeout(400)
+def test_sample_of_runtimes_in_python(name: str, side: runner.Side) -> None:
+    device, _, one = SAMPLES[name]
+    _play(device, (side,), one // 3, exits=False)
+
+
+def _play(
+    device: runner.Device, sides: Sequence[runner.Side], examples: int, *, exits: bool
+) -> None:
+    @_sample(examples)
     @given(st.data())
     def play(data) -> None:
-        programs.check(data.draw(programs.plans(device, exits=exits, without=WITHOUT)))
+        plans = programs.plans(device, sides, exits=exits, without=WITHOUT)
+        programs.check(data.draw(plans))
 
     play()

@@ -1,0 +1,44 @@
+"""What `mgpu-rt run` puts in the path of a program's calls: a runtime in Python, and hooks."""
+
+from __future__ import annotations
+
+import shlex
+
+from mgpu_rt.cli.problem import Problem
+
+#: The class of each hook, and the setting that a word behind = sets (mgpu_rt/hooks.py).
+HOOKS: dict[str, tuple[str, str | None]] = {
+    "trace": ("Trace", None),
+    "nan": ("NanCheck", "dtype"),
+    "time": ("Time", None),
+    "faults": ("Faults", "fault"),
+    "record": ("Record", "output"),
+}
+
+
+def environment(
+    runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
+) -> dict[str, str]:
+    """What asks for them. Raises Problem for a hook that is none, and for a pattern without one."""
+    names, settings = [], {}
+    for hook in hooks:
+        name, _, value = hook.partition("=")
+        if name not in HOOKS:
+            raise Problem(f"there is no hook '{name}'; there are {', '.join(HOOKS)}")
+        kind, setting = HOOKS[name]
+        names.append(f"mgpu_rt.hooks:{kind}")
+        if value and setting is None:
+            raise Problem(f"the hook '{name}' takes no value")
+        if value and setting:
+            settings[setting] = value
+    for name, given in (("kernel", kernel), ("nth", nth)):
+        if given is not None and not hooks:
+            raise Problem(f"--{name} is for hooks: add --hook NAME")
+        if given is not None:
+            settings[name] = str(given)
+    if runtime:
+        names.append(runtime)
+    if not names:
+        return {}
+    words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    return {"MGPU_RT_RUNTIME": ",".join(names), "MGPU_RT_RUNTIME_SETTINGS": " ".join(words)}

@@ -1,0 +1,231 @@
+"""Hooks: runtimes that look at what passes, or change it. Each is a few lines to copy from.
+
+    mgpu-rt run --hook trace --hook nan=f32 --kernel 'softmax*' --nth 3 -- PROGRAM
+
+    with mgpu_rt.intercept(mgpu_rt.hooks.NanCheck(dtype="f32")):
+        lowered_function(...)
+
+Several compose, and go before a runtime: `class Mine(Trace, NanCheck, CachedRuntime): pass`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+import threading
+import time
+from collections import Counter
+from typing import Any, ClassVar
+
+from mgpu_rt.runtime.base import METHODS, Runtime
+from mgpu_rt.runtime.hip import HipError
+from mgpu_rt.runtime.objects import Buffer, Launch
+
+
+class LaunchHook(Runtime):
+    """What looks at launches: override `on_launch`, which goes on by super().
+
+    `kernel` is a pattern of names as a shell has them; `nth`, from 1, is one launch of each kernel
+    that fits, 0 all. Other launches pass by.
+    """
+
+    kernel: str = "*"
+    nth: int = 0
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._counted: Counter[str] = Counter()
+        self._counting = threading.Lock()
+
+    def launch_kernel(self, launch: Launch) -> None:
+        if self._is_wanted(launch):
+            self.on_launch(launch)
+        else:
+            super().launch_kernel(launch)
+
+    def on_launch(self, launch: Launch) -> None:
+        """Before super() the launch can be looked at and changed, after it its results, once
+        `launch.finish()` has waited for them; without super() it is left out."""
+        super().launch_kernel(launch)
+
+    def count(self, launch: Launch) -> int:
+        """Which launch of its kernel it is, from 1."""
+        return self._counted[launch.kernel.name]
+
+    def _is_wanted(self, launch: Launch) -> bool:
+        name = launch.kernel.name
+        if not fnmatch.fnmatchcase(name, self.kernel):
+            return False
+        with self._counting:
+            self._counted[name] += 1
+            return self.nth in (0, self._counted[name])
+
+
+def say(text: str) -> None:
+    """A line on stderr, at once."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Time(LaunchHook):
+    """How long each kernel took, at the end. Each launch is waited for, so nothing overlaps."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.times: dict[str, list[float]] = {}
+
+    def on_launch(self, launch: Launch) -> None:
+        launch.finish()  # what came before
+        begin = time.perf_counter()
+        super().on_launch(launch)
+        launch.finish()
+        self.times.setdefault(launch.kernel.name, []).append(time.perf_counter() - begin)
+
+    def end(self) -> None:
+        for name, times in sorted(self.times.items(), key=lambda pair: -sum(pair[1])):
+            times.sort()
+            middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
+            say(f"{name}: {len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs")
+        super().end()
+
+
+#: How NumPy calls a type of MLIR's.
+_NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
+
+
+class NanCheck(LaunchHook):
+    """Stops at the first kernel that writes a NaN where there was none.
+
+    A code object does not say what its buffers hold: `dtype` does, as f16, bf16, f32 or f64.
+    """
+
+    dtype: str = "f32"
+
+    def on_launch(self, launch: Launch) -> None:
+        before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
+        super().on_launch(launch)
+        for number, buffer in launch.buffers():
+            fresh = (self._nans(buffer, launch) & ~before[buffer.address]).nonzero()[0]
+            if len(fresh):
+                raise FloatingPointError(
+                    f"{launch}, launch {self.count(launch)} of this kernel: it has written "
+                    f"{len(fresh)} NaNs, first [{fresh[0]}] of argument {number}, {buffer}"
+                )
+
+    def _nans(self, buffer: Buffer, launch: Launch) -> Any:
+        import numpy
+
+        content = buffer.read(_NUMPY.get(self.dtype, self.dtype), launch.stream)
+        if self.dtype == "bf16":  # the upper half of an f32
+            content = (content.astype("u4") << 16).view("f4")
+        return numpy.isnan(content)
+
+
+class Record(LaunchHook):
+    """Keeps launches with all that they read and write, for `mgpu-rt replay` (recording.py)."""
+
+    output: str = "recording"
+    nth: int = 1
+
+    def on_launch(self, launch: Launch) -> None:
+        from mgpu_rt.runtime.recording import Recorder
+
+        recorder = Recorder(self.output, launch, self.count(launch))
+        recorder.before()
+        super().on_launch(launch)
+        for line in recorder.after():
+            say(f"mgpu_rt: {line}")
+
+
+class Trace(LaunchHook):
+    """Prints every call with its values; with a pattern or a number, the launches alone."""
+
+    def on_launch(self, launch: Launch) -> None:
+        say(str(launch))
+        super().on_launch(launch)
+
+    def _shows(self) -> bool:
+        return self.kernel == "*" and not self.nth
+
+
+def _traced(method: str) -> Any:
+    def call(self: Trace, *arguments: Any) -> Any:
+        result = getattr(super(Trace, self), method)(*arguments)
+        if self._shows():
+            given = ", ".join(map(_shown, arguments))
+            say(f"{method}({given})" + (f" = {_shown(result)}" if result is not None else ""))
+        return result
+
+    call.__name__ = method
+    return call
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "content"):
+        return f"an image of {len(value.content)} bytes"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 << 32:
+        return hex(value)
+    return repr(value)
+
+
+for _method in set(METHODS.values()) - {"launch_kernel"}:
+    setattr(Trace, _method, _traced(_method))
+
+
+class Faults(Runtime):
+    """Makes one call fail: `fault` is mgpuMemAlloc:3 for the third call of that function, with
+    :hipErrorNoDevice for another error than hipErrorOutOfMemory."""
+
+    fault: str = "mgpuMemAlloc:1"
+
+    #: What LLVM's runtime asks of HIP, by its functions.
+    CALLS: ClassVar[dict[str, str]] = {
+        "mgpuModuleLoad": "hipModuleLoadData",
+        "mgpuModuleUnload": "hipModuleUnload",
+        "mgpuModuleGetFunction": "hipModuleGetFunction",
+        "mgpuLaunchKernel": "hipModuleLaunchKernel",
+        "mgpuStreamCreate": "hipStreamCreate",
+        "mgpuStreamDestroy": "hipStreamDestroy",
+        "mgpuStreamSynchronize": "hipStreamSynchronize",
+        "mgpuStreamWaitEvent": "hipStreamWaitEvent",
+        "mgpuEventCreate": "hipEventCreateWithFlags",
+        "mgpuEventDestroy": "hipEventDestroy",
+        "mgpuEventSynchronize": "hipEventSynchronize",
+        "mgpuEventRecord": "hipEventRecord",
+        "mgpuMemAlloc": "hipMalloc",
+        "mgpuMemFree": "hipFree",
+        "mgpuMemcpy": "hipMemcpyAsync",
+        "mgpuMemset32": "hipMemsetD32Async",
+        "mgpuMemset16": "hipMemsetD16Async",
+        "mgpuMemHostRegister": "hipHostRegister",
+        "mgpuMemHostUnregister": "hipHostUnregister",
+        "mgpuSetDefaultDevice": "hipSetDevice",
+    }
+    CODES: ClassVar[dict[str, int]] = {
+        "hipErrorInvalidValue": 1,
+        "hipErrorOutOfMemory": 2,
+        "hipErrorNoDevice": 100,
+        "hipErrorInvalidHandle": 400,
+        "hipErrorLaunchFailure": 719,
+        "hipErrorUnknown": 999,
+    }
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        function, _, rest = self.fault.partition(":")
+        number, _, error = rest.partition(":")
+        error = error or "hipErrorOutOfMemory"
+        if function not in self.CALLS or error not in self.CODES or not (number or "1").isdigit():
+            raise ValueError(
+                f"'{self.fault}' is no fault: it is FUNCTION:NUMBER[:ERROR] with a function of "
+                f"{', '.join(self.CALLS)} and an error of {', '.join(self.CODES)}"
+            )
+        self._left = int(number or 1)
+        self._error = HipError(self.CALLS[function], self.CODES[error], error)
+        self._method = METHODS[function]
+        setattr(self, self._method, self._call)  # so that no other function is asked for here
+
+    def _call(self, *arguments: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            raise self._error
+        return getattr(type(self), self._method)(self, *arguments)

@@ -1,0 +1,392 @@
+"""Launches that were recorded, and their replay alone: on another device, with another image or
+block size, again and again.
+
+A recording is a folder: `manifest.json`, and in `blobs/` images and blocks of memory, each named by
+its SHA-256. A launch stands in the manifest once all of it is written, so a program that is killed
+leaves what was complete. Only blocks of device memory that arguments point into are recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mgpu_rt import __version__
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime.objects import Launch, Sizes
+
+FORMAT = 1
+GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel is to touch
+
+
+class Damaged(ValueError):
+    """Why a recording cannot be replayed."""
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+
+
+# ---- recording ----
+
+_entering = threading.Lock()
+
+
+class Recorder:
+    """Records one launch: `before()`, then the launch, then `after()`."""
+
+    def __init__(self, folder: str | os.PathLike[str], launch: Launch, number: int) -> None:
+        self._folder, self._launch, self._number = Path(folder), launch, number
+        self._blocks: list[dict[str, Any]] = []
+
+    def before(self) -> None:
+        """Raises RuntimeError if the launch cannot be recorded at all, OSError if nothing can be
+        written."""
+        kernel = self._launch.kernel
+        if kernel.image is None or not kernel.image.content:
+            raise RuntimeError(f"{kernel.name} cannot be recorded: its image is not known")
+        if kernel.name not in kernel.image.kernels or (
+            not kernel.arguments and kernel.image.kernels[kernel.name].argument_bytes is None
+        ):
+            raise RuntimeError(
+                f"{kernel.name} cannot be recorded: its image does not say what arguments it takes"
+            )
+        (self._folder / "blobs").mkdir(parents=True, exist_ok=True)
+        self._buffers = [buffer for _, buffer in self._launch.buffers()]
+        for buffer in self._buffers:
+            content = buffer.read("u1", self._launch.stream)
+            block = {"address": buffer.address, "size": buffer.size}
+            self._blocks.append({**block, "before": self._keep(content.tobytes())})
+
+    def after(self) -> list[str]:
+        """Enters the launch; what there is to say, one sentence each."""
+        launch, kernel = self._launch, self._launch.kernel
+        for buffer, block in zip(self._buffers, self._blocks, strict=True):
+            block["after"] = self._keep(buffer.read("u1", launch.stream).tobytes())
+        arguments, missing = self._arguments()
+        missing += self._inner_pointers()
+        assert kernel.image is not None
+        entry = {
+            "kernel": kernel.name,
+            "number": self._number,
+            "image": self._keep(kernel.image.content),
+            "grid": launch.grid,
+            "block": launch.block,
+            "shared": launch.shared,
+            "arguments": arguments,
+            "blocks": self._blocks,
+            "not_recorded": missing,
+        }
+        self._enter(entry)
+        size = sum(block["size"] for block in self._blocks)
+        said = f"recorded launch {self._number} of {kernel.name}, {size} bytes, in {self._folder}"
+        return [said, *(f"not recorded: {words}" for words in missing)]
+
+    def _keep(self, content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest()
+        path = self._folder / "blobs" / name
+        if not path.exists():
+            _write(path, content)
+        return name
+
+    def _enter(self, entry: dict[str, Any]) -> None:
+        path = self._folder / "manifest.json"
+        with _entering:
+            manifest = {"format": FORMAT, "mgpu_rt": __version__, "launches": []}
+            if path.exists():
+                manifest = _manifest(path)
+            manifest["launches"].append(entry)
+            _write(path, json.dumps(manifest, indent=1).encode())
+
+    def _arguments(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Bytes as hex, or the block that a pointer leads into, and what was not found."""
+        found: list[dict[str, Any]] = []
+        missing = []
+        launch = self._launch
+        for number, (argument, raw) in enumerate(
+            zip(launch.kernel.arguments, launch.raw, strict=True)
+        ):
+            value: dict[str, Any] = {"bytes": raw.hex()}
+            if argument.kind == "global_buffer":
+                address = int.from_bytes(raw, "little")
+                inside = self._inside(address)
+                if inside:
+                    value |= inside
+                elif address:
+                    missing.append(
+                        f"what argument {number} points to, {address:#x}: no device memory of HIP's"
+                    )
+            found.append(value)
+        return found, missing
+
+    def _inside(self, address: int) -> dict[str, int] | None:
+        for number, block in enumerate(self._blocks):
+            if block["address"] <= address < block["address"] + block["size"]:
+                return {"block": number, "offset": address - block["address"]}
+        return None
+
+    def _inner_pointers(self) -> list[str]:
+        """Blocks that seem to hold addresses of device memory: a replay has that elsewhere."""
+        import numpy
+
+        found = []
+        for number, block in enumerate(self._blocks):
+            content = (self._folder / "blobs" / block["before"]).read_bytes()
+            words = numpy.frombuffer(content[: len(content) // 8 * 8], "u8")
+            for other in self._blocks:
+                low, high = other["address"], other["address"] + other["size"]
+                count = int(((words >= low) & (words < high)).sum())
+                if count:
+                    found.append(f"{count} pointers within block {number}, to {low:#x}")
+        return found
+
+
+# ---- what was recorded ----
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT or not isinstance(manifest["launches"], list):
+            raise Damaged(f"'{path}' is of format {manifest['format']}, and this reads {FORMAT}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"'{path}' is no recording's manifest: {error}") from None
+    return manifest
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a replay has left something else than the recording has."""
+
+    block: int
+    first: int  # the index of the first element that differs, of `dtype`
+    count: int
+    largest: float  # error; of bytes that are no numbers, 0
+    dtype: str
+
+    def __str__(self) -> str:
+        error = f", largest error {self.largest:g}" if self.dtype != "u1" else ""
+        kind = "bytes" if self.dtype == "u1" else f"elements ({self.dtype})"
+        return f"block {self.block}: {self.count} {kind} differ, the first [{self.first}]{error}"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of a replay. `seconds` are of each iteration, from the launch to its end."""
+
+    kernel: str
+    differences: list[Difference]
+    outside: list[str]  # writes beyond a block
+    seconds: list[float] = field(repr=False)
+
+    @property
+    def same(self) -> bool:
+        return not self.differences and not self.outside
+
+    def __str__(self) -> str:
+        seconds = sorted(self.seconds)
+        middle, best = 1e6 * seconds[len(seconds) // 2], 1e6 * seconds[0]
+        took = f"{middle:.1f} µs"
+        if len(seconds) > 1:
+            took = f"median {took}, best {best:.1f} µs, of {len(seconds)}"
+        head = f"{self.kernel}: {'same' if self.same else 'DIFFERS'}, {took}"
+        return "\n".join([head, *map(str, self.differences), *self.outside])
+
+
+#: Types of MLIR's as NumPy has them.
+_DTYPES = {"f16": "f2", "f32": "f4", "f64": "f8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8"}
+
+
+class Recording:
+    """A folder that `mgpu-rt record` or the hook `Record` has written.
+
+    Raises OSError or Damaged where it cannot be read. `launches` are the manifest's.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.launches: list[dict[str, Any]] = _manifest(self.folder / "manifest.json")["launches"]
+        if not self.launches:
+            raise Damaged(f"'{self.folder}' holds no launch")
+
+    def blob(self, name: str) -> bytes:
+        """What was kept under a hash. Raises Damaged if it is not that any more."""
+        content = (self.folder / "blobs" / Path(name).name).read_bytes()
+        if hashlib.sha256(content).hexdigest() != name:
+            raise Damaged(f"'{self.folder}': {name} is not what was recorded")
+        return content
+
+    def replay(
+        self,
+        number: int = 0,
+        *,
+        image: bytes | None = None,
+        grid: Sequence[int] | None = None,
+        block: Sequence[int] | None = None,
+        shared: int | None = None,
+        iterations: int = 1,
+        tolerance: float | None = None,
+        dtype: str = "f32",
+    ) -> Replayed:
+        """Makes a recorded launch again, in this process, and compares what it leaves.
+
+        `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
+        begins with the recorded memory. Without a tolerance bytes are compared; with one, elements
+        of `dtype`, absolutely. Raises RuntimeError if HIP refuses it.
+        """
+        if not 0 <= number < len(self.launches):
+            held = len(self.launches)
+            raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
+        launch, dtype = self.launches[number], _DTYPES.get(dtype, dtype)
+        with _Replay(self, launch, image or self.blob(launch["image"])) as replay:
+            sizes = (
+                *_three(grid or launch["grid"]),
+                *_three(block or launch["block"]),
+                launch["shared"] if shared is None else shared,
+            )
+            seconds = [replay.once(sizes) for _ in range(max(1, iterations))]
+            outside = list(replay.outside())
+            found = [
+                difference
+                for at, entry in enumerate(launch["blocks"])
+                if (
+                    difference := _difference(
+                        at, replay.content(at), self.blob(entry["after"]), tolerance, dtype
+                    )
+                )
+            ]
+        return Replayed(launch["kernel"], found, outside, seconds)
+
+
+def _three(sizes: Sequence[int]) -> Sizes:
+    x, y, z = [*sizes, 1, 1][:3]
+    return x, y, z
+
+
+def _difference(
+    at: int, now: bytes, then: bytes, tolerance: float | None, dtype: str
+) -> Difference | None:
+    import numpy
+
+    if tolerance is None:
+        dtype = "u1"
+    whole = len(then) // numpy.dtype(dtype).itemsize * numpy.dtype(dtype).itemsize
+    mine, theirs = (numpy.frombuffer(content[:whole], dtype) for content in (now, then))
+    wrong = mine != theirs
+    errors = numpy.zeros(0)
+    if tolerance is not None:
+        with numpy.errstate(all="ignore"):
+            errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
+        wrong &= ~(errors <= tolerance) & ~(numpy.isnan(mine) & numpy.isnan(theirs))
+    indices = wrong.nonzero()[0]
+    if not len(indices):
+        return None
+    largest = float(numpy.nanmax(errors[indices])) if tolerance is not None else 0.0
+    return Difference(at, int(indices[0]), len(indices), largest, dtype)
+
+
+class _Replay:
+    """A recorded launch's memory and kernel, on the device of this process."""
+
+    def __init__(self, recording: Recording, launch: dict[str, Any], image: bytes) -> None:
+        from mgpu_rt.library import load
+
+        self._library, self._launch, self._image = load(), launch, image
+        self._before = [recording.blob(entry["before"]) for entry in launch["blocks"]]
+        self._places: list[Any] = []
+
+    def __enter__(self) -> _Replay:
+        library, ffi = self._library, self._library.ffi
+        library.take_error()
+        self._kept = ffi.from_buffer(self._image)
+        self._module = library.mgpuModuleLoad(self._kept, len(self._image))
+        self._check("the image was not loaded")
+        name = self._launch["kernel"].encode()
+        self._function = library.mgpuModuleGetFunction(self._module, name)
+        self._check(f"the image has no kernel '{name.decode()}'")
+        self._stream = library.mgpuStreamCreate()
+        for content in self._before:
+            room = len(content) + 2 * GUARD
+            self._places.append(library.mgpuMemAlloc(room, self._stream, False))
+            self._check(f"no memory for {room} bytes")
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for place in self._places:
+            self._library.mgpuMemFree(place, self._stream)
+        self._library.mgpuStreamSynchronize(self._stream)
+        self._library.mgpuStreamDestroy(self._stream)
+        self._library.mgpuModuleUnload(self._module)
+
+    def _check(self, words: str) -> None:
+        self._library.check(words)
+
+    def _address(self, at: int) -> int:
+        return int(self._library.ffi.cast("uintptr_t", self._places[at])) + GUARD
+
+    def _params(self) -> Any:
+        ffi, kept = self._library.ffi, []
+        for argument in self._launch["arguments"]:
+            content = bytes.fromhex(argument["bytes"])
+            if "block" in argument:
+                address = self._address(argument["block"]) + argument["offset"]
+                content = address.to_bytes(8, "little")
+            kept.append(ffi.from_buffer(content))
+        self._passed = kept
+        return ffi.new("void *[]", kept)
+
+    def once(self, sizes: Sequence[int]) -> float:
+        """One launch on memory as it was recorded; its seconds."""
+        library, ffi = self._library, self._library.ffi
+        guard = bytes([GUARD_BYTE]) * GUARD
+        for at, content in enumerate(self._before):
+            self._copy(self._address(at) - GUARD, guard + content + guard)
+        params = self._params()
+        *geometry, shared = sizes
+        begin = time.perf_counter()
+        library.mgpuLaunchKernel(
+            self._function, *geometry, shared, self._stream, params, ffi.NULL, len(self._passed)
+        )
+        library.mgpuStreamSynchronize(self._stream)
+        seconds = time.perf_counter() - begin
+        self._check(f"kernel '{self._launch['kernel']}' was not launched")
+        return seconds
+
+    def _copy(self, to: int, content: bytes) -> None:
+        library, ffi = self._library, self._library.ffi
+        source = ffi.from_buffer(content)
+        library.mgpuMemcpy(ffi.cast("void *", to), source, len(content), self._stream)
+        library.mgpuStreamSynchronize(self._stream)
+
+    def _read(self, address: int, size: int) -> bytes:
+        library, ffi = self._library, self._library.ffi
+        content = bytearray(size)
+        source = ffi.cast("void *", address)
+        library.mgpuMemcpy(ffi.from_buffer(content), source, size, self._stream)
+        library.mgpuStreamSynchronize(self._stream)
+        return bytes(content)
+
+    def content(self, at: int) -> bytes:
+        """What a block holds now."""
+        return self._read(self._address(at), len(self._before[at]))
+
+    def outside(self) -> Iterator[str]:
+        """Writes beyond a block, as far as its guards reach."""
+        for at, content in enumerate(self._before):
+            for where, address in (("before", -GUARD), ("behind", len(content))):
+                guard = self._read(self._address(at) + address, GUARD)
+                wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
+                if wrong:
+                    first = GUARD - wrong[-1] if where == "before" else wrong[0]
+                    yield f"{len(wrong)} bytes {where} block {at} were written, {first} bytes off"

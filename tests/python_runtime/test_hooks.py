@@ -1,0 +1,197 @@
+"""The hooks that ship, and launches that are recorded and replayed: real kernels on softgpu."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.setup.printing import print_library
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower, objects
+from tests.support.child import environment, library
+from tests.support.command import assert_sentence, command
+from tests.support.folders import folder
+
+HERE = Path(__file__).parent
+
+
+@functools.cache
+def program() -> Path:
+    """nan.mlir, linked with the library."""
+    parts = [library(), print_library()]
+    return objects.link(
+        [lower.lower(HERE / "nan.mlir", llvm=22)],
+        libraries=parts,
+        rpath=[part.parent for part in parts],
+        out=folder("hooks") / "nan",
+    )
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return command("run", "--device", "softgpu", *words, "--", program(), **hip())
+
+
+def hip() -> dict[str, str]:
+    return {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_PYTHON": "off"}
+
+
+def test_without_a_hook() -> None:
+    done = run()
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_trace_shows_every_call() -> None:
+    done = run("--hook", "trace")
+    lines = done.stderr.splitlines()
+    assert done.stdout == "2\n"
+    names = [line.partition("(")[0] for line in lines]
+    assert names[0] == "module_load"
+    assert names[-1] == "module_unload" or "mem_free" in names
+    assert any(line.startswith("halve<2, 32>(memref<64>@0x") for line in lines)
+    assert any(line.startswith("stream_create() = 0x") for line in lines)
+
+
+def test_a_pattern_and_a_number_choose_launches() -> None:
+    done = run("--hook", "trace", "--kernel", "hal*", "--nth", 2)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("halve<")
+
+
+def test_time_has_a_line_for_each_kernel() -> None:
+    lines = sorted(run("--hook", "time").stderr.splitlines())
+    assert [line.partition(",")[0] for line in lines] == ["halve: 2 launches", "spoil: 1 launches"]
+
+
+@pytest.mark.parametrize("runtime", [(), ("--runtime", "mgpu_rt.runtime:CachedRuntime")])
+def test_nan_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
+    done = run("--hook", "nan=f32", *runtime)
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert "spoil<1, 1>" in last
+    assert "launch 1 of this kernel: it has written 1 NaNs, first [5] of argument 0" in last
+
+
+def test_nan_passes_by_what_is_not_wanted() -> None:
+    assert run("--hook", "nan", "--kernel", "halve").stdout == "2\n"
+
+
+def test_faults_fails_the_call_that_was_named() -> None:
+    done = run("--hook", "faults=mgpuMemAlloc:1:hipErrorOutOfMemory")
+    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--hook", "nothing"), "there is no hook 'nothing'"),
+        (("--hook", "time=3"), "takes no value"),
+        (("--kernel", "x"), "add --hook NAME"),
+    ],
+)
+def test_a_wrong_word_is_said(words: tuple[str, ...], sentence: str) -> None:
+    done = run(*words)
+    assert_sentence(done.returncode, done.stderr, sentence)
+
+
+def test_a_fault_that_is_none_is_said() -> None:
+    done = run("--hook", "faults=mgpuNothing")
+    assert done.returncode == 1
+    assert "'mgpuNothing' is no fault" in done.stderr
+
+
+# ---- record and replay ----
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("record") / "recording"
+    words = ("record", "--device", "softgpu", "--kernel", "halve", "--nth", 2, "-o", out)
+    done = command(*words, "--", program(), **hip())
+    assert done.stdout == "2\n", done.stderr
+    assert "recorded launch 2 of halve" in done.stderr
+    return out
+
+
+def replay(*words: object) -> subprocess.CompletedProcess[str]:
+    return command("replay", "--device", "softgpu", *words, **hip())
+
+
+def test_a_replay_leaves_the_same(recorded: Path) -> None:
+    done = replay(recorded)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("halve: same, ")
+
+
+def test_a_replay_with_another_block_size_is_the_same(recorded: Path) -> None:
+    done = replay(recorded, "--grid", 4, "--block", 16, "--iterations", 3)
+    assert done.stdout.startswith("halve: same, median ")
+
+
+def test_a_replay_that_does_less_says_where(recorded: Path) -> None:
+    done = replay(recorded, "--grid", 1, "--tolerance", 0.5)
+    assert done.returncode == 1
+    assert "block 0: 32 elements (f4) differ, the first [32], largest error 2" in done.stdout
+    assert replay(recorded, "--grid", 1, "--tolerance", 3).returncode == 0
+
+
+def test_a_write_outside_is_said(recorded: Path) -> None:
+    done = replay(recorded, "--grid", 33, "--tolerance", 100)
+    assert done.returncode == 1
+    assert "bytes behind block 0 were written" in done.stdout
+
+
+def test_another_image_is_taken(recorded: Path, tmp_path: Path) -> None:
+    manifest = json.loads((recorded / "manifest.json").read_text())
+    image = tmp_path / "image"
+    image.write_bytes((recorded / "blobs" / manifest["launches"][0]["image"]).read_bytes())
+    assert replay(recorded, "--image", image).returncode == 0
+    image.write_bytes(b"nothing")
+    assert replay(recorded, "--image", image).returncode == 2
+
+
+def test_a_replay_is_a_script_too(recorded: Path, tmp_path: Path) -> None:
+    script = tmp_path / "replay.py"
+    assert replay(recorded, "--script", script).returncode == 0
+    env = environment("softgpu", MGPU_RT_PYTHON="off")
+    done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True)
+    assert done.stdout.startswith("halve: same, "), done.stderr
+
+
+def test_a_recording_that_was_changed_is_refused(recorded: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", recorded, copy], check=True)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    blob = copy / "blobs" / manifest["launches"][0]["blocks"][0]["before"]
+    blob.write_bytes(b"\1" + blob.read_bytes()[1:])
+    done = replay(copy)
+    assert (done.returncode, "is not what was recorded" in done.stderr) == (2, True)
+
+
+def test_a_recording_with_other_results_differs(recorded: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", recorded, copy], check=True)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    block = manifest["launches"][0]["blocks"][0]
+    block["after"] = block["before"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert replay(copy).returncode == 1
+
+
+def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
+    done = replay(tmp_path / "nothing")
+    assert_sentence(done.returncode, done.stderr, "is no folder")
+    done = replay(tmp_path)
+    assert_sentence(done.returncode, done.stderr, "No such file")
+    (tmp_path / "manifest.json").write_text("{}")
+    done = replay(tmp_path)
+    assert_sentence(done.returncode, done.stderr, "is no recording's manifest")
+
+
+def test_a_folder_that_is_there_is_left_alone(recorded: Path) -> None:
+    done = command("record", "--device", "softgpu", "-o", recorded, "--", "true", **hip())
+    assert_sentence(done.returncode, done.stderr, "is there already")

@@ -2,6 +2,7 @@
 # make demo     the main job: MLIR's program, before and after
 # make test     the tests, in five minutes; T=tests/runtime for some of them
 # make check    what guards every change too and takes longer: mutants, installs, walks of all errors
+# make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
@@ -87,13 +88,17 @@ demo: all needs-tools $(STOCK_LIBRARIES)
 T ?= tests
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8
 
-test check: all needs-tools needs-test $(TEST_LIBRARIES)
+test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES)
 test: $(if $(filter tests,$(T)),lint)
 	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(PYTEST) $(T)
 
 check:
 	$(PYTEST) -m check $(T)
+
+RUNS ?= 20
+stress-tests:
+	$(BIN)/python -m tests.stress $(RUNS) $(filter-out tests,$(T))
 
 check-jit: all needs-tools
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'

@@ -52,6 +52,20 @@ RULES = [
         "test_a_program_that_adopts_orphans",
     ),
     rule(
+        RUNTIME + "manager/spawn.c",
+        "    if (!adopter_waits()) {",
+        "    if (0) {",
+        HOSTING,
+        "test_no_zombie_where_process_1_waits_for_its_own_children_only[selfish]",
+    ),
+    rule(
+        RUNTIME + "manager/adopter.c",
+        " && has(first->blocked, SIGTERM)",
+        "",
+        HOSTING,
+        "test_no_zombie_where_process_1_waits_for_its_own_children_only[system]",
+    ),
+    rule(
         RUNTIME + "manager/manager.c",
         "    sigfillset(&all);",
         "    sigemptyset(&all);",

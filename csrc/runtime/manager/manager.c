@@ -143,6 +143,9 @@ static const char *why_not(int error) {
     if (error == ECHILD)
         return "this process adopts orphans, so that the manager would be its child: run it under "
                "an init of its own, as docker run --init does";
+    if (error == ESRCH)
+        return "process 1 of this container may never wait for the manager, which would stay as a "
+               "zombie: run it under an init, as docker run --init does";
     if (error == ENOSYS)
         return "no process can be made here that shares memory (valgrind makes a copy instead)";
     return strerror_r(error, text, sizeof text);
@@ -169,12 +172,14 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
 
 /* What another interpreter would not change. */
 static bool is_hopeless(int error) {
-    return error == ECHILD || error == ENOSYS || error == EAGAIN || error == ENOMEM;
+    return error == ECHILD || error == ESRCH || error == ENOSYS || error == EAGAIN ||
+           error == ENOMEM;
 }
 
-/* Returns the channel of a manager that serves; else NULL, and why, and whether to try others. */
+/* Returns the channel of a manager that serves; else NULL, and why; *error, if no process could be
+ * made. */
 static struct channel *begin(const struct interpreter *interpreter, char *reason, size_t size,
-                             bool *hopeless) {
+                             int *error) {
     static struct command command; /* too much for a stack that HIP shares */
     interpreter_command(interpreter, &command);
     struct spawn spawn = {.path = interpreter->path,
@@ -183,7 +188,7 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
                           .size = sizeof(struct channel)};
     if (!spawn_detached(&spawn)) {
         snprintf(reason, size, "%s", why_not(spawn.error));
-        *hopeless = is_hopeless(spawn.error);
+        *error = spawn.error;
         return NULL;
     }
     struct channel *fresh = spawn.memory;
@@ -209,9 +214,10 @@ static struct channel *find_manager(void) {
     char reason[256];
     size_t used = 0;
     int step = 0;
-    bool hopeless = false;
-    while (!is_stopping() && !hopeless && interpreter_next(&around, &step, &interpreter)) {
-        struct channel *found = begin(&interpreter, reason, sizeof reason, &hopeless);
+    int error = 0;
+    while (!is_stopping() && !is_hopeless(error) &&
+           interpreter_next(&around, &step, &interpreter)) {
+        struct channel *found = begin(&interpreter, reason, sizeof reason, &error);
         if (found) {
             announce(&interpreter);
             return found;
@@ -221,7 +227,9 @@ static struct channel *find_manager(void) {
                      interpreter.path, interpreter.because, reason);
         used = used + (size_t)length < sizeof tried ? used + (size_t)length : sizeof tried - 1;
     }
-    if (!is_stopping())
+    if (error == ESRCH && !options.python[0] && !options.policy[0]) /* nobody will miss it */
+        report_verbose("no manager: %s", tried);
+    else if (!is_stopping())
         report_once(&no_python, used ? tried : "none found");
     return NULL;
 }
@@ -291,8 +299,17 @@ static void serve(struct channel *from) {
     }
 }
 
+/* The program may be a real-time one; the manager has this thread's class. */
+static void be_ordinary(void) {
+    const struct sched_param ordinary = {0};
+    const int class = sched_getscheduler(0);
+    if (class == SCHED_FIFO || class == SCHED_RR)
+        (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
+}
+
 static void *run(void *unused) {
     (void)unused;
+    be_ordinary();
     pthread_setname_np(pthread_self(), "mgpu_rt");
     rest((uint64_t)options.python_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
@@ -310,16 +327,12 @@ static void *run(void *unused) {
 
 /* ---- life ---- */
 
-/* None of the program's signals, and its ordinary class: the program may be a real-time one. */
+/* None of the program's signals. */
 static bool create_thread(void) {
     sigset_t all, before;
     pthread_attr_t attributes;
-    const struct sched_param ordinary = {0};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-    pthread_attr_setschedparam(&attributes, &ordinary);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const bool created = pthread_create(&thread, &attributes, run, NULL) == 0;

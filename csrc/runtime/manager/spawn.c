@@ -8,9 +8,11 @@
  * pthread_atfork's runs and no page table is copied: an MPI that minds fork has no reason to.
  *
  * Where nobody would adopt it (this process is init of its container, or adopts orphans itself) it
- * would be this process's child after all, so there it is not started. */
+ * would be this process's child after all, and where process 1 may not wait for it (adopter.h) it
+ * would stay as a zombie: there it is not started. */
 #include "manager/spawn.h"
 #include "base/channel.h"
+#include "manager/adopter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,11 +98,9 @@ UNWATCHED static int arrange_descriptors(struct spawn *spawn) {
     return spawn->memory != NULL;
 }
 
-/* Not of the program's real-time class, if it has one; no core file beside the program's. */
+/* No core file beside the program's. Its class is the library's thread's. */
 UNWATCHED static void be_modest(void) {
-    const struct sched_param ordinary = {0};
     const struct rlimit no_core = {0, 0};
-    (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     (void)setsid();
@@ -144,6 +144,10 @@ int spawn_detached(struct spawn *spawn) {
     spawn->error = 0;
     if (adopts_orphans()) {
         spawn->error = ECHILD;
+        return 0;
+    }
+    if (!adopter_waits()) {
+        spawn->error = ESRCH;
         return 0;
     }
     struct stacks *stacks = mmap(NULL, sizeof *stacks, PROT_READ | PROT_WRITE,

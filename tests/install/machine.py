@@ -3,6 +3,7 @@ installation must do."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -83,10 +84,15 @@ def build(tree: Path, out: Path, kind: str, *options: str, **changes: str) -> Pa
     return out / run(sys.executable, "-c", code, cwd=tree, **changes).splitlines()[-1]
 
 
+VERSIONS = tuple(f"3.{minor}" for minor in range(10, 16))
+
+
+@functools.cache
 def interpreters() -> dict[str, Path]:
     """The Pythons of this machine by their version, "3.12": one of each."""
+    names = [f"python{version}" for version in VERSIONS]
     candidates = [Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")]
-    candidates += [Path(path) for path in map(shutil.which, NAMES) if path]
+    candidates += [Path(path) for path in map(shutil.which, names) if path]
     candidates += sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
     found: dict[str, Path] = {}
     for candidate in candidates:
@@ -98,9 +104,6 @@ def interpreters() -> dict[str, Path]:
         if version.strip() and tuple(map(int, version.split("."))) >= (3, 10):
             found.setdefault(version.strip(), candidate)
     return found
-
-
-NAMES = tuple(f"python3.{minor}" for minor in range(10, 16))
 
 
 def forum() -> Path:

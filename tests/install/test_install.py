@@ -277,8 +277,10 @@ def _digest(path: Path) -> str:
 
 
 @pytest.mark.check_install
-@pytest.mark.parametrize("version", sorted(machine.interpreters()))
+@pytest.mark.parametrize("version", machine.VERSIONS)
 def test_every_python(version: str, dist: Path, folder: Path) -> None:
+    if version not in machine.interpreters():
+        pytest.skip(f"no Python {version} on this machine")
     (built,) = dist.glob("*.whl")
     assert built.name.endswith("-cp310-abi3-manylinux_2_28_x86_64.whl")
     place = machine.install(machine.interpreters()[version], folder / f"python{version}", built)

@@ -21,7 +21,7 @@ from mgpu_rt.lowering import pipelines
 from tests.rocm import releases, surroundings
 from tests.rocm.child import STUB_ONLY
 from tests.rocm.differences import difference
-from tests.support import child
+from tests.support import child, nursery
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,6 +60,7 @@ def install(here: surroundings.Surroundings) -> None:
         named = dict(os.environ if base is None else base)
         return here.environment(plain({**named, "MGPU_RT_HIP": str(here.hip)}, build=build))
 
+    nursery.forks = False
     surroundings.Popen.here = here
     subprocess.Popen = surroundings.Popen  # type: ignore[misc]
     softgpu.environment = environment

@@ -1,9 +1,9 @@
 """Tests that run in a process of their own.
 
 The library reads its options once a process and keeps its caches for the life of it, so each test
-of it starts fresh: `@in_child(...)` runs the decorated function in a new Python process, with the
-environment it names, and reports its failure here. The function gets a `Mgpu`: the library, and the
-recording stub of HIP below it.
+of it starts fresh: `@in_child(...)` runs the decorated function in a process of its own (a fork,
+nursery.py), with the environment it names, and reports its failure here. The function gets a
+`Mgpu`: the library, and the recording stub of HIP below it.
 
 The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names: that is how
 test_guards.py runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON
@@ -17,7 +17,6 @@ import importlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from cffi import FFI
 
 from mgpu_rt import abi
 from mgpu_rt.cli import cuda, softgpu
-from tests.support.patience import HANG
+from tests.support import nursery
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -76,11 +75,8 @@ class Mgpu:
     """The library in this process, and the stub of HIP that it drives."""
 
     def __init__(self) -> None:
-        self.ffi = FFI()
-        self.ffi.cdef(abi.cdef())
+        self.ffi, self.stub_ffi = declarations()
         self.lib = self.ffi.dlopen(str(library()))
-        self.stub_ffi = FFI()
-        self.stub_ffi.cdef(stub_header() + _HIP_DECLARATIONS)
         self.on_stub = os.environ["MGPU_RT_HIP"] == str(STUB)
         self.on_cuda = os.environ["MGPU_RT_HIP"] == str(cuda.BUILD / "cuhip" / cuda.HIP)
         # The stub, or HIP itself: its hip* functions are declared too.
@@ -197,6 +193,15 @@ int hipDeviceSynchronize(void);
 """
 
 
+@functools.cache
+def declarations() -> tuple[FFI, FFI]:
+    """Those of the library, and of HIP with the stub's own; to read them takes 20 ms."""
+    ours, stubs = FFI(), FFI()
+    ours.cdef(abi.cdef())
+    stubs.cdef(stub_header() + _HIP_DECLARATIONS)
+    return ours, stubs
+
+
 def in_child(
     policies: Sequence[str] = POLICIES, backends: Sequence[str] = ("stub",), **env: str
 ) -> Callable:
@@ -222,10 +227,7 @@ def in_child(
 
 def run_child(module: str, name: str, env: dict[str, str]) -> None:
     """Runs one decorated test; raises AssertionError with what the child said."""
-    command = [sys.executable, "-m", "tests.support.child", module, name]
-    result = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG
-    )
+    result = nursery.run(["tests.support.child", module, name], env)
     assert result.returncode == 0, f"exit status {result.returncode}\n{result.stdout}"
 
 

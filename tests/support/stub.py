@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.snippets.library import Hip
-from tests.support.child import ROOT, environment, stub_header
-from tests.support.patience import HANG
+from tests.support import nursery
+from tests.support.child import environment, stub_header
 
 
 class Stub(Hip):
@@ -71,19 +71,17 @@ def on_stub(**env: str) -> Callable:
 
 def run_child(module: str, name: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a test of a module in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.support.stub", module, name],
-        cwd=ROOT,
-        env=environment(**env),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    return nursery.run(["tests.support.stub", module, name], environment(**env))
 
 
 def log_of(path: Path) -> dict:
     return json.loads(path.read_text())
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """In the child: runs the test that the arguments name."""
     getattr(importlib.import_module(sys.argv[1]), sys.argv[2]).child(Stub())
+
+
+if __name__ == "__main__":
+    main()

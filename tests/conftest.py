@@ -114,7 +114,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> pytes
         report.outcome = "skipped"
         report.longrepr = (path, line or 0, f"Skipped: {call.excinfo.value}")
     if ON_CI and report.skipped and isinstance(report.longrepr, tuple):
-        reason = report.longrepr[2]
+        reason = report.longrepr[2].removeprefix("Skipped: ")
         if LACKS in reason:
             report.outcome, report.longrepr = "failed", reason
     return report

@@ -2,8 +2,8 @@
 
 A nursery is a process that has imported what every child does and read cffi's declarations, and has
 loaded neither the library nor HIP. A child is a fork of it, with the environment and the output
-that were asked for; it ends as any Python does. The dynamic loader reads its variables when a
-process starts, so each value of these has a nursery of its own.
+that were asked for; it ends as any Python does. The dynamic loader and patience.py read variables
+when a process starts, so each value of these has a nursery of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Of an environment, what is read before a program runs.
-AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON")
+AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
 #: False where something stands before each program that is started (tests/rocm/plugin.py).
 forks = True

@@ -102,3 +102,35 @@ def test_nothing_goes_back_at_exit(_mgpu: Mgpu) -> None:
         done = run(Path(folder), NOTHING_HELD, "stub", HIPSTUB_LOG=str(log))
         assert done.stderr == ""
         assert "hipFree" not in json.loads(log.read_text())["counts"]
+
+
+# ---- allocations ---------------------------------------------------------------------------------
+
+LIMIT = """
+int main(int count, char **words) {
+    void *stream = mgpuStreamCreate(), *held = mgpuStreamCreate();
+    if (strcmp(words[1], "ours"))
+        held = own_stream();
+    use(900 << 10, stream);
+    hold(held);
+    for (int i = 0; i < 8; i++)
+        mgpuMemAlloc(500 << 10, stream, 0);
+    mgpuMemAlloc(1ul << 50, stream, 0);
+    puts("all are there");
+    sem_post(&gate);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("whose", ["ours", "own"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("runtime", [STOCK, None], ids=["stock", "mgpu_rt"])
+def test_allocations_beyond_the_limit_while_a_stream_is_held(
+    tmp_path: Path, runtime: Path | None, backend: str, whose: str
+) -> None:
+    """The last of them asks for what no device has."""
+    limit = {"MGPU_RT_MEMORY_LIMIT": "1M"}
+    done = run(tmp_path, LIMIT, backend, whose, runtime=runtime or library(), **limit)
+    assert (done.returncode, done.stdout) == (0, "all are there\n")
+    assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr

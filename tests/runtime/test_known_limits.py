@@ -251,7 +251,7 @@ def test_no_load_is_compared_with_modules_that_are_held(tmp_path: Path) -> None:
     assert (many - some) / 300 < 1.2 * (some - few) / 50
 
 
-@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+@in_child(MGPU_RT_MEMORY_LIMIT="32K")
 def test_10_above_the_limit_costs_what_stock_costs(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     held = [mgpu.MemAlloc(64 * KIB, stream, False) for _ in range(20)]

@@ -13,7 +13,7 @@ struct options options = {.hip_symbols = "auto",
                           .module_limit_bytes = (size_t)1 << 30,
                           .python_delay_ms = 1000,
                           .stream_limit_count = 32,
-                          .memory_limit_fraction = 0.9};
+                          .memory_limit_fraction = 0.25};
 
 /* An option that makes no sense: says so, with what is done instead. */
 static void complain(const char *variable, const char *value, const char *problem) {
@@ -86,7 +86,7 @@ static void read_memory_limit(struct options *out) {
     double value;
     bool in_units;
     out->memory_limit_bytes = 0;
-    out->memory_limit_fraction = 0.9;
+    out->memory_limit_fraction = 0.25;
     if (!read_size(out->memory_limit, &value, &in_units))
         complain(
             "MGPU_RT_MEMORY_LIMIT", out->memory_limit,

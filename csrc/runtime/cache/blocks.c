@@ -7,9 +7,11 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/blocks_table.h"
+#include "cache/blocks_waiting.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
 #include "cache/manage.h"
+#include "cache/streams_pool.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
@@ -21,20 +23,17 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- the limit ----
  *
- * While a device holds less than its limit, what is freed is kept. Beyond it the least recently
- * used blocks go back, an eighth of the limit at once, as looking for them means looking at all.
- * Where what the program holds leaves less than that eighth, nothing is kept: an allocation and a
- * free cost what stock's cost, until a quarter of the limit is free. */
+ * It bounds what is kept although the program has freed it. So it is kept to where blocks are
+ * freed: stock's hipFree, too, waits for the device there. An allocation gives nothing back unless
+ * HIP has no memory.
+ *
+ * As long as a device holds no more from HIP than the limit there is nothing to count. Beyond it
+ * each free is added up; when that reaches the limit all blocks are looked at, and the least
+ * recently used leave until seven eighths of it are kept: so an eighth is freed before the next
+ * look. */
 
-static bool direct[BLOCK_DEVICES]; /* nothing is kept */
-
-static bool is_direct(int device) {
-    return load_relaxed(&direct[device]);
-}
-
-static void set_direct(int device, bool value) {
-    store_relaxed(&direct[device], value);
-}
+static size_t
+    freed[BLOCK_DEVICES]; /* no less than what is kept, where the device is over its limit */
 
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];
@@ -84,6 +83,7 @@ int block_give_back_all(void) {
 /* A cached block as it was when it was listed: sorting must not see it change. */
 struct candidate {
     struct block *block;
+    size_t size;
     uint64_t last_use, uses, entered;
 };
 
@@ -104,32 +104,49 @@ static size_t list_cached(int device, struct candidate *out, size_t room) {
             continue;
         if (count < room)
             out[count] =
-                (struct candidate){block, load_relaxed(&block->last_use),
+                (struct candidate){block, block_size(block), load_relaxed(&block->last_use),
                                    load_relaxed(&block->uses), load_relaxed(&block->entered)};
         count++;
     }
     return count;
 }
 
-/* Gives back the least recently used blocks until the device holds no more than `keep`. */
-static void give_oldest_back(int device, size_t keep) {
+/* Gives back the least recently used blocks until no more than `most` bytes are kept; returns how
+ * many are. */
+static size_t give_oldest_back(int device, size_t most) {
     const size_t room = list_cached(device, NULL, 0);
     struct candidate *cached = malloc((room + 1) * sizeof *cached);
     const size_t found = cached ? list_cached(device, cached, room) : 0;
     const size_t count = found < room ? found : room; /* others may have added some meanwhile */
-    if (count)
+    size_t kept = cached ? 0 : most;
+    for (size_t i = 0; i < count; i++)
+        kept += cached[i].size;
+    if (kept > most)
         qsort(cached, count, sizeof *cached, oldest_block_first);
-    for (size_t i = 0; i < count && block_reserved(device) > keep; i++)
-        (void)give_block_back(cached[i].block);
+    for (size_t i = 0; i < count && kept > most; i++)
+        if (give_block_back(cached[i].block))
+            kept -= cached[i].size;
     free(cached);
+    return kept;
 }
 
-static __attribute__((noinline)) void trim_blocks(int device, size_t limit) {
-    const size_t keep = limit - limit / 8;
-    if (device_kept(device))
-        give_oldest_back(device, keep);
-    if (block_reserved(device) > keep)
-        set_direct(device, true);
+/* A block of this size was freed and kept. */
+static __attribute__((noinline)) void keep_to_limit(int device, size_t size) {
+    const size_t limit = cache_limits.memory_bytes[device];
+    if (!limit || block_reserved(device) <= limit ||
+        add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
+        return;
+    store_relaxed(&freed[device], give_oldest_back(device, limit - limit / 8));
+}
+
+/* HIP was asked for more: from here on frees are added up, if the device is over its limit now. */
+static void note_reserved(int device, size_t size) {
+    const size_t limit = limit_of(device), now = block_reserved(device);
+    if (now <= limit)
+        return;
+    if (now - size <= limit)
+        store_relaxed(&freed[device], limit); /* not counted so far */
+    fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
 }
 
 size_t block_held(size_t *bytes) {
@@ -156,11 +173,26 @@ bool block_serves(uint64_t bytes, int device) {
  * device (pinned host memory where pages cannot move), hipFree takes it back, and it is coherent
  * without a flag. Stock ROCm hands out device memory there, which the host may not be able to
  * touch. */
+static hipError_t ask_hip(void **address, size_t size, bool shared) {
+    return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
+                  : hip.Malloc(address, size);
+}
+
+/* For what no device of this size can have nothing is given back. */
+static bool fits_device(size_t size) {
+    size_t available = 0, total = 0;
+    const hipError_t error = hip.MemGetInfo(&available, &total);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error != hipSuccess || size <= total;
+}
+
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     void *address = NULL;
     stats_miss(CACHE_MEMORY);
-    *error = RETRY(shared ? hip.MallocManaged(&address, size, hipMemAttachGlobal)
-                          : hip.Malloc(&address, size));
+    *error = ask_hip(&address, size, shared);
+    if (UNLIKELY(*error != hipSuccess) && fits_device(size) && hooks.make_room(*error))
+        *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;
     device_watch(device);
@@ -168,9 +200,7 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     if (entered && shared && !exclusive_hip()) /* without memory for the entry: freed by hipFree */
         block_note_number(block_find(address));
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
-    const size_t limit = limit_of(device);
-    if (block_reserved(device) > limit && !is_direct(device))
-        trim_blocks(device, limit);
+    note_reserved(device, size);
     return address;
 }
 
@@ -204,7 +234,7 @@ static void *allocate(uint64_t bytes, int device, struct stream *stream, hipErro
     if (!block_serves(bytes, device))
         return allocate_as_stock(bytes, error);
     const size_t size = block_round(bytes);
-    struct block *block = is_direct(device) ? NULL : block_search(device, size, stream);
+    struct block *block = block_search(device, size, stream);
     if (block && device_kept(device))
         return (void *)block->handle.key;
     return allocate_new(size, device, false, error);
@@ -221,7 +251,7 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
 
 void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     const size_t size = block_round(bytes);
-    struct block *block = is_direct(device) ? NULL : block_search_shared(device, size);
+    struct block *block = block_search_shared(device, size);
     *error = hipSuccess;
     void *address = block && device_kept(device) ? (void *)(uintptr_t)block->handle.key
                                                  : allocate_new(size, device, true, error);
@@ -244,22 +274,47 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
     const size_t size = block->size;
     const int device = block->device;
     block_forget(block);
-    const hipError_t error = free_by_hip(address, size, device);
-    const size_t limit = limit_of(device);
-    if (is_direct(device) && block_reserved(device) < limit - limit / 4)
-        set_direct(device, false);
-    return error;
+    return free_by_hip(address, size, device);
 }
 
 /* No stream says when the block is free: the null stream, one that is gone, one of another device,
  * one of the program's own that the table does not know. */
 static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
-    const hipError_t error = stream_wait_for_device(block->device);
+    const int device = block->device;
+    const size_t size = block->size;
+    const hipError_t error = stream_wait_for_device(device);
     if (block->shared)
         block_put_shared(block, NULL);
     else
         (void)block_put(block, NULL); /* a device's pool is always there */
+    keep_to_limit(device, size);
     return error;
+}
+
+/* On this stream, while others may be at work, or the device is over its limit. */
+static __attribute__((noinline)) struct block_freed free_with_care(struct block *block,
+                                                                   struct stream *stream) {
+    const int device = block->device;
+    const size_t size = block->size;
+    hipError_t error = hipSuccess;
+    switch (block_list_at_work(block, stream)) {
+    case AT_WORK_UNKNOWN:
+        return (struct block_freed){FREE_WAITED, free_unordered(block)};
+    case SOME_AT_WORK:
+        block_put_waiting(block, stream);
+        if (block_waiting_is_full(device)) {
+            error = stream_wait_for_device(device);
+            block_settle_waiting(device);
+        }
+        break;
+    case NONE_AT_WORK:
+        if (block->shared) /* a synchronise of a stream that is known to be idle passes no mark */
+            block_put_shared(block, stream_is_known_idle(stream) ? NULL : stream);
+        else if (!block_put(block, stream))
+            return (struct block_freed){FREE_TO_HIP, free_now(block)};
+    }
+    keep_to_limit(device, size);
+    return (struct block_freed){error == hipSuccess ? FREE_DONE : FREE_WAITED, error};
 }
 
 /* What is no live block of device memory: a shared one, one that was freed before, or none. */
@@ -274,13 +329,11 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     lazy_visible(-1);
     if (runtime_counting())
         count_live(block, -1);
-    if (is_direct(block->device) || !(exclusive_hip() || block_confirm_shared(block)))
+    if (!exclusive_hip() && !block_confirm_shared(block))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (!stream || stream->device != block->device)
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
-    /* A synchronise of such a stream passes no mark. */
-    block_put_shared(block, stream_is_known_idle(stream) ? NULL : stream);
-    return (struct block_freed){FREE_DONE, hipSuccess};
+    return free_with_care(block, stream);
 }
 
 struct block_freed block_free(void *address, struct stream *stream) {
@@ -290,10 +343,12 @@ struct block_freed block_free(void *address, struct stream *stream) {
         return free_other(block, stream);
     if (UNLIKELY(runtime_counting()))
         count_live(block, -1);
-    if (UNLIKELY(is_direct(block->device) || !(exclusive_hip() || block_confirm(block))))
+    if (UNLIKELY(!exclusive_hip() && !block_confirm(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (UNLIKELY(!stream || stream->device != block->device))
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
+    if (UNLIKELY(load_relaxed(&care_of_frees)))
+        return free_with_care(block, stream);
     if (UNLIKELY(!block_put(block, stream)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     return (struct block_freed){FREE_DONE, hipSuccess};
@@ -321,7 +376,7 @@ hipError_t block_evict(void *address) {
     struct block *block = block_find(address);
     if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
-    if (!block_retire(block))
+    if (!stream_all_quiet() || !block_retire(block)) /* hipFree would wait, and others for it */
         return hipErrorNotReady;
     stats_eviction(CACHE_MEMORY);
     return free_by_hip(address, block->size, block->device);

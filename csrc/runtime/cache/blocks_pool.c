@@ -1,5 +1,6 @@
 #include "cache/blocks_pool.h"
 #include "base/state.h"
+#include "cache/blocks_waiting.h"
 #include "cache/streams_pool.h"
 
 #include <stdlib.h>
@@ -166,6 +167,8 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
     struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
     struct block *block = pool ? take_spilled(pool, size, false) : NULL;
     if (!block)
+        block = block_take_waiting(device, size, stream, false);
+    if (!block)
         block = take_idle(&device_pools[device], size);
     if (!block)
         block = search_streams(device, size, stream);
@@ -174,6 +177,8 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
 
 struct block *block_search_shared(int device, size_t size) {
     struct block *block = take_idle(&shared_pools[device], size);
+    if (!block)
+        block = block_take_waiting(device, size, NULL, true);
     return block ? hand_out_block(block) : NULL;
 }
 
@@ -207,6 +212,10 @@ static struct block_pool *pool_holding(const struct block *block, const struct s
 }
 
 bool block_unlink(struct block *block, struct stream *stream) {
+    if (block->waits_now) {
+        block_unlink_waiting(block);
+        return true;
+    }
     struct block_pool *pool = pool_holding(block, stream);
     return pool && (unlink_way(pool, block) || unlink_spilled(pool, block));
 }

@@ -25,6 +25,12 @@ enum block_state {
     BLOCK_CACHED, /* in a pool */
 };
 
+/* A stream that was at work when a block was freed on another one, and its mark. */
+struct wait {
+    struct stream *stream;
+    uint64_t mark;
+};
+
 /* Never freed; when HIP hands the same address out again, the entry serves the new block. */
 struct block {
     struct handle handle; /* the address */
@@ -41,6 +47,10 @@ struct block {
     uint64_t last_use;     /* block_clock when it was given back last */
     uint64_t entered;      /* and when HIP handed it out */
     struct block *next_spilled;
+    /* Of a block that was freed while other streams were at work (blocks_waiting.h). */
+    struct wait *waits; /* room for the most there ever were */
+    size_t wait_count, wait_room;
+    bool waits_now; /* it lies there; under tables_lock */
 };
 
 /* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
@@ -115,10 +125,10 @@ void block_stream_enters(struct stream *stream);
 /* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
 extern uint64_t block_clock;
 
-/* A block of this size from the device: this stream's spilled ones, the device's pool, and those of
- * other streams that are known to be idle. Looks at 8 other streams at most, and asks HIP about
- * those that nobody holds; the next search goes on behind them. stream may be NULL. NULL if there
- * is none. */
+/* A block of this size from the device: this stream's spilled ones, those that waited for other
+ * streams, the device's pool, and those of other streams that are known to be idle. Looks at 8
+ * other streams at most, and asks HIP about those that nobody holds; the next search goes on behind
+ * them. stream may be NULL. NULL if there is none. */
 struct block *block_search(int device, size_t size, struct stream *stream);
 
 /* A shared block of this size that is idle: the host may write to it at once. NULL if there is

@@ -143,7 +143,7 @@ bool block_confirm_shared(const struct block *block) {
 
 /* Under tables_lock, and with HIP's word for it from before. */
 static void forget_block(struct block *block) {
-    if (block->shared && block->state == BLOCK_CACHED)
+    if ((block->shared || block->waits_now) && block->state == BLOCK_CACHED)
         (void)block_unlink(block, block->stream);
     leave_table(block);
 }

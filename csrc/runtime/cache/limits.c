@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 struct cache_limits cache_limits;
+unsigned care_of_frees;
 
 void limits_set(void) {
     cache_limits.module_bytes = options.module_limit_bytes;

@@ -9,9 +9,13 @@
 struct cache_limits {
     _Atomic size_t module_bytes;     /* images of idle modules */
     _Atomic size_t streams;          /* streams that the program does not hold */
-    _Atomic size_t memory_bytes[64]; /* by device; 0: not asked for yet */
+    _Atomic size_t memory_bytes[64]; /* freed, and kept; by device; 0: not asked for yet */
 };
 extern struct cache_limits cache_limits;
+
+/* Why a free takes the careful way: one test on the way of a hit. */
+enum { CARE_SEVERAL_STREAMS = 1, CARE_OVER_LIMIT = 2 };
+extern unsigned care_of_frees;
 
 /* As the options say. */
 void limits_set(void);

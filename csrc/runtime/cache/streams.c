@@ -1,5 +1,6 @@
 #include "cache/streams.h"
 #include "base/state.h"
+#include "cache/limits.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 
@@ -13,6 +14,8 @@ struct advice stream_fault = {
             "before it"};
 
 static void begin_life(struct stream *stream, int device, int state) {
+    if (stream_first() != stream || stream_next(stream))
+        fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
     store_relaxed(&stream->device, device);
     store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
     store_release(&stream->state, state);
@@ -103,6 +106,30 @@ bool stream_any_busy(void) {
     return false;
 }
 
+/* One waiter at a time notes what the streams of the device have been given, and that it is done.
+ */
+static bool noting;
+
+static bool note_submitted(int device) {
+    if (exchange_acquire(&noting, true))
+        return false;
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (load_relaxed(&stream->device) == device) {
+            stream->asked = load_acquire(&stream->submitted);
+            stream->asked_mark = stream_set_mark(stream);
+        }
+    return true;
+}
+
+static void settle_noted(bool done) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        if (done && stream->asked)
+            settle(stream, stream->asked, stream->asked_mark);
+        stream->asked = 0;
+    }
+    store_release(&noting, false);
+}
+
 /* Of several threads here each waits by itself: one that finds another waiting knows nothing yet.
  */
 hipError_t stream_wait_for_device(int device) {
@@ -113,9 +140,12 @@ hipError_t stream_wait_for_device(int device) {
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
     if (hip_device_count == 1)
         store_seq_cst(&stream_others, token);
+    const bool noted = note_submitted(device);
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
     cas_seq_cst(&stream_others, &token, error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY);
+    if (noted)
+        settle_noted(error == hipSuccess);
     if (current != device)
         (void)hip.SetDevice(current);
     return error;

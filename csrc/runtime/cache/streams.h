@@ -44,6 +44,8 @@ struct stream {
     struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
     struct stream_queue *queue;   /* of those that nobody holds (streams_pool.c); NULL: in none */
     struct stream *newer, *older; /* there */
+    uint64_t asked, asked_mark;   /* what `submitted` was, and the mark, when somebody began to wait
+                                     for the device (that thread's own); 0: nobody does */
     uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
 } __attribute__((aligned(64)));
 

@@ -1,0 +1,258 @@
+"""When freed memory serves again, and how much of it is kept."""
+
+from __future__ import annotations
+
+from tests.support.child import BACKENDS, Mgpu, in_child
+from tests.support.known import forum
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def alloc(mgpu: Mgpu, size: int, stream):
+    block = mgpu.MemAlloc(size, stream, False)
+    assert block != mgpu.null
+    return block
+
+
+def at_work(mgpu: Mgpu, block, size: int):
+    """A stream that works on a block."""
+    stream = mgpu.StreamCreate()
+    mgpu.Memset32(block, 0x07070707, size // 4, stream)
+    return stream
+
+
+# ---- freed on one stream while others are at work ------------------------------------------------
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
+    """Stock's hipFree waits for the device, and so forgives such a free."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, stream)
+    assert mgpu.pending(other) == 1  # the free has not waited
+    assert alloc(mgpu, KIB, stream) != block
+    mgpu.StreamSynchronize(other)
+    assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.count("hipDeviceSynchronize") == 0
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_work_after_the_free_is_not_waited_for(mgpu: Mgpu) -> None:
+    """An event that comes after the free, and before other work."""
+    function = forum(mgpu)
+    stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, stream)
+    mgpu.EventRecord(event, other)
+    mgpu.launch(function, other)
+    mgpu.EventSynchronize(event)
+    assert mgpu.pending(other) == 1
+    assert alloc(mgpu, KIB, stream) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_synchronise_before_the_free_is_not_enough(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.StreamSynchronize(other)
+    mgpu.Memset32(block, 1, KIB // 4, other)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_every_stream_at_work_is_waited_for(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    others = [at_work(mgpu, block, KIB) for _ in range(9)]
+    mgpu.MemFree(block, stream)
+    for other in reversed(others):
+        assert alloc(mgpu, KIB, stream) != block
+        mgpu.StreamSynchronize(other)
+    assert alloc(mgpu, KIB, stream) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_third_stream_waits_for_both(mgpu: Mgpu) -> None:
+    stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memset32(block, 1, KIB // 4, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(other)
+    assert alloc(mgpu, KIB, third) != block
+    mgpu.StreamSynchronize(stream)
+    assert alloc(mgpu, KIB, third) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_stream_that_was_destroyed_at_work_is_waited_for(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.StreamDestroy(other)
+    mgpu.MemFree(block, stream)
+    assert mgpu.pending(other) == 1
+    assert alloc(mgpu, KIB, stream) != block
+    mgpu.stub.hipStreamSynchronize(mgpu.for_stub(other))  # HIP is asked about what nobody holds
+    assert alloc(mgpu, KIB, stream) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, mgpu.null, True)
+    other = at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.MemAlloc(KIB, mgpu.null, True) != block
+    mgpu.StreamSynchronize(other)
+    assert mgpu.MemAlloc(KIB, mgpu.null, True) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_idle_streams_cost_a_free_nothing(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(8)]
+    block = alloc(mgpu, KIB, streams[0])
+    for stream in streams:
+        mgpu.Memset32(block, 1, KIB // 4, stream)
+        mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, streams[0])
+    assert alloc(mgpu, KIB, streams[0]) == block
+
+
+@in_child(HIPSTUB_ASYNC="0")
+def test_beyond_256_blocks_a_free_waits_as_stocks(mgpu: Mgpu) -> None:
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    function = forum(mgpu)
+    for _ in range(1000):
+        mgpu.launch(function, other)  # never synchronised
+        mgpu.MemFree(alloc(mgpu, KIB, stream), stream)
+    assert mgpu.stub.hipstub_live(b"allocations") <= 258
+    assert 3 <= mgpu.count("hipDeviceSynchronize") <= 4
+
+
+@in_child(HIPSTUB_DEVICES="2", HIPSTUB_ASYNC="held")
+def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.SetDefaultDevice(1)
+    there = mgpu.StreamCreate()
+    mgpu.launch(forum(mgpu), there)
+    mgpu.SetDefaultDevice(0)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) == block
+
+
+@in_child(backends=BACKENDS, HIPSTUB_ASYNC="2000")
+def test_a_chain_of_early_frees_computes_what_stock_computes(mgpu: Mgpu) -> None:
+    """Each block is freed on one stream as soon as the other has its work on it."""
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    size, rounds = 64 * KIB, 12
+    results = [mgpu.ffi.new("uint32_t[]", size // 4) for _ in range(rounds)]
+    kept = mgpu.MemAlloc(rounds * size, mgpu.null, False)
+    at = mgpu.ffi.cast("char *", kept)
+    for number in range(rounds):
+        block = alloc(mgpu, size, first)
+        mgpu.Memset32(block, number, size // 4, second)
+        mgpu.Memcpy(at + number * size, block, size, second)
+        mgpu.MemFree(block, first)
+        again = alloc(mgpu, size, first)
+        mgpu.Memset32(again, 0xBAD, size // 4, first)
+        mgpu.MemFree(again, first)
+    mgpu.StreamSynchronize(second)
+    mgpu.StreamSynchronize(first)
+    for number, result in enumerate(results):
+        mgpu.Memcpy(result, at + number * size, size, first)
+        assert set(result) == {number}
+    assert mgpu.stderr() == ""
+
+
+# ---- how much is kept ----------------------------------------------------------------------------
+
+
+def own(mgpu: Mgpu, size: int) -> int:
+    return mgpu.stub.hipMalloc(mgpu.stub_ffi.new("void **"), size)
+
+
+@in_child(HIPSTUB_MEMORY=str(1024 * MIB))
+def test_what_is_freed_leaves_room_for_the_programs_own(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, 100 * MIB, stream) for _ in range(8)]
+    for block in blocks:
+        mgpu.MemFree(block, stream)
+    assert own(mgpu, 500 * MIB) == 0
+    assert mgpu.stub.hipstub_live(b"bytes") <= (500 + 256) * MIB
+
+
+@in_child(HIPSTUB_MEMORY=str(1024 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_the_option_lifts_the_bound(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(3):
+        blocks = [alloc(mgpu, 100 * MIB, stream) for _ in range(8)]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 8, "hipFree": 0}
+    assert own(mgpu, 500 * MIB) == 2
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="8M")
+def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> None:
+    """25 MB that each round frees, of which 8 are kept: 144 allocations are HIP's, 56 are hits."""
+    stream = mgpu.StreamCreate()
+    for _ in range(10):
+        before = mgpu.counts("hipMalloc", "hipFree")
+        blocks = [alloc(mgpu, 100 * KIB + 256 * number, stream) for number in range(200)]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+        assert mgpu.stub.hipstub_live(b"bytes") <= 8 * MIB
+    after = mgpu.counts("hipMalloc", "hipFree")
+    asked = after["hipMalloc"] - before["hipMalloc"]
+    assert asked == after["hipFree"] - before["hipFree"]
+    assert asked <= 150
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="8M")
+def test_frees_count_that_came_before_the_bound_was_reached(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+
+    def free_both(size: int) -> None:
+        blocks = [alloc(mgpu, size, stream) for _ in range(2)]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+
+    free_both(3 * MIB)  # 6 MB, of which nobody keeps count
+    free_both(3 * MIB + 256)
+    assert mgpu.stub.hipstub_live(b"bytes") <= 8 * MIB
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_an_allocation_gives_nothing_back(mgpu: Mgpu) -> None:
+    """hipFree waits for the device, and stock's hipMalloc does not."""
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(alloc(mgpu, 900 * KIB, stream), stream)
+    for number in range(20):
+        alloc(mgpu, 100 * KIB + 256 * number, stream)
+    assert mgpu.count("hipFree") == 0
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="1M")
+def test_what_the_program_holds_does_not_count(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    for _ in range(20):
+        alloc(mgpu, MIB, stream)
+    for _ in range(100):
+        mgpu.MemFree(alloc(mgpu, 64 * KIB, stream), stream)
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 21, "hipFree": 0}
+
+
+@in_child(HIPSTUB_MEMORY=str(16 * MIB))
+def test_what_no_device_has_empties_no_cache(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(alloc(mgpu, MIB, stream), stream)
+    assert mgpu.MemAlloc(17 * MIB, stream, False) == mgpu.null
+    assert mgpu.count("hipFree") == 0

@@ -4,6 +4,7 @@
 # make check    what guards every change too and takes longer: mutants, installs, walks of all errors
 # make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
+# make check-sparse  sparse matrices by hipSPARSE (94 MB) on the emulated device
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
@@ -37,7 +38,7 @@ NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config hip-clang mpi
 NEEDS_install := mmdebstrap
 
-STEPS := build tools test fuzz sanitize install csmith
+STEPS := build tools test fuzz sanitize install csmith sparse
 
 .PHONY: all demo test check check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
@@ -59,6 +60,7 @@ include tests/softgpu/check.mk
 include tests/fuzz/fuzz.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
+include tests/sparse/check.mk
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"

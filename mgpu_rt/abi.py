@@ -49,6 +49,32 @@ const char *mgpu_rt_version(void);
 """
 
 
+#: Who emits the functions that no release of LLVM does.
+FORKS = {
+    "mgpuModuleGetGlobal": "a compiler for OpenMP",
+    "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
+    "mgpuTraceBufferRead": "FlyDSL",
+    "mgpuTraceBufferClear": "FlyDSL",
+}
+
+_NVIDIA = "NVIDIA's driver; on AMD an error"
+
+#: What serves the functions of a section of abi.def, by how its comment begins; else HIP.
+_SECTIONS = {
+    "Tensor maps": _NVIDIA,
+    "Sparse matrices": "hipSPARSE or cuSPARSE",
+    "Matrices of which two": "cuSPARSELt; on AMD an error",
+}
+
+#: Functions that others call and this library lacks, and why.
+LEFT_OUT = {
+    "mgpuEventElapsedTime": "in use with two signatures, `int32_t (float *, event, event)` and "
+    "`float (event, event)`, which a library cannot tell apart; and the events of the ABI keep no "
+    "time",
+    "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
+}
+
+
 @dataclass(frozen=True)
 class Function:
     """One function of the ABI."""
@@ -58,12 +84,27 @@ class Function:
     params: str
     first_llvm: int
     last_llvm: int
+    served_by: str
+
+    @property
+    def emitted_by(self) -> str:
+        """The releases of LLVM whose programs call it, or who else does."""
+        return FORKS.get(self.name) or f"LLVM {self.first_llvm}–{self.last_llvm}"
 
     @property
     def prototype(self) -> str:
         """The C declaration, without the semicolon."""
         space = "" if self.result.endswith("*") else " "
         return f"{self.result}{space}{self.name}({self.params})"
+
+
+def _served_by(text: str, match: re.Match[str]) -> str:
+    """By the comment above its section."""
+    if match["name"] == "mgpuModuleLoadJIT":
+        return _NVIDIA
+    section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]
+    found = [by for words, by in _SECTIONS.items() if section and section[0].startswith(words)]
+    return found[0] if found else "HIP"
 
 
 def parse(text: str) -> list[Function]:
@@ -75,6 +116,7 @@ def parse(text: str) -> list[Function]:
             match["params"],
             int(match["first"]),
             int(match["last"]),
+            _served_by(text, match),
         )
         for match in _LINE.finditer(text)
     ]
@@ -99,12 +141,19 @@ def cdef(definition: Path | None = None) -> str:
 def markdown() -> str:
     """The ABI as a table."""
     rows = [
-        f"| `{function.name}` | {function.first_llvm}–{function.last_llvm} "
+        f"| `{function.name}` | {function.emitted_by} | {function.served_by} "
         f"| `{function.result} ({function.params})` |"
         for function in functions()
     ]
-    return "\n".join(["| function | LLVM | signature |", "|---|---|---|", *rows]) + "\n"
+    head = ["| function | called by | served by | signature |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def left_out() -> str:
+    """What others call and this library lacks, as a table."""
+    rows = [f"| `{names}` | {why} |" for names, why in LEFT_OUT.items()]
+    return "\n".join(["| left out | why |", "|---|---|", *rows]) + "\n"
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    print(markdown() + "\n" + left_out(), end="")

@@ -120,6 +120,10 @@ has_mpi() { command_there mpicc && command_there mpirun; }
 words_mpi="mpicc and mpirun of Open MPI"
 packages_mpi="openmpi-bin libopenmpi-dev"
 
+has_hipsparse() { ldconfig -p 2>/dev/null | grep -q 'libhipsparse\.so\.'; }
+words_hipsparse="hipSPARSE of the same ROCm as HIP (libhipsparse.so)"
+packages_hipsparse="libhipsparse0"
+
 has_cmake() { command_there cmake; }
 words_cmake="cmake"
 packages_cmake="cmake"

@@ -206,10 +206,10 @@ def hoist(program: str, out: str, llvm: int | None) -> None:
 
 @main.command()
 def abi() -> None:
-    """Show the functions that programs call, by LLVM release."""
-    from mgpu_rt.abi import markdown
+    """Show the functions that programs call: who calls them, what serves them, what is left out."""
+    from mgpu_rt.abi import left_out, markdown
 
-    click.echo(markdown(), nl=False)
+    click.echo(markdown() + "\n" + left_out(), nl=False)
 
 
 @main.command()

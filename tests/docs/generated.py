@@ -15,7 +15,8 @@ from mgpu_rt.cli import main, options
 
 ABI = """# The ABI
 
-The functions of `libmlir_rocm_runtime.so` and the versions of LLVM whose programs call them, from
+The functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call them, and what
+serves them, from
 [csrc/abi.def](../csrc/abi.def); `mgpu-rt abi` prints the same. A parameter that begins with
 `late_` is not passed by every version and never trusted.
 
@@ -34,7 +35,7 @@ force. In a program with rights that its caller lacks (set-uid) none counts.
 
 def abi_page() -> str:
     """docs/abi.md."""
-    return ABI + abi.markdown()
+    return ABI + abi.markdown() + "\n" + abi.left_out()
 
 
 def options_page() -> str:

@@ -202,3 +202,28 @@ def test_garbage_in_late_arguments_changes_nothing(mgpu: Mgpu) -> None:
     assert {"hipModuleLaunchKernel", "hipLaunchKernel", "hipMalloc", "hipFree"} <= set(names)
     for garbage in (None, 1, len(image), 0x7FFF12345678, 2**64 - 1):
         assert _calls(mgpu, image, garbage) == expected, garbage
+
+
+# ---- what LLVM emits ----
+
+#: Where a release keeps the names that its passes emit.
+EMITTERS = {
+    15: Path("/usr/lib/llvm-15/bin/mlir-opt"),
+    19: Path("/usr/lib/llvm-19/bin/mlir-opt"),
+    22: Path("/usr/lib/llvm-22/lib/libMLIR.so.22.1"),
+}
+
+
+@pytest.mark.parametrize("release", EMITTERS)
+def test_every_name_that_llvm_emits_is_served(release: int) -> None:
+    """And the table says that this release calls it."""
+    data = EMITTERS[release].read_bytes()
+    emitted = {name.decode() for name in re.findall(rb"\0(mgpu[A-Z]\w+)(?=\0)", data)}
+    served = {f.name for f in abi.functions() if f.first_llvm <= release <= f.last_llvm}
+    assert len(emitted) >= 18
+    assert emitted <= served, emitted - served
+
+
+def test_no_release_emits_what_is_of_others() -> None:
+    others = {function.name for function in abi.functions() if function.last_llvm == 0}
+    assert others == set(abi.FORKS)

@@ -1,0 +1,13 @@
+"""What make check-sparse found when it was run last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+RECORD = Path(__file__).with_name("record.json")
+
+
+def load() -> dict[str, str]:
+    """The outcome of each test, by its name."""
+    return json.loads(RECORD.read_text())

@@ -123,6 +123,7 @@ ELSEWHERE = {
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': "tests/hoist",
     "mgpu-rt hoist --llvm 22 program.mlir -o hoisted.mlir": "tests/hoist",
     "mgpu-rt run --device cuda -- ./program": "tests/gpu",
+    "mgpu-rt run --device softgpu -- mlir-runner-22 product.llvm.mlir $OPTIONS": "tests/sparse",
     "mgpu-rt run --device cuda -- PROGRAM": "tests/gpu",
     "mgpu-rt doctor --device cuda": "tests/cuhip",
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/install",

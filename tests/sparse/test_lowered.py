@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes.util
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +86,12 @@ def test_matrix_times_vector(form: str, tmp_path: Path) -> None:
 def test_matrix_times_matrix(type: str, tmp_path: Path) -> None:
     got = _run(lower(program("spgemm", "csr", type), tmp_path))
     assert got.reshape(8, 8).tolist() == (_sparse() @ _sparse()).tolist()
+
+
+@has_hipsparse
+def test_the_documents_example_prints_what_it_says(tmp_path: Path) -> None:
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", (ROOT / "docs/sparse.md").read_text(), re.MULTILINE)
+    code = next(block for block in blocks if "module {" in block)
+    said = next(block for block in blocks if "( ( " in block)
+    got = _run(lower(textwrap.dedent(code), tmp_path))
+    assert got.tolist() == [float(word) for word in re.findall(r"\d+", said)]

@@ -77,6 +77,8 @@ def _is_scalar(value: Any) -> bool:
 def _bytes_of(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
+    if isinstance(value, ctypes.py_object) or getattr(getattr(value, "dtype", 0), "hasobject", 0):
+        raise TypeError("a Python object is no argument: pass a number, an array, or bytes")
     if isinstance(value, FFI.CData):
         return int(FFI().cast("uintptr_t", value)).to_bytes(_POINTER, "little")
     return value.tobytes() if hasattr(value, "tobytes") else bytes(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +68,38 @@ def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ..
     return tuple(math.prod(shape[i + 1 :]) * itemsize for i in range(len(shape)))
 
 
+_TYPE = re.compile(r"[<>|=]?([a-zA-Z])(\d*)")
+_LETTER = 4  # bytes; what a type of text counts
+
+
+def _itemsize(interface: dict[str, Any]) -> int:
+    """Bytes of an element. Raises TypeError for types that no kernel can be given."""
+    match = _TYPE.match(interface["typestr"])
+    if match and (match[1] == "O" or _names_objects(interface.get("descr"))):
+        raise _objects()
+    if not match or not match[2] or match[1] == "t":
+        raise TypeError(f"elements of the type '{interface['typestr']}' are no argument")
+    return int(match[2]) * (_LETTER if match[1] == "U" else 1)
+
+
+def _names_objects(fields: Any) -> bool:
+    """True if a record has a field of Python objects, at whatever depth."""
+    if isinstance(fields, str):
+        return fields[1:2] == "O"
+    return any(_names_objects(field[1]) for field in fields or ())
+
+
+def _objects() -> TypeError:
+    return TypeError("an array of Python objects is no argument: give it a type of numbers")
+
+
 # ---- on the device ----
 
 _LEGACY = 1  # how the interface calls the null stream
 
 
 def _by_interface(interface: dict[str, Any]) -> Array:
-    shape, itemsize = tuple(interface["shape"]), int(interface["typestr"][2:])
+    shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
     stream = interface.get("stream")
     return Array(
         interface["data"][0] or 0,
@@ -151,23 +177,44 @@ def _host(value: Any) -> Array | None:
         view = memoryview(value)
     except TypeError:
         return None
+    if "O" in _FIELD_NAME.sub("", view.format):
+        raise _objects()
     if not view.c_contiguous:
         raise _gaps(value)
-    address = int(_ffi.cast("uintptr_t", _ffi.from_buffer(view)))
-    return Array(address, False, view.itemsize, view.shape, view.strides, view.readonly, keep=view)
+    return Array(
+        _address(view), False, view.itemsize, view.shape, view.strides, view.readonly, keep=view
+    )
+
+
+_FIELD_NAME = re.compile(":[^:]*:")  # in the format of a buffer
+
+
+def _address(view: memoryview) -> int:
+    return int(_ffi.cast("uintptr_t", _ffi.from_buffer(view)))
 
 
 def _by_array_interface(value: Any, interface: dict[str, Any]) -> Array:
-    """NumPy's: also of types that have no buffer, as bfloat16."""
-    kind, shape = interface["typestr"], tuple(interface["shape"])
-    if kind[1] == "O":
-        raise TypeError("an array of Python objects is no argument: give it a type of numbers")
-    itemsize = value.itemsize
-    strides = _strides(interface["strides"], shape, itemsize)
+    """NumPy's: also of types that have no buffer, as bfloat16. Others leave out what has a
+    default: PIL's has neither strides nor an address, but bytes."""
+    shape, itemsize = tuple(interface["shape"]), _itemsize(interface)
+    strides = _strides(interface.get("strides"), shape, itemsize)
     if not _is_dense(shape, strides, itemsize):
         raise _gaps(value)
-    address, readonly = interface["data"]
-    return Array(address, False, itemsize, shape, strides, readonly, keep=value)
+    data = interface.get("data")
+    if isinstance(data, tuple):
+        address, readonly = data
+        return Array(address, False, itemsize, shape, strides, readonly, keep=value)
+    view = memoryview(value if data is None else data).cast("B")
+    offset = interface.get("offset", 0)
+    array = Array(
+        _address(view) + offset, False, itemsize, shape, strides, view.readonly, keep=view
+    )
+    if not 0 <= offset <= view.nbytes - array.nbytes:
+        raise ValueError(
+            f"a {type(value).__name__} says that it has {array.nbytes:,} bytes from {offset:,} on, "
+            f"and its buffer has {view.nbytes:,}"
+        )
+    return array
 
 
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

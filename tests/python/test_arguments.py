@@ -77,6 +77,12 @@ def number(argument: Any) -> int:
     return int.from_bytes(content(POINTER, argument), "little")
 
 
+#: Whose second field's references a copy to the device and back would lose.
+RECORD = numpy.dtype([("number", "i4"), ("object", "O")])
+SHORT = {"shape": (4,), "typestr": "|u1", "version": 3, "data": b"abc"}
+BITS = {"shape": (4,), "typestr": "|t8", "version": 3, "data": b"abcd"}
+
+
 # ---- values ----
 
 
@@ -139,6 +145,14 @@ def test_values_of_other_sizes() -> None:
         (POINTER, numpy.zeros(4, "f4,i2")["f0"], ValueError, "numpy.ascontiguousarray"),
         (POINTER, memoryview(b"abcd")[::2], ValueError, "numpy.ascontiguousarray"),
         (POINTER, numpy.array([None]), TypeError, "array of Python objects"),
+        (POINTER, numpy.zeros(3, RECORD), TypeError, "array of Python objects"),
+        (POINTER, numpy.zeros(3, [("in", RECORD, 2)]), TypeError, "array of Python objects"),
+        (POINTER, memoryview(numpy.zeros(3, RECORD)), TypeError, "array of Python objects"),
+        (POINTER, (ctypes.py_object * 3)(), TypeError, "array of Python objects"),
+        (value(8), ctypes.py_object(), TypeError, "Python object is no argument"),
+        (value(12), numpy.zeros(1, RECORD)[0], TypeError, "Python object is no argument"),
+        (POINTER, SimpleNamespace(__array_interface__=SHORT), ValueError, "its buffer has 3"),
+        (POINTER, SimpleNamespace(__array_interface__=BITS), TypeError, r"type '\|t8' are no"),
         (POINTER, memoryview(b"abcd"), ValueError, r"read-only: pass mgpu_rt.In\(array\)"),
         (POINTER, In(3), TypeError, "In takes an array, not 3"),
         (POINTER, MemRef(3), TypeError, "has no shape to make a memref of"),
@@ -372,6 +386,27 @@ def test_empty_arrays() -> None:
 def test_other_buffers() -> None:
     for buffer in (bytearray(8), array.array("i", [1, 2]), (ctypes.c_int * 2)(1, 2)):
         assert moved(buffer)[0] == ("alloc", 8)
+
+
+class Picture:
+    """As PIL's: bytes that are made when they are asked for, and neither strides nor itemsize."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"shape": (2, 3), "typestr": "|u1", "version": 3, "data": bytes(range(6))}
+
+
+def test_arrays_that_say_only_what_has_no_default() -> None:
+    place = memref(In(Picture()), 2)[0]
+    assert memref(In(Picture()), 2) == (place, place, 0, 2, 3, 3, 1)
+    with pytest.raises(ValueError, match=r"read-only: pass mgpu_rt.In\(array\)"):
+        passed([POINTER], Picture())
+    whole = {"shape": (2,), "typestr": "<f4", "version": 3, "offset": 4, "data": bytearray(12)}
+    given, device = passed([POINTER], SimpleNamespace(__array_interface__=whole))
+    given.to_device()
+    assert ("alloc", 8) in device.calls
+    moments = numpy.zeros(2, "M8[ns]")
+    assert number(SimpleNamespace(__array_interface__=moments.__array_interface__))
 
 
 def test_arrays_that_have_no_buffer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from mgpu_rt.cli.options import options
 from mgpu_rt.cli.report import bins, charts, course, page, runs, trace, words
 from mgpu_rt.cli.report.advice import _LIMITS, _QUESTIONS, advice
+from mgpu_rt.cli.report.calls import within
 from mgpu_rt.cli.report.markup import document
 from mgpu_rt.cli.stats.files import Counter
 from tests.support import recorded
@@ -179,7 +181,22 @@ def test_times_by_the_trace(tmp_path: Path) -> None:
     calls = [call("mgpuLaunchKernel", 1000 * n, n) for n in range(1, 101)]
     shown = report(tmp_path, t=recorded.trace(*calls))
     row = shown.tables["Time of one call, by the trace"]["mgpuLaunchKernel"]
-    assert row == ["50.5 µs", "99.0 µs", "100 µs"]
+    assert row == ["50.0 µs", "99.0 µs", "100 µs"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 50, 99, 100, 101, 1000])
+def test_quantiles_are_those_of_a_plain_sort(count: int) -> None:
+    values = random.Random(count).sample(range(10 * count), count)
+    for percent in (1, 50, 90, 99, 100):
+        enough = [v for v in values if 100 * sum(w <= v for w in values) >= percent * count]
+        assert within(percent, sorted(values)) == min(enough)
+
+
+def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
+    """Of two calls, one of which is long."""
+    events = [call("mgpuLaunchKernel", 10_000 * n, duration) for n, duration in ((1, 1), (2, 3000))]
+    rows = report(tmp_path, t=recorded.trace(*events)).tables["Time of one call, by the trace"]
+    assert rows["mgpuLaunchKernel"] == ["1.00 µs", "3.00 ms", "3.00 ms"]
 
 
 def test_time_on_the_gpu(tmp_path: Path) -> None:

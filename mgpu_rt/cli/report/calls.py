@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from mgpu_rt.cli.report import charts, words
@@ -97,6 +96,10 @@ def _spread(run: Run) -> Iterator[Element]:
 
 def _quantiles(calls: Calls) -> Iterator[str]:
     durations = sorted(calls.durations)
-    nearly_all = durations[(len(durations) - 1) * 99 // 100]
-    for microseconds in (statistics.median(durations), nearly_all, durations[-1]):
-        yield words.time(1000 * microseconds)
+    for percent in (50, 99, 100):
+        yield words.time(1000 * within(percent, durations))
+
+
+def within(percent: int, ordered: Sequence[float]) -> float:
+    """The least of these values that so many of 100 are within."""
+    return ordered[-(-percent * len(ordered) // 100) - 1]

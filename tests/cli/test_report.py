@@ -13,9 +13,10 @@ import pytest
 
 from mgpu_rt.cli.options import options
 from mgpu_rt.cli.report import bins, charts, course, page, runs, trace, words
-from mgpu_rt.cli.report.advice import _LIMITS, _QUESTIONS, advice
+from mgpu_rt.cli.report.advice import _LIMITS, advice
 from mgpu_rt.cli.report.calls import within
 from mgpu_rt.cli.report.markup import document
+from mgpu_rt.cli.stats.driver import QUESTIONS
 from mgpu_rt.cli.stats.files import Counter
 from tests.support import recorded
 from tests.support.child import ROOT
@@ -218,7 +219,7 @@ def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
     rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
     limits = {name for _, make, take, _ in _LIMITS.values() for name in (make, take)}
-    assert {*course.MAKES, *_QUESTIONS, *limits} <= called
+    assert {*course.MAKES, *QUESTIONS, *limits} <= called
 
 
 def test_the_advice_knows_the_defaults() -> None:
@@ -344,6 +345,35 @@ def test_a_cache_that_the_library_asks_too(tmp_path: Path) -> None:
     assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
 
 
+def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
+    """More of them are no more work for the driver."""
+    before, after = recorded.stock(), recorded.statistics()
+    after["hip"]["hipPointerGetAttributes"] = {"calls": 5000, "ns": 2_000_000}
+    shown = report(tmp_path, a=before, b=after)
+    plain = report(tmp_path, a=before, b=recorded.statistics())
+    name = "Calls of the driver"
+    assert shown.tables[name]["total"] == plain.tables[name]["total"]
+    rows = shown.tables["Questions to the driver"]
+    assert rows["hipPointerGetAttributes"][:4] == ["–", "5,000", "–", "2.00 ms"]
+    assert "questions to the driver 5,000 in 2.00 ms – before" in shown.text
+    assert "The library asks the driver before it takes a shortcut" in shown.text
+    assert "hipPointerGetAttributes: The extra calls are checks before a shortcut." in shown.text
+    assert "uestions to the driver" not in plain.text
+
+
+def test_what_takes_longer_has_its_reason(tmp_path: Path) -> None:
+    """If another function has lost what this one takes more."""
+    wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
+    before, after = recorded.stock(), recorded.statistics()
+    before["abi"] |= {wait: {"calls": 9, "ns": 100}, destroy: {"calls": 9, "ns": 900_000}}
+    after["abi"] |= {wait: {"calls": 9, "ns": 900_000}, destroy: {"calls": 9, "ns": 100}}
+    reason = f"{wait}: The waiting for the GPU moved here from {destroy}."
+    assert reason in report(tmp_path, a=before, b=after).text
+    before["abi"][destroy]["ns"] = 400_000
+    assert reason not in report(tmp_path, a=before, b=after).text
+    assert "What takes longer" not in report(tmp_path, a=before, b=before).text
+
+
 # ---- advice ----
 
 
@@ -457,6 +487,31 @@ def test_a_trace_that_is_not_whole_does_not_show_hips_start(tmp_path: Path) -> N
     """The first call that it still has is not the first."""
     calls = (call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))
     assert titles(tmp_path, t=recorded.trace(*calls, lost=1)) == ["The trace is not whole"]
+
+
+def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
+    """Ten that a cache passed on, each after a wait, or after a launch behind it."""
+    events = []
+    for n in range(10):
+        copied = call("mgpuMemcpy", 10 * n + 2, bytes=size, result="bypass", stream=1)
+        events.append(call("mgpuStreamSynchronize", 10 * n, stream=1))
+        events += [call("mgpuLaunchKernel", 10 * n + 1, stream=1)] if behind else []
+        events.append(copied)
+    return {"s": recorded.statistics(), "t": recorded.trace(*events)}
+
+
+def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
+    header = (ROOT / "csrc/runtime/cache/staging.h").read_text()
+    assert "STAGING_UP_LIMIT = 1 << 19," in header
+    (large,) = advice(read(tmp_path, **copies(trace.LARGE + 1)))
+    assert "10 of them are larger than 524.3 kB." in large.evidence
+    assert large.step.startswith("Split them")
+    (busy,) = advice(read(tmp_path, **copies(16 << 10, behind=True)))
+    assert "10 of them came when their stream had work before them." in busy.evidence
+    assert busy.step.startswith("Wait for the stream")
+    (small,) = advice(read(tmp_path, **copies(16 << 10)))
+    assert "They are small" in small.evidence
+    assert "plit" not in busy.step + small.step
 
 
 def test_copies_of_stocks_go_hips_way_and_that_is_no_news(tmp_path: Path) -> None:

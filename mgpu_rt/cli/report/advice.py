@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from mgpu_rt.cli.report import start
 from mgpu_rt.cli.report.runs import Run
+from mgpu_rt.cli.report.trace import LARGE
 from mgpu_rt.cli.report.words import count, plural, share, size, time
+from mgpu_rt.cli.stats.driver import QUESTIONS, questions
 from mgpu_rt.cli.stats.files import Counter, total
 
 MANY = 10  # what happens less often is no loop's doing
@@ -128,23 +130,8 @@ def _limits(run: Run) -> Iterator[Advice]:
             )
 
 
-#: What the runtime asks to be certain; an error is an answer too.
-_QUESTIONS = (
-    "hipEventQuery",
-    "hipGetLastError",
-    "hipMemGetAddressRange",
-    "hipPeekAtLastError",
-    "hipPointerGetAttribute",
-    "hipPointerGetAttributes",
-    "hipStreamGetDevice",
-    "hipStreamGetFlags",
-    "hipStreamQuery",
-)
-
-
 def _questions(run: Run) -> Iterator[Advice]:
-    driver = run.statistics.driver
-    asked = total(driver[name] for name in _QUESTIONS if name in driver)
+    asked = total(questions(run.statistics.driver).values())
     if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
         yield Advice(
             "The driver is asked much, lest somebody else has used it",
@@ -172,20 +159,29 @@ def _registrations(run: Run) -> Iterator[Advice]:
 
 def _copies(run: Run) -> Iterator[Advice]:
     found = run.trace and run.trace.results.get(("mgpuMemcpy", "bypass"))
-    if found and found.calls >= MANY and not run.is_stock:
-        yield Advice(
-            "Copies go HIP's way",
-            f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
-            "through memory that is pinned already.",
-            "Copies of up to 512 KB to the device and 16 MB from it can: split larger ones, wait "
-            "for the stream before those to the device, or register their host memory once "
-            "(docs/memory.md).",
-        )
+    if not found or found.calls < MANY or run.is_stock:
+        return
+    small = found.calls - found.large
+    if found.large >= small:
+        cause = f"{count(found.large)} of them are larger than {size(LARGE)}"
+        step = "Split them: a copy of up to 512 KB to the device and 16 MB from it can."
+    elif found.behind > small / 2:
+        cause = f"{count(found.behind)} of them came when their stream had work before them"
+        step = "Wait for the stream before a copy to the device."
+    else:
+        cause = "They are small, and their streams had no work before them in this trace"
+        step = "HIP may know their host memory, or more than 16 streams copied at once."
+    yield Advice(
+        "Copies go HIP's way",
+        f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
+        f"through memory that is pinned already. {cause}.",
+        f"{step} Or register their host memory once (docs/memory.md).",
+    )
 
 
 def _errors(run: Run) -> Iterator[Advice]:
     errors = run.trace.errors if run.trace else {}
-    failed = {key: times for key, times in errors.items() if key[0] not in _QUESTIONS}
+    failed = {key: times for key, times in errors.items() if key[0] not in QUESTIONS}
     if failed:
         name, number = max(failed, key=lambda key: failed[key])
         yield Advice(

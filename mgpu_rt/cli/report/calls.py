@@ -10,18 +10,36 @@ from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.tables import table
 from mgpu_rt.cli.report.trace import Calls
 from mgpu_rt.cli.stats.comparison import pairs, ratio, summed
+from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
 from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.stats.reasons import reasons
 
 
 def section(runs: Sequence[Run]) -> list[Element]:
     """The program's, the driver's, and how long one takes."""
     layers = {
         "Calls of the program": [run.statistics.program for run in runs],
-        "Calls of the driver": [run.statistics.driver for run in runs],
+        "Calls of the driver": [work(run.statistics.driver) for run in runs],
     }
     made = [by_name(caption, counters) for caption, counters in layers.items()]
     made[1:1] = _each(runs)
-    return [*made, *_spread(runs[-1])]
+    return [*made, *_questions(runs), *_reasons(runs), *_spread(runs[-1])]
+
+
+def _questions(runs: Sequence[Run]) -> Iterator[Element]:
+    asked = [questions(run.statistics.driver) for run in runs]
+    if any(asked):
+        yield by_name("Questions to the driver", asked)
+        yield element("p", PURPOSE, class_="quiet")
+
+
+def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
+    """What takes longer after, where the runs say why."""
+    found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
+    if found:
+        told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
+        yield element("h3", "What takes longer, and why")
+        yield element("ul", *told, class_="sources")
 
 
 def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "function") -> Element:

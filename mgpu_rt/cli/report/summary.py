@@ -8,7 +8,8 @@ from mgpu_rt.cli.report import charts, start, words
 from mgpu_rt.cli.report.markup import Element, element, shortened
 from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.stats.comparison import summed
-from mgpu_rt.cli.stats.files import Cache, total
+from mgpu_rt.cli.stats.driver import questions, work
+from mgpu_rt.cli.stats.files import Cache, Counter, total
 
 #: What the program's calls are about, by the beginnings of their names; the first that fits.
 GROUPS = {
@@ -67,10 +68,13 @@ def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
         return element("div", element("dt", name), element("dd", last), *old)
 
     programs = [summed(run.statistics.program) for run in runs]
-    drivers = [summed(run.statistics.driver) for run in runs]
+    drivers = [summed(work(run.statistics.driver)) for run in runs]
+    asked = [summed(questions(run.statistics.driver)) for run in runs]
     yield tile("time in calls", (words.time(c.ns if c else None) for c in programs))
     yield tile("launches", (words.count(_launches(run)) for run in runs))
     yield tile("calls of the driver", (words.count(c.calls if c else None) for c in drivers))
+    if any(asked):
+        yield tile("questions to the driver", map(_asked, asked))
     yield tile("served by a cache", map(_rate, runs))
     yield tile("device memory, peak", (words.size(run.details.peak) for run in runs))
 
@@ -78,6 +82,10 @@ def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
 def _launches(run: Run) -> int:
     calls = run.statistics.program.items()
     return total(counter for name, counter in calls if name.startswith("mgpuLaunch")).calls
+
+
+def _asked(counter: Counter | None) -> str:
+    return f"{words.count(counter.calls)} in {words.time(counter.ns)}" if counter else words.NONE
 
 
 def _rate(run: Run) -> str:

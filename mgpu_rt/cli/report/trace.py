@@ -16,6 +16,12 @@ HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
 
 LAYERS = ("program", "driver")
 
+LARGE = 1 << 19  # bytes: no larger copy to the device passes through pinned memory (staging.h)
+
+#: What a stream is given to do, and what has seen it done.
+_SUBMITS = ("mgpuLaunch", "mgpuMemcpy", "mgpuMemset")
+_ENDS = ("mgpuStreamSynchronize", "mgpuStreamDestroy")
+
 
 @dataclass
 class Calls:
@@ -39,6 +45,8 @@ class Results:
 
     calls: int = 0
     bytes: int = 0
+    large: int = 0  # of the calls: with more than LARGE bytes
+    behind: int = 0  # of the others: behind work that their stream was given and nobody waited for
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Trace:
     errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
     memory: list[Level] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
+    busy: set[tuple[Any, Any]] = field(default_factory=set)  # processes' streams, while it is read
     kept: int = 0
     lost: int = 0
 
@@ -136,10 +145,18 @@ def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> Non
         return
     if kernel := args.get("kernel"):
         _add(trace.kernels, kernel, duration)
+    stream = (event.get("pid"), args.get("stream"))
     if result := args.get("result"):
         results = trace.results.setdefault((name, str(result)), Results())
+        size = checked.count(args.get("bytes", 0))
         results.calls += 1
-        results.bytes += checked.count(args.get("bytes", 0))
+        results.bytes += size
+        results.large += size > LARGE
+        results.behind += size <= LARGE and stream in trace.busy
+    if name.startswith(_SUBMITS):
+        trace.busy.add(stream)
+    elif name in _ENDS:
+        trace.busy.discard(stream)
 
 
 def _add(counters: dict[str, Counter], name: Any, duration: float) -> None:
@@ -150,9 +167,10 @@ def _add(counters: dict[str, Counter], name: Any, duration: float) -> None:
 def _sums(levels: list[tuple[float, int, int, int]]) -> list[Level]:
     """Of all processes at each moment at which one has changed."""
     latest: dict[int, tuple[int, int]] = {}
-    sums = []
+    sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
+        before = latest.get(pid, (0, 0))
         latest[pid] = (allocated, cached)
-        both = zip(*latest.values(), strict=True)
-        sums.append(Level(moment, *map(sum, both)))
+        held, kept = held + allocated - before[0], kept + cached - before[1]
+        sums.append(Level(moment, held, kept))
     return sums

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
 from mgpu_rt.cli.stats.files import Counter, Statistics, total
+from mgpu_rt.cli.stats.reasons import reasons
 from mgpu_rt.cli.stats.table import NONE, cells
+from mgpu_rt.text import columns
 
 Pair = tuple[Counter | None, Counter | None]
 
@@ -39,8 +42,10 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
 
     return {
         "program": layer(before.program, after.program),
-        "driver": layer(before.driver, after.driver),
+        "driver": layer(work(before.driver), work(after.driver)),
+        "questions": layer(questions(before.driver), questions(after.driver)),
         "launches": layer(before.kernels, after.kernels, "kernels"),
+        "reasons": reasons(before, after),
         "cache": {
             name: {
                 "before": asdict(before.caches[name]) if name in before.caches else None,
@@ -62,7 +67,8 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     yield f"after:  {names[1]}"
     for title, left, right in (
         ("calls of the program", before.program, after.program),
-        ("calls of the driver", before.driver, after.driver),
+        ("calls of the driver", work(before.driver), work(after.driver)),
+        ("questions to the driver", questions(before.driver), questions(after.driver)),
         ("launches of kernels", before.kernels, after.kernels),
     ):
         if not left and not right:
@@ -78,6 +84,15 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
         (name, *cells(before.caches.get(name)), *cells(after.caches.get(name))) for name in caches
     ]
     yield from _right(head, rows)
+    if notes := _notes(before, after):
+        yield ""
+        yield from columns(notes)
+
+
+def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
+    """What a newcomer may wonder at."""
+    told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
+    return [*told, ("note", PURPOSE)] if questions(after.driver) else told
 
 
 def _row(name: str, pair: Pair) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ METHOD = (
 )
 COUNTED = {"forum": 1000, "churn": 200}  # iterations
 RELEASES = (19, 22)
+START = "HIP's start"  # in no call's time
 ONCE = ("hipModuleLoadData", "hipModuleGetFunction", "hipStreamCreate", "hipStreamDestroy")
 EACH = ("hipModuleLaunchKernel", "hipStreamSynchronize")
 
@@ -56,7 +57,17 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Each function's calls and time: in the steady state, and what the first call took beyond
     that."""
-    rows = []
+    rows = [
+        {
+            **label,
+            "layer": "start",
+            "function": START,
+            "calls": 0,
+            "us": 0.0,
+            "iterations": iterations,
+            "once_ms": round(first["start"]["ns"] / 1e6, 3),
+        }
+    ]
     for key, layer in (("abi", "program"), ("hip", "driver")):
         for function, counter in all_of_it[key].items():
             before = first[key].get(function, {"calls": 0, "ns": 0})

@@ -38,7 +38,9 @@ int mgpu_rt_empty_cache(void);
 /* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
- *                the first call
+ *                the first call, date of that in seconds since 1970
+ *     start      ns of HIP's own start, which is in no call's time
+ *     device     name of the device that it started on; hip, its release (null: not known)
  *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
  *     kernels    by name: launches, ns within the calls that launch; "(others)": of kernels that
  *                did not come from mgpuModuleGetFunction

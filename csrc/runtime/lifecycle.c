@@ -28,6 +28,7 @@
 #include "manager/manager.h"
 #include "recording/gpu_times.h"
 #include "recording/recorder.h"
+#include "recording/start.h"
 #include "route.h"
 
 #include <stdio.h>
@@ -145,8 +146,8 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the exit handlers that HIP has registered since it was first called. Nothing goes
- * back: hipFree waits for the device, also for work that waits for the program, and nobody can ask
+/* Runs before the exit handlers that HIP has registered since it was first called. Only idle streams
+ * go back, whose signals HIP 7 would call leaked: hipFree waits for the device, also for work that waits for the program, and nobody can ask
  * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
  * here on every call is stock's. */
 static void run_exit(void) {
@@ -160,6 +161,8 @@ static void run_exit(void) {
         manager_stop();
         lazy_settle(NULL);
         gpu_times_close();
+        if (options.cache_on && hip_path()[0])
+            stream_give_back_idle();
         report_held();
         forget(ALL_DEVICES);
     }
@@ -242,9 +245,11 @@ struct found {
     int devices; /* -1: it does not say */
     int version; /* 0: the same */
 };
+static const struct found nothing_found = {-1, 0};
 
 static struct found start_hip(const struct hip_functions *functions) {
-    struct found found = {-1, 0};
+    struct found found = nothing_found;
+    const uint64_t begin = stats_now();
     const hipError_t started = functions->Init(0);
     const hipError_t counted = functions->GetDeviceCount(&found.devices);
     const hipError_t told = functions->RuntimeGetVersion(&found.version);
@@ -252,7 +257,15 @@ static struct found start_hip(const struct hip_functions *functions) {
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's own calls are to meet the error */
+    start_initialised(begin, stats_now() - begin, found.version);
     return found;
+}
+
+static void report_found(const char *path, int devices) {
+    char count[16] = "not asked";
+    if (devices >= 0)
+        snprintf(count, sizeof count, "%d", devices);
+    report_verbose("HIP: %s, devices: %s; cache %s", path[0] ? path : "none", count, options.cache);
 }
 
 static void install(const struct hip_library *library, struct found found) {
@@ -272,8 +285,7 @@ static void install(const struct hip_library *library, struct found found) {
         if (options.trace_gpu_on && options.trace[0])
             gpu_times_open();
     }
-    report_verbose("HIP: %s, %d device(s); cache %s", library->path[0] ? library->path : "none",
-                   hip_device_count, options.cache);
+    report_found(library->path, found.devices);
     if (stats_wanted())
         fetch_or_release(&runtime_mode, MODE_TIMED);
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
@@ -282,15 +294,17 @@ static void install(const struct hip_library *library, struct found found) {
 /* On the heap: a path is too much for a thread with a stack of 16 KB. */
 static void find_and_install(void) {
     struct hip_library *library = malloc(sizeof *library);
-    struct found found = {-1, 0};
+    struct found found = nothing_found;
     if (!library) {
         fputs("mgpu_rt: no memory to look for HIP\n", stderr);
         abort();
     }
     const bool opened = find_hip(library);
     atexit(note_late);
-    if (opened && options.caches)
+    if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library->functions);
+    if (!options.caches)
+        found = nothing_found; /* as stock, which does not ask */
     pthread_mutex_lock(&start_lock);
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);

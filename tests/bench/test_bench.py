@@ -91,6 +91,9 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
         for row in rows
         if (row["program"], row["layer"]) == ("forum", "driver")
     }
+    starts = {row["side"]: row["once_ms"] for row in rows if row["layer"] == "start"}
+    assert set(starts) == {sides.STOCK, sides.OURS}
+    assert all(starts.values())
     assert calls[19, sides.STOCK, "hipModuleLoadData"] == 1
     assert calls[19, sides.OURS, "hipModuleLoadData"] == 0
     assert calls[22, sides.STOCK, "hipModuleLoadData"] == 0

@@ -245,25 +245,29 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
     assert "Device memory – The trace holds nothing about it." in shown.text
 
 
-def test_the_start_of_hip_is_told_apart(tmp_path: Path) -> None:
-    def one(launch: float) -> dict[str, Any]:
-        return recorded.trace(
-            call("mgpuStreamCreate", 0, 300_000),
-            call("hipStreamCreate", 1, 299_000, "driver"),
-            call("mgpuLaunchKernel", 400_000, launch),
-        )
+def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
+    """Of statistics, or of a trace alone."""
+    before = recorded.stock(start={"ns": 299_000_000})
+    after = recorded.statistics(start={"ns": 250_000_000})
+    shown = report(tmp_path, a=before, b=after)
+    assert "5.00 ms before and 50.0 µs after, 100 times as fast." in shown.text
+    assert "each run pays it once, 299 ms before and 250 ms after." in shown.text
+    assert "HIP's start 299 ms → 250 ms" in shown.text
+    events = (call("HIP's start", 0, 300, "start"), call("mgpuLaunchKernel", 400, 2))
+    alone = report(tmp_path, t=recorded.trace(*events))
+    assert "HIP's start 300 µs" in alone.text
+    assert alone.tables["Calls of the program"]["total"][:2] == ["1", "2.00 µs"]
 
-    shown = report(tmp_path, b=one(100_000), a=one(10_000))
-    assert "pays once: 101 ms before and 11.0 ms after, 9.18 times as fast." in shown.text
-    assert "HIP's start 299 ms → 299 ms" in shown.text
-    assert "streams 1.00 ms → 1.00 ms" in shown.text
 
-
-def test_the_start_is_no_longer_than_its_call(tmp_path: Path) -> None:
-    """Where the statistics are of another run than the trace."""
-    calls = (call("mgpuX", 0, 300_000), call("hipX", 1, 299_000, "driver"))
-    whole = recorded.statistics(abi={"mgpuX": {"calls": 1, "ns": 1000}})
-    assert "HIP's start 1.00 µs" in report(tmp_path, s=whole, t=recorded.trace(*calls)).text
+def test_a_page_says_where_and_when(tmp_path: Path) -> None:
+    more = {"process": recorded.process(), "device": {"name": "MI300X", "hip": "7.2.4"}}
+    shown = report(tmp_path, s=recorded.statistics(**more))
+    assert "On MI300X, HIP 7.2.4, 2027-01-15 08:00 UTC." in shown.text
+    assert "EMULATED" not in shown.text
+    more["device"] = {"name": "softgpu gfx90a (emulated)", "hip": None}
+    shown = report(tmp_path, a=recorded.stock(**more), b=recorded.statistics(**more))
+    assert shown.text.count("EMULATED: times are no GPU's.") == 1
+    assert "HIP of an unknown release, 2027" in shown.text
 
 
 def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
@@ -447,11 +451,6 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": recorded.statistics(process=recorded.process())},
     ),
     (
-        "HIP's start is in these figures: 10.0 ms",
-        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))},
-        {"t": recorded.trace(call("mgpuX", 1, 20_000), call("hipX", 2, 9_999, "driver"))},
-    ),
-    (
         "60 % of the time the program waits for the GPU",
         {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=75_000)},
         {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=50_000)},
@@ -481,12 +480,6 @@ def test_advice_needs_evidence(
 )
 def test_what_is_no_evidence_either(nearly: dict[str, Any], tmp_path: Path) -> None:
     assert titles(tmp_path, **nearly) == []
-
-
-def test_a_trace_that_is_not_whole_does_not_show_hips_start(tmp_path: Path) -> None:
-    """The first call that it still has is not the first."""
-    calls = (call("mgpuX", 1, 20_000), call("hipX", 2, 10_000, "driver"))
-    assert titles(tmp_path, t=recorded.trace(*calls, lost=1)) == ["The trace is not whole"]
 
 
 def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
@@ -615,6 +608,8 @@ BAD = [
     (json.dumps(recorded.trace(recorded.memory(1, -1, 0))).encode(), "other JSON than a trace"),
     (json.dumps(recorded.statistics(modules=[5])).encode(), "holds other JSON than statistics"),
     (json.dumps(recorded.statistics(kernels={"k": 1})).encode(), "other JSON than statistics"),
+    (json.dumps(recorded.statistics(start={"ns": -1})).encode(), "other JSON than statistics"),
+    (json.dumps(recorded.statistics(device={"name": 5, "hip": "x"})).encode(), "other JSON than"),
     (json.dumps(recorded.statistics(process={"pid": -1})).encode(), "other JSON than statistics"),
 ]
 

@@ -4,6 +4,8 @@
 #include "objects.h"
 #include "stream.h"
 
+#include <string.h>
+
 static _Thread_local int device_of_thread;
 
 int current_device(void) {
@@ -46,6 +48,16 @@ void device_reset(void) {
     for (struct object *object; (object = object_on(device, EVENT)) != NULL;)
         emu_hipEventDestroy((hipEvent_t)object);
     memory_reset(device);
+}
+
+hipError_t emu_hipDeviceGetName(char *name, int length, int device) {
+    static const char known[] = "stub of HIP";
+    if (device < 0 || device >= stub_devices)
+        return hipErrorInvalidDevice;
+    if (name == NULL || length < (int)sizeof known)
+        return hipErrorInvalidValue;
+    memcpy(name, known, sizeof known);
+    return hipSuccess;
 }
 
 hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {

@@ -32,6 +32,46 @@ def launches(mgpu: Mgpu) -> dict[str, int]:
     return {name: row["launches"] for name, row in mgpu.stats()["kernels"].items()}
 
 
+def first_call_after_a_slow_start(mgpu: Mgpu) -> None:
+    """HIP takes 400 ms to start; then its calls return at once."""
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    stats = mgpu.stats()
+    assert stats["start"]["ns"] >= 400_000_000
+    assert sum(row["ns"] for row in stats["abi"].values()) < stats["start"]["ns"]
+    assert stats["device"] == {"name": "stub of HIP", "hip": "5.2.21153"}
+    assert stats["process"]["date"] > 1_700_000_000
+    assert mgpu.count("hipInit") == 1
+
+
+SLOW = {**COUNTED, "HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}
+
+
+@in_child(policies=("builtin",), **SLOW)
+def test_hips_start_is_in_no_call(mgpu: Mgpu) -> None:
+    first_call_after_a_slow_start(mgpu)
+
+
+@in_child(policies=("builtin",), **SLOW, MGPU_RT_CACHE="off")
+def test_hips_start_is_in_no_call_of_stocks_either(mgpu: Mgpu) -> None:
+    first_call_after_a_slow_start(mgpu)
+
+
+@in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")
+def test_the_device_that_a_program_chooses_first_is_started_alone(mgpu: Mgpu) -> None:
+    """Another one's context would take its memory for nothing."""
+    mgpu.SetDefaultDevice(1)
+    assert mgpu.count("hipFree") == 0
+    assert mgpu.stats()["device"]["name"] is None
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert mgpu.stats()["device"]["name"] == "stub of HIP"
+
+
+@in_child(policies=("builtin",), MGPU_RT_CACHE="off")
+def test_without_statistics_stocks_behaviour_starts_nothing(mgpu: Mgpu) -> None:
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert mgpu.counts("hipInit", "hipFree") == {"hipInit": 0, "hipFree": 0}
+
+
 @in_child(policies=("builtin",), **COUNTED)
 def test_launches_by_kernel(mgpu: Mgpu) -> None:
     forum, churn = (mgpu.image(code_object(name)) for name in ("forum", "churn"))

@@ -120,7 +120,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     env = {**env, "MGPU_RT_VERBOSE": "1", "MGPU_RT_PYTHON": "off", "HIPSTUB_MODE": "record"}
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert result.stdout == "done\n"
-    assert f"mgpu_rt: HIP: {good}, 1 device(s)" in result.stderr
+    assert f"mgpu_rt: HIP: {good}, devices: 1;" in result.stderr
     assert "two HIPs" not in result.stderr
 
 

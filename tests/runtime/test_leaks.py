@@ -67,3 +67,34 @@ def test_summary(tmp_path: Path) -> None:
     assert "0 hits, 3 misses, 0 given back" in result.stdout
     for text in ("1.0 kB", "6.1 kB"):
         assert text in result.stdout
+
+
+DESTROYED_AT_WORK = """
+import mgpu_rt
+runtime = mgpu_rt.load()
+streams = [runtime.mgpuStreamCreate() for _ in range(4)]
+for stream in streams:
+    block = runtime.mgpuMemAlloc(4096, stream, False)
+    runtime.mgpuMemset32(block, 1, 1024, stream)
+    runtime.mgpuMemFree(block, stream)
+    event = runtime.mgpuEventCreate()
+    runtime.mgpuEventRecord(event, stream)
+    runtime.mgpuStreamWaitEvent(streams[0], event)
+    runtime.mgpuEventDestroy(event)
+for stream in streams[1:]:
+    runtime.mgpuStreamDestroy(stream)
+runtime.mgpuStreamSynchronize(streams[0])
+runtime.mgpuStreamDestroy(streams[0])
+"""
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -> None:
+    """Once they are idle, as stock's do: HIP 7 calls the signals of others leaked."""
+    log = tmp_path / "log.json"
+    env = environment(HIPSTUB_LOG=str(log), HIPSTUB_ASYNC="100000", MGPU_RT_CACHE=cache)
+    command = [sys.executable, "-c", DESTROYED_AT_WORK]
+    subprocess.run(command, cwd=ROOT, env=env, check=True, timeout=60)
+    written = json.loads(log.read_text())
+    assert written["counts"]["hipStreamCreate"] == written["counts"]["hipStreamDestroy"] == 4
+    assert written["misuse"] == []

@@ -26,8 +26,23 @@ def read(path: Path) -> tuple[list[dict], dict[str, int]]:
     events = trace["traceEvents"]
     assert trace["otherData"]["ended"] == "exit"
     kept = [e for e in events if e["ph"] == "C" or e.get("cat") in ("program", "driver")]
-    assert trace["otherData"]["kept"] == len(kept)
+    starts = sum(event.get("cat") == "start" for event in events)
+    assert trace["otherData"]["kept"] == len(kept) + starts
     return [event for event in kept if event["ph"] == "X"], trace["otherData"]
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_hips_start_is_before_the_first_call(cache: str, tmp_path: Path) -> None:
+    """With the cache and without, and in no call's time."""
+    path = tmp_path / "trace.json"
+    delay = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000", "MGPU_RT_CACHE": cache}
+    run("forum", 22, ways()["linked"], iterations=3, stats=True, MGPU_RT_TRACE=str(path), **delay)
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    starts = [event for event in events if event["cat"] == "start"]
+    assert [event["name"] for event in starts] == ["HIP's start"] * 2
+    assert [event["dur"] >= least for event, least in zip(starts, (3e5, 1e5), strict=True)]
+    end = max(event["ts"] + event["dur"] for event in starts)
+    assert all(event["ts"] >= end for event in events if event["cat"] == "program")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +91,7 @@ def test_events_are_as_the_format_has_them(events: list[dict]) -> None:
         fields = {name: value for name, value in event.items() if name != "ph"}
         assert {name: type(value) for name, value in fields.items()} == FIELDS[event["ph"]], event
         if event["ph"] == "X":
-            assert event["cat"] in ("program", "driver", "stream")
+            assert event["cat"] in ("program", "driver", "stream", "start")
             for name, value in event["args"].items():
                 assert type(value) is ARGS[name]
     named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}

@@ -30,6 +30,13 @@ def hipSetDevice(hip: Hip) -> None:
     hip.hipSetDevice(-1)
 
 
+def hipDeviceGetName(hip: Hip) -> None:
+    name = hip.new("char[]", 100)
+    for length, device in ((100, 0), (2, 0), (0, 0), (100, 7)):
+        hip.hipDeviceGetName(name, length, device)
+    hip.hipDeviceGetName(hip.null, 100, 0)
+
+
 def hipDeviceGetAttribute(hip: Hip) -> None:
     assert hip.made("hipDeviceGetAttribute", "int", WARP_SIZE, 0) == 64
     assert hip.made("hipDeviceGetAttribute", "int", THREADS_PER_BLOCK, 0) == 1024

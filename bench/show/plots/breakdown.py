@@ -6,6 +6,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.measure.breakdown import START
 from bench.setup.sides import WORDS
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
@@ -24,25 +25,44 @@ KINDS = {
     "launching": ("hipModuleLaunchKernel",),
     "waiting": ("hipStreamSynchronize", "hipDeviceSynchronize"),
     "asking": (),
+    START: (START,),
 }
-COLOURS = ("#1f77b4", "#9ecae1", "#2ca02c", "#9467bd", "#c49c94", "#ffbb78", "#d62728", "#7f7f7f")
+COLOURS = (
+    "#1f77b4",
+    "#9ecae1",
+    "#2ca02c",
+    "#9467bd",
+    "#c49c94",
+    "#ffbb78",
+    "#d62728",
+    "#7f7f7f",
+    "#dddddd",
+)
 
 
-def draw(rows: Rows) -> Figure | None:
-    """Two panels; nothing of older results, in which both were mixed."""
-    rows = [row for row in rows if row["layer"] == "driver"]
-    if not all("once_ms" in row for row in rows):
-        return None
+def draw(rows: Rows) -> Figure:
+    """An iteration, and what is paid once. Not the latter of older results: in those a part of
+    HIP's start was in the calls of one side alone."""
+    known = any(row["layer"] == "start" for row in rows)
+    rows = [row for row in rows if row["layer"] in ("driver", "start")]
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
-    figure, (steady, once) = pyplot.subplots(
-        1, 2, figsize=(11, 4.6), width_ratios=(2, 1), sharey=True, layout="constrained"
+    figure, panels = pyplot.subplots(
+        1,
+        1 + known,
+        figsize=(11, 4.6),
+        width_ratios=(2, 1)[: 1 + known],
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
     )
+    steady, *others = panels[0]
     _stack(steady, rows, bars, [row["us"] * row["calls"] / row["iterations"] for row in rows])
-    _stack(once, rows, bars, [row["once_ms"] for row in rows])
     steady.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {WORDS[s]}" for p, v, s in bars])
     steady.invert_yaxis()
     steady.set_title("µs inside the driver's calls, each iteration", loc="left", fontsize=10)
-    once.set_title("ms paid once", loc="left", fontsize=10)
+    for once in others:
+        _stack(once, rows, bars, [row["once_ms"] for row in rows])
+        once.set_title("ms paid once", loc="left", fontsize=10)
     legend_below(figure, steady, 4)
     return figure
 

@@ -99,7 +99,15 @@ enum unshared {
 struct process {
     int64_t id, rank; /* -1: none */
     uint64_t begin;   /* as stats_now */
+    int64_t date;     /* of that, in seconds since 1970 */
     char program[232];
+};
+
+/* HIP's start, and what it started. */
+struct start {
+    uint64_t nanoseconds;
+    int64_t version;  /* hipRuntimeGetVersion's; 0: not known */
+    char device[232]; /* its name; "": not known */
 };
 
 enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, MEMORY_DEVICES = 64 };
@@ -107,6 +115,7 @@ enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, MEMORY_DEVICES = 64 };
 /* On pages of their own: a file may lie under them (output.h). */
 struct counts {
     struct process process;
+    struct start start;
     uint64_t last; /* when a call of the program ended last */
     struct counter abi[ABI_COUNT], hip[HIP_COUNT];
     struct cache_counter caches[CACHE_COUNT];

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* torchrun; Open MPI; whatever is built on PMIx; MPICH, Intel MPI and HPE Cray's; MVAPICH 3 and 2;
@@ -32,7 +33,8 @@ int process_rank(void) {
 }
 
 struct process process_now(void) {
-    struct process process = {.id = getpid(), .rank = process_rank(), .begin = stats_now()};
+    struct process process = {
+        .id = getpid(), .rank = process_rank(), .begin = stats_now(), .date = time(NULL)};
     snprintf(process.program, sizeof process.program, "%s", program_invocation_short_name);
     return process;
 }

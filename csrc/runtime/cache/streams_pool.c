@@ -250,6 +250,15 @@ bool stream_all_quiet(void) {
     return load_acquire(&stream_others) == OTHERS_IDLE;
 }
 
+void stream_give_back_idle(void) {
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        const bool taken = stream_change(stream, STREAM_FREE, STREAM_LIVE) ||
+                           stream_change(stream, STREAM_RETIRED, STREAM_LIVE);
+        if (taken && device_kept(stream->device) && stream_ask(stream) == hipSuccess)
+            (void)give_stream_back(stream);
+    }
+}
+
 int stream_give_back_all(void) {
     int count = 0;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))

@@ -57,6 +57,10 @@ void stream_unchoose(struct thread *thread);
 /* A thread ends: its last stream is for the others, and it has chosen none. */
 void stream_thread_ends(struct thread *thread);
 
+/* The process ends: destroys the streams that nobody holds and that HIP calls idle, also those that
+ * the program destroyed with work pending. Does not wait. */
+void stream_give_back_idle(void);
+
 /* Destroys all streams that nobody holds; returns how many. */
 int stream_give_back_all(void);
 

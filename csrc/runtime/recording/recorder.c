@@ -12,6 +12,7 @@
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "image/image.h"
+#include "recording/start.h"
 #include "recording/statistics.h"
 #include "recording/trace_json.h"
 
@@ -236,6 +237,8 @@ void recorder_watch_hip(void) {
 }
 
 void recorder_begins(struct call *call) {
+    if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
+        start_device();
     (void)stats_take_decision(); /* of what mgpu_rt.h offers */
     loaded.times = 0;
     copied.to = copied.from = NULL;
@@ -342,6 +345,7 @@ void recorder_open(bool forked) {
             trace->process = counts.process;
         trace_into(trace);
     }
+    start_record(forked);
 }
 
 void recorder_leave(void) {

@@ -15,6 +15,7 @@
 
 static void print_stats_record(FILE *out, struct counts *record) {
     END_TEXT(record->process.program);
+    END_TEXT(record->start.device);
     for (size_t i = 0; i < KERNELS; i++)
         END_TEXT(record->kernels[i].name);
     statistics_print_record(out, record);

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 struct row {
     const char *name;
@@ -52,6 +54,29 @@ static void print_table(FILE *out, const char *title, const char *what, struct r
     table->count = 0;
 }
 
+const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
+    enum { MAJOR = 10000000, MINOR = 100000 };
+    snprintf(text, STATISTICS_RELEASE, "%" PRId64 ".%" PRId64 ".%" PRId64, version / MAJOR,
+             version % MAJOR / MINOR, version % MINOR);
+    return text;
+}
+
+/* As mgpu_rt/cli/stats/table.py shows them. */
+static void print_start(FILE *out) {
+    char release[STATISTICS_RELEASE], date[32];
+    const time_t began = (time_t)counts.process.date;
+    struct tm utc;
+    const bool emulated = strstr(counts.start.device, "(emulated)") != NULL;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&began, &utc));
+    fprintf(out, "mgpu_rt: HIP's start, paid once and in no time above: %.6f s\n",
+            (double)counts.start.nanoseconds / 1e9);
+    fprintf(out, "mgpu_rt: on %s, HIP %s, %s%s\n",
+            counts.start.device[0] ? counts.start.device : "an unknown device",
+            counts.start.version ? statistics_release(counts.start.version, release)
+                                 : "of an unknown release",
+            date, emulated ? "; EMULATED: times are no GPU's" : "");
+}
+
 void statistics_print_tables(FILE *out) {
     struct rows *table = calloc(1, sizeof *table);
     if (!table)
@@ -67,5 +92,6 @@ void statistics_print_tables(FILE *out) {
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
+    print_start(out);
     free(table);
 }

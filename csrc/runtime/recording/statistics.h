@@ -6,7 +6,11 @@
 
 #include <stdio.h>
 
-/* For people: the calls of the program and of the driver, and the launches of kernels. */
+/* Writes HIP's release as AMD does ("5.2.21153") into `text`, and returns that. */
+enum { STATISTICS_RELEASE = 48 };
+const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
+
+/* For people: the calls of the program and of the driver, the launches of kernels, HIP's start. */
 void statistics_print_tables(FILE *out);
 
 /* JSON, without a line's end: of this process, and of one that has left a recording. */

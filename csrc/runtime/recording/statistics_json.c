@@ -25,8 +25,23 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
         fputs("null", out);
     fputs(", \"program\": ", out);
     json_text(out, process->program);
-    fprintf(out, ", \"ended\": \"%s\", \"seconds\": %" PRIu64 ".%06" PRIu64 "}", ended,
-            microseconds / 1000000, microseconds % 1000000);
+    fprintf(out,
+            ", \"ended\": \"%s\", \"seconds\": %" PRIu64 ".%06" PRIu64 ", \"date\": %" PRId64 "}",
+            ended, microseconds / 1000000, microseconds % 1000000, process->date);
+}
+
+/* null is what is not known. */
+static void print_start(FILE *out, const struct start *start) {
+    char release[STATISTICS_RELEASE];
+    fprintf(out, "\"start\": {\"ns\": %" PRIu64 "}, \"device\": {\"name\": ", start->nanoseconds);
+    if (start->device[0])
+        json_text(out, start->device);
+    else
+        fputs("null", out);
+    if (start->version)
+        fprintf(out, ", \"hip\": \"%s\"}", statistics_release(start->version, release));
+    else
+        fputs(", \"hip\": null}", out);
 }
 
 static void print_counters(FILE *out, const char *key, const struct counter *counters,
@@ -194,6 +209,8 @@ static void print_memory(FILE *out, const struct counts *record) {
 /* ---- all of it ---- */
 
 static void print_counts(FILE *out, const struct counts *record) {
+    print_start(out, &record->start);
+    fputs(", ", out);
     print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
     fputs(", ", out);
     print_counters(out, "hip", record->hip, hip_names, HIP_COUNT);

@@ -151,6 +151,11 @@ static void print_one(FILE *out, const struct trace *trace, const struct trace_e
         print_memory_event(out, process, event);
         return;
     }
+    if (event->kind == TRACE_START) {
+        print_event(out, trace, event,
+                    &(struct place){"HIP's start", "start", process, event->thread});
+        return;
+    }
     const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";
     const char *kernel = kernel_name_of(trace, event);
     const char *work = kernel ? kernel : function_of(event);

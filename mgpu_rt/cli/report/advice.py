@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mgpu_rt.cli.report import start
 from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.trace import LARGE
 from mgpu_rt.cli.report.words import count, plural, share, size, time
@@ -206,18 +205,6 @@ def _ending(run: Run) -> Iterator[Advice]:
 # ---- what explains the figures ----
 
 
-def _start(run: Run) -> Iterator[Advice]:
-    if found := start.find(run):
-        yield Advice(
-            f"HIP's start is in these figures: {time(found.ns)}",
-            f"The first {found.driver}, within {found.program}, took "
-            f"{share(found.ns, _program_ns(run))} of the time of all calls.",
-            "It is paid once in a process, and the ratio of that function says little: compare "
-            "runs of many launches.",
-            is_note=True,
-        )
-
-
 def _waiting(run: Run) -> Iterator[Advice]:
     waits = _of(run, "mgpuStreamSynchronize", "mgpuEventSynchronize")
     if waits.calls and waits.ns > _program_ns(run) / 2:
@@ -251,7 +238,6 @@ _RULES: tuple[Callable[[Run], Iterator[Advice]], ...] = (
     _registrations,
     _copies,
     _questions,
-    _start,
     _waiting,
     _lost,
 )

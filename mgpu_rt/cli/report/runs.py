@@ -29,6 +29,13 @@ class Run:
     sources: tuple[str, ...]  # what it was read from, in words
 
     @property
+    def start(self) -> int | None:
+        """Nanoseconds of HIP's own start, which each process pays once, in no call's time."""
+        if self.statistics.start is not None or self.trace is None:
+            return self.statistics.start
+        return self.trace.start
+
+    @property
     def is_stock(self) -> bool:
         """True if no cache was at work (MGPU_RT_CACHE=off)."""
         caches = self.statistics.caches.values()

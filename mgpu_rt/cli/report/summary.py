@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mgpu_rt.cli.report import charts, start, words
+from mgpu_rt.cli.report import charts, words
 from mgpu_rt.cli.report.markup import Element, element, shortened
 from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.stats.comparison import summed
@@ -23,7 +23,7 @@ GROUPS = {
     "other": ("",),
 }
 
-START = "HIP's start"  # a group of its own where the trace shows it
+START = "HIP's start"  # a group of its own, in no call's time
 
 
 def head(runs: Sequence[Run]) -> Iterator[Element]:
@@ -31,6 +31,7 @@ def head(runs: Sequence[Run]) -> Iterator[Element]:
     yield element("p", "mgpu_rt report", class_="kicker")
     yield element("h1", shortened(runs[-1].program))
     yield element("p", _outcome(runs), class_="lead")
+    yield from _devices(runs)
     yield element("dl", *_tiles(runs), class_="tiles")
 
 
@@ -40,12 +41,23 @@ def _outcome(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         calls = words.plural(sums[0].calls, "call")
         return f"The program's {calls} to MLIR's GPU runtime took {words.time(times[0])}."
-    starts = [start.find(run) for run in runs]
     told = f"The program's calls took {_compared(*times)}."
-    if not all(starts):
+    starts = [words.time(run.start) for run in runs]
+    if set(starts) == {words.NONE}:
         return told
-    rest = [ns - found.ns for ns, found in zip(times, starts, strict=True) if found]
-    return f"{told} Without HIP's start, which each run pays once: {_compared(*rest)}."
+    return (
+        f"{told} HIP's start is in neither: each run pays it once, {starts[0]} before and "
+        f"{starts[1]} after."
+    )
+
+
+def _devices(runs: Sequence[Run]) -> Iterator[Element]:
+    """Where and when the runs were; a date that only differs by the minute is the last one's."""
+    devices = [run.statistics.device for run in runs if run.statistics.device]
+    latest = {(device.name, device.hip): device for device in devices}
+    for device in latest.values():
+        warning = element("strong", f" {device.warning}.") if device.warning else None
+        yield element("p", f"On {device.words}.", warning, class_="quiet")
 
 
 def _compared(before: int, after: int) -> str:
@@ -143,9 +155,7 @@ def _groups(run: Run) -> dict[str, int]:
     sums = dict.fromkeys((START, *GROUPS), 0)
     for name, counter in run.statistics.program.items():
         sums[_group(name)] += counter.ns
-    if found := start.find(run):
-        sums[START] = found.ns
-        sums[_group(found.program)] -= found.ns
+    sums[START] = run.start or 0
     return sums
 
 

@@ -68,6 +68,7 @@ class Trace:
     results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
     errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
     memory: list[Level] = field(default_factory=list)
+    start: int | None = None  # nanoseconds of HIP's own start, of all processes
     programs: list[str] = field(default_factory=list)
     busy: set[tuple[Any, Any]] = field(default_factory=set)  # processes' streams, while it is read
     kept: int = 0
@@ -123,6 +124,8 @@ def _take(trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[s
     kind, args = event["ph"], event.get("args", {})
     if kind == "X" and event.get("cat") in LAYERS:
         _take_call(trace, event, args)
+    elif kind == "X" and event.get("cat") == "start":
+        trace.start = (trace.start or 0) + round(1000 * checked.time(event["dur"]))
     elif kind == "X" and event.get("cat") == "gpu":
         _add(trace.gpu, event["name"], checked.time(event["dur"]))
     elif kind == "C" and event["name"] == "device memory":

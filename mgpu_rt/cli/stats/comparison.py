@@ -45,6 +45,11 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
         "driver": layer(work(before.driver), work(after.driver)),
         "questions": layer(questions(before.driver), questions(after.driver)),
         "launches": layer(before.kernels, after.kernels, "kernels"),
+        "start": {"before": before.start, "after": after.start},
+        "device": {
+            name: asdict(run.device) if run.device else None
+            for name, run in (("before", before), ("after", after))
+        },
         "reasons": reasons(before, after),
         "cache": {
             name: {
@@ -63,8 +68,15 @@ def _values(pair: Pair) -> dict[str, Any]:
 
 def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
     """For people. `names` are those of the two runs."""
+    runs = (before, after)
     yield f"before: {names[0]}"
     yield f"after:  {names[1]}"
+    yield from _devices(before, after)
+    if before.start is not None or after.start is not None:
+        starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
+        head = ("paid once, and in no time below", "ms before", "after")
+        yield ""
+        yield from _right(head, [("HIP's start", *starts)])
     for title, left, right in (
         ("calls of the program", before.program, after.program),
         ("calls of the driver", work(before.driver), work(after.driver)),
@@ -87,6 +99,15 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     if notes := _notes(before, after):
         yield ""
         yield from columns(notes)
+
+
+def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
+    """Where the runs were: one line if that is the same."""
+    devices = [run.device for run in (before, after) if run.device]
+    for device in dict.fromkeys(devices):
+        yield f"on:     {device.words}"
+    for warning in dict.fromkeys(device.warning for device in devices if device.warning):
+        yield f"        {warning}"
 
 
 def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -91,6 +92,25 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Device:
+    """Where a process ran, and when; what is not known is empty."""
+
+    name: str
+    hip: str  # its release
+    date: str  # of the first call
+
+    @property
+    def words(self) -> str:
+        hip = f"HIP {self.hip or 'of an unknown release'}"
+        return ", ".join(filter(None, (self.name or "an unknown device", hip, self.date)))
+
+    @property
+    def warning(self) -> str:
+        """Empty on a GPU."""
+        return "EMULATED: times are no GPU's" if "(emulated)" in self.name else ""
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Of a run."""
 
@@ -101,6 +121,8 @@ class Statistics:
     copies: dict[str, Copies] = field(default_factory=dict)
     modules: tuple[Module, ...] = ()
     process: Process | None = None
+    start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
+    device: Device | None = None
     memory: str = ""  # of each device, as a table
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
@@ -149,10 +171,12 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             },
             modules=tuple(map(_module, raw.get("modules", []))),
             process=_process(raw["process"]) if "process" in raw else None,
+            start=checked.count(raw["start"]["ns"]) if "start" in raw else None,
+            device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
             raw=raw,
         )
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
         raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
 
 
@@ -179,6 +203,18 @@ def _process(values: dict[str, Any]) -> Process:
     )
 
 
+def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
+    name, hip = (values[key] or "" for key in ("name", "hip"))
+    if not isinstance(name, str) or not isinstance(hip, str):
+        raise ValueError
+    return Device(name, hip, _date(checked.count(process["date"])) if "date" in process else "")
+
+
+def _date(seconds: int) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
     return [checked.count(values[name]) for name in names]
 
@@ -197,6 +233,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         caches=_by_name(run.caches for run in every),
         kernels=_by_name(run.kernels for run in every),
         copies=_by_name(run.copies for run in every),
+        start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
+        device=next((run.device for run in every if run.device), None),
     )
 
 

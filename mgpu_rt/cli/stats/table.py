@@ -18,6 +18,7 @@ def lines(statistics: Statistics) -> Iterator[str]:
     yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
     if statistics.kernels:
         yield from _calls("mgpu_rt: launches of kernels", statistics.kernels, "kernel")
+    yield from _start(statistics)
     if statistics.process:
         yield ""
         yield _process(statistics.process)
@@ -47,6 +48,15 @@ def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") 
         yield f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f} {counter.calls:9} {name}"
     yield RULE
     yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
+
+
+def _start(statistics: Statistics) -> Iterator[str]:
+    """As csrc/runtime/recording/statistics.c prints it."""
+    if statistics.start is not None:
+        seconds = statistics.start / 1e9
+        yield f"mgpu_rt: HIP's start, paid once and in no time above: {seconds:.6f} s"
+    if device := statistics.device:
+        yield "mgpu_rt: on " + "; ".join(filter(None, (device.words, device.warning)))
 
 
 def _process(process: Process) -> str:

@@ -1,0 +1,157 @@
+"""Files whose tables name the same bytes again and again, 2 MB each: a reader comes to an end.
+
+Without the bound each takes from many minutes to days.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from mgpu_rt.images import elf, find, image, nvidia
+from mgpu_rt.images.model import Image
+from mgpu_rt.images.work import Counted, TooMuch, Work
+
+SIZE = 2 << 20
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SYMTAB, _STRTAB, _NOTE, _PROGBITS = 2, 3, 4, 1
+
+
+def _elf(
+    machine: int,
+    sections: list[tuple[int, int, int, int]],
+    segments: int = 0,
+    content: bytes = b"",
+    names: int = 0,
+) -> bytes:
+    """Of `content` and sections (type, flags, offset, size), whose names all begin with the second
+    byte of the section `names`; `segments` are notes of all of the content."""
+    begin = _HEADER.size
+    end = begin + len(content)
+    rows = b"".join(
+        _SECTION.pack(0, kind, flags, 0, offset, size, 1, 0, 1, 24 if kind == _SYMTAB else 0)
+        for kind, flags, offset, size in sections
+    )
+    notes = _SEGMENT.pack(_NOTE, 4, begin, 0, 0, len(content), len(content), 4) * segments
+    header = _HEADER.pack(
+        *(b"\x7fELF\x02\x01\x01" + bytes(9), 3, machine, 1, 0, end + len(rows), end, 0x500),
+        *(_HEADER.size, _SEGMENT.size, segments, _SECTION.size, len(sections), names),
+    )
+    return header + content + rows + notes
+
+
+def _shared_notes() -> bytes:
+    small = struct.pack("<III4s", 4, 0, 33, b"AMD")
+    return _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 30_000, small * (SIZE // 2 // len(small)))
+
+
+def _long_names() -> bytes:
+    """Each section's is of a megabyte."""
+    content = b"a" * (SIZE // 2)
+    return _elf(elf.AMDGPU, [(_STRTAB, 0, _HEADER.size, len(content))] * 16_000, content=content)
+
+
+def _long_symbols() -> bytes:
+    """Each symbol's name is of a megabyte."""
+    names = b"\0.symtab\0" + b"a" * (SIZE // 2) + b"\0"
+    symbols = struct.pack("<IBBHQQ", 9, 0, 0, 1, 0, 4) * (SIZE // 2 // 24)
+    begin = _HEADER.size
+    rows = [(_SYMTAB, 0, begin + len(names), len(symbols)), (_STRTAB, 0, begin, len(names))]
+    return _elf(elf.AMDGPU, rows, content=names + symbols, names=1)
+
+
+def _shared_sections() -> bytes:
+    """Of a host's file, each of all its bytes."""
+    return _elf(62, [(_PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
+
+
+def _headers_everywhere() -> bytes:
+    """In a host's data, each with a table of 60,000 rows, a late one of which is damaged."""
+    table = bytes(30_000 * _SECTION.size) + b"\xff" * _SECTION.size
+    table += bytes(30_000 * _SECTION.size)
+    one = _HEADER.pack(
+        *(b"\x7fELF\x02\x01\x01" + bytes(9), 3, elf.AMDGPU, 1, 0, 0, 0, 0x500),
+        *(_HEADER.size, _SEGMENT.size, 0, _SECTION.size, 60_000, 0),
+    )
+    content = one * (SIZE // len(one)) + table
+    return _elf(62, [(_PROGBITS, elf.ALLOC, _HEADER.size, SIZE)], content=content)
+
+
+def _bundle_of_itself() -> bytes:
+    entries = 1000
+    one = struct.pack("<QQQ", 0, SIZE, 0)
+    head = image.BUNDLE_MAGIC + struct.pack("<Q", entries) + one * entries
+    return head + _long_names()[: SIZE - len(head)] + bytes(SIZE)
+
+
+def _bundle_of_one() -> bytes:
+    """Each of its entries is the same code object."""
+    entries, code = 1000, _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)] * 30_000)
+    start = len(image.BUNDLE_MAGIC) + 8 + 24 * entries
+    one = struct.pack("<QQQ", start, len(code), 0)
+    return image.BUNDLE_MAGIC + struct.pack("<Q", entries) + one * entries + code
+
+
+HOSTILE: list[Callable[[], bytes]] = [
+    _shared_notes,
+    _long_names,
+    _long_symbols,
+    _shared_sections,
+    _headers_everywhere,
+    _bundle_of_itself,
+    _bundle_of_one,
+]
+
+
+@pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__.strip("_"))
+def test_parts_that_lie_over_each_other(make: Callable[[], bytes]) -> None:
+    with pytest.raises(find.NothingFound, match="names the same bytes of itself too often"):
+        find.contents(make(), "the file")
+
+
+BEGIN = b".version 8.0\n.target sm_90\n"
+TEXTS = {
+    "entries": b".entry k( ",
+    "variables": b".global .b8 .b8 ",
+    "variables of one name": b".global .b8 a",
+    "spaces": b".entry  \t ",
+    "parameters": b".param .b8 a",
+    "numbers": b".global .b99999999999999999999 a;",
+}
+
+
+@pytest.mark.parametrize("words", TEXTS.values(), ids=TEXTS)
+def test_text_that_says_the_same_again_and_again(words: bytes) -> None:
+    (found,) = find.contents(BEGIN + words * (SIZE // len(words)), "the text").images
+    assert found.kind == "PTX"
+
+
+def test_parameters_end_before_the_next_entry() -> None:
+    found = Image("PTX", BEGIN + b".entry a .entry b(.param .u32 x)")
+    nvidia.describe_ptx(found)
+    assert [(kernel.name, kernel.argument_bytes) for kernel in found.kernels] == [
+        ("a", 0),
+        ("b", 4),
+    ]
+
+
+def test_room_is_not_made_for_what_a_list_only_says() -> None:
+    """At each depth, for as many as the note has bytes."""
+    metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
+    note = struct.pack("<III", 0, len(metadata), 32) + metadata
+    code = _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 1, note)
+    (found,) = find.contents(code, "the file").images
+    assert found.kernels == []
+
+
+def test_reads_are_counted() -> None:
+    work = Work(0)
+    file = Counted(bytes(100), work)
+    with pytest.raises(TooMuch):
+        while True:
+            file.seek(0)
+            file.read(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,8 @@ from mgpu_rt.cli import common, place
 from mgpu_rt.cli.problem import Problem, fail
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mgpu_rt.lowering.pipelines import Pipeline
     from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing
 
@@ -53,7 +56,18 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "--iterations",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Lower with another N in the program's `%iterations = arith.constant N`.",
+    help="Lower with another N in the program's `%iterations = arith.constant N`, or, where "
+    "mlir-opt has dropped that name, as the upper bound of the only loop of the host's code that "
+    "is in no other.",
+)
+@click.option(
+    "--link",
+    "links",
+    multiple=True,
+    metavar="FILE|NAME",
+    help="For --emit executable: what else the program calls. An object file, an archive or a "
+    "shared library, or the name of one of LLVM's or the system's, such as mlir_c_runner_utils. "
+    "May be given several times.",
 )
 def lower(
     program: str,
@@ -63,14 +77,15 @@ def lower(
     emit: str,
     image: str | None,
     iterations: int | None,
+    links: tuple[str, ...],
 ) -> None:
     """Lower an MLIR program to an object file.
 
-    This machine's LLVM does it. PROGRAM is text with gpu.module and gpu.launch_func; "-" reads it
-    from stdin:
+    This machine's LLVM does it. PROGRAM is text with gpu.launch, or with gpu.module and
+    gpu.launch_func; "-" reads it from stdin:
 
     \b
-        mlir-opt --gpu-kernel-outlining x.mlir | mgpu-rt lower - -o x.o
+        mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
 
     What MLIR says of an error is shown as it is. Exit status 2: nothing was written.
     """
@@ -78,15 +93,17 @@ def lower(
     from mgpu_rt.lowering import objects, pipelines, toolchain
 
     try:
+        if links and emit != "executable":
+            raise Problem("--link is for --emit executable: other forms are not linked")
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
         needs = pipeline.needs() if emit == "mlir" else objects.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)
-        _write(out, _lowered(text, pipeline, emit), executable=emit == "executable")
+        _write(out, _lowered(text, pipeline, emit, links), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
         click.echo(failed.complaint, err=True)
-        fail(_refusal(failed, program))
+        fail(_refusal(failed, program, text))
     except (Problem, ValueError, toolchain.ToolchainMissing) as problem:
         fail(problem)
 
@@ -98,7 +115,7 @@ def _read(program: str) -> str:
         raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
 
 
-def _lowered(text: str, pipeline: Pipeline, emit: str) -> bytes:
+def _lowered(text: str, pipeline: Pipeline, emit: str, links: Sequence[str]) -> bytes:
     import tempfile
     from pathlib import Path
 
@@ -113,8 +130,36 @@ def _lowered(text: str, pipeline: Pipeline, emit: str) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
         compiled, linked = Path(scratch, "program.o"), Path(scratch, "program")
         compiled.write_bytes(objects.host_object(text, pipeline))
-        objects.link([compiled], libraries=[library], rpath=[library.parent], out=linked)
+        others, rpath = _linked(links, pipeline.llvm)
+        objects.link(
+            [compiled],
+            libraries=[library],
+            rpath=[library.parent, *rpath],
+            others=others,
+            out=linked,
+        )
         return linked.read_bytes()
+
+
+def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
+    """Words for the linker, and where the program finds shared libraries. Raises Problem."""
+    from pathlib import Path
+
+    from mgpu_rt.lowering import toolchain
+
+    words, rpath = [], []
+    for link in links:
+        path = Path(link)
+        if path.is_file():
+            words.append(str(path.resolve()))
+            rpath += [path.resolve().parent] if ".so" in path.suffixes else []
+        elif path.suffix in (".o", ".a", ".so") or "/" in link:
+            raise Problem(f"--link {link}: there is no such file")
+        else:
+            found = toolchain.library(link, llvm)
+            words.append(str(found) if found else f"-l{link}")
+            rpath += [found.parent] if found else []
+    return words, list(dict.fromkeys(rpath))
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:
@@ -149,6 +194,17 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     )
 
 
-def _refusal(failed: LoweringFailed, program: str) -> Problem:
+def _refusal(failed: LoweringFailed, program: str, text: str) -> Problem:
+    from mgpu_rt.lowering import dialects
+
     command = shlex.join(failed.command)
-    return Problem(f"'{program}' was not lowered; what failed was: {command}")
+    told = f"'{program}' was not lowered; what failed was: {command}"
+    if "undefined reference" in failed.complaint:
+        return Problem(f"{told}; name what defines these functions by --link")
+    if passes := dialects.left_to_the_caller(text):
+        options = " ".join(f"--{name}" for each in passes.values() for name in each.split(","))
+        return Problem(
+            f"{told}; the program holds {', '.join(passes)}, which mgpu-rt does not lower: run "
+            f"mlir-opt {options} before"
+        )
+    return Problem(told)

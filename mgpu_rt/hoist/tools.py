@@ -7,25 +7,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from mgpu_rt.lowering.dialects import PASSES
 from mgpu_rt.lowering.toolchain import LoweringFailed, ToolchainMissing, run, tool
 
 OLDEST, NEWEST, TESTED = 19, 24, 22
 
-#: The pass that takes the operations of a dialect out of a program.
-PASSES = {
-    "affine": "lower-affine",
-    "arith": "convert-arith-to-llvm",
-    "async": "async-to-async-runtime,convert-async-to-llvm",
-    "builtin": "reconcile-unrealized-casts",
-    "cf": "convert-cf-to-llvm",
-    "func": "convert-func-to-llvm",
-    "index": "convert-index-to-llvm",
-    "linalg": "convert-linalg-to-loops",
-    "math": "convert-math-to-llvm",
-    "memref": "finalize-memref-to-llvm",
-    "scf": "convert-scf-to-cf",
-    "vector": "convert-vector-to-llvm",
-}
 #: The gpu dialect's operations leave by two: the kernels' modules, and what calls them.
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 

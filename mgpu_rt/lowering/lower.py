@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 from mgpu_rt.lowering import cache, objects, pipelines
-
-_ITERATIONS = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
-
-
-def with_iterations(text: str, iterations: int | None) -> str:
-    """The program with its loop count replaced: the number in ``%iterations = arith.constant``."""
-    if iterations is None:
-        return text
-    replaced, count = _ITERATIONS.subn(rf"\g<1>{iterations}", text)
-    if count != 1:
-        raise ValueError(f"the program defines %iterations {count} times, not once")
-    return replaced
+from mgpu_rt.lowering.iterations import with_iterations
 
 
 def lower(

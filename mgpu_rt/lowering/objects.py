@@ -54,16 +54,18 @@ def link(
     *,
     libraries: Sequence[Path],
     rpath: Sequence[Path] = (),
+    others: Sequence[str] = (),
     out: Path,
 ) -> Path:
-    """Links objects into an executable against shared libraries given by their files.
+    """Links objects into an executable against shared libraries given by their files. ``others``
+    are words for the linker between the two.
 
     The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
     in ``rpath``. What those libraries need in turn is left to the run, so that a library that is
     linked against one HIP can be run over another. Raises ToolchainMissing, LoweringFailed.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    command: list[Path | str] = [toolchain.compiler(), *objects, *libraries]
+    command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
     command += ["-lm", "-Wl,--allow-shlib-undefined"]
     command += [f"-Wl,-rpath,{directory}" for directory in rpath]
     toolchain.run([*command, "-o", out])

@@ -76,6 +76,19 @@ def _package(name: str, llvm: int) -> str:
     return f"lld-{llvm}" if name == "ld.lld" else f"llvm-{llvm}"
 
 
+def library(name: str, llvm: int) -> Path | None:
+    """A shared library of a release's, such as mlir_c_runner_utils; else of another one's, since
+    what programs call of them has stayed the same. None if no release has it."""
+    for release in (llvm, *RELEASES):
+        try:
+            folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
+        except ToolchainMissing:
+            continue
+        if found := sorted(folder.glob(f"lib{name}.so*")):
+            return found[0]
+    return None
+
+
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
     """What is not here of these."""
     absent = []

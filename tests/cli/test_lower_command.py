@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from bench import PROGRAMS
 from mgpu_rt.lowering import toolchain
 from tests.support.command import COMMAND, command, invoke
-from tests.support.compiled import LIB
+from tests.support.compiled import LIB, compile_c
 from tests.support.patience import HANG
 
 FORUM = PROGRAMS / "forum.mlir"
@@ -75,6 +75,75 @@ def test_an_executable_runs(tmp_path: Path) -> None:
     assert f"=> {LIB}/libmlir_rocm_runtime.so" in linked
 
 
+#: A loop that launches twice, and prints a number.
+LAUNCHES = """
+module {
+  func.func private @printF32(f32)
+  func.func @main() {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %iterations = arith.constant 10 : index
+    %number = arith.constant 2.5 : f32
+    scf.for %i = %zero to %iterations step %one {
+      gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one)
+                 threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {
+        gpu.terminator
+      }
+      gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one)
+                 threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {
+        gpu.terminator
+      }
+      scf.for %j = %zero to %one step %one {
+      }
+    }
+    func.call @printF32(%number) : (f32) -> ()
+    return
+  }
+}
+"""
+
+
+def run(program: Path) -> subprocess.CompletedProcess[str]:
+    return command("run", "--device", "softgpu", "--stats", "--", program, MGPU_RT_HIP="")
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
+    """And what else the program calls is linked by its name."""
+    out = tmp_path / "x"
+    words = ("--llvm", llvm, "--emit", "executable", "--link", "mlir_c_runner_utils")
+    result = lower("-", "-o", out, *words, "--iterations", 3, stdin=LAUNCHES.encode())
+    assert result.returncode == 0, result.stderr
+    done = run(out)
+    assert done.stdout == "2.5"
+    assert " 6 mgpuLaunchKernel\n" in done.stderr
+
+
+def test_iterations_after_mlir_opt(tmp_path: Path) -> None:
+    """It drops the names of constants, and makes one of equal ones."""
+    opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
+    text = toolchain.run(opt, LAUNCHES.encode())
+    assert b"%iterations" not in text
+    out = tmp_path / "x"
+    words = ("--emit", "executable", "--link", "mlir_c_runner_utils", "--iterations", 4)
+    result = lower("-", "-o", out, *words, stdin=text)
+    assert result.returncode == 0, result.stderr
+    assert " 8 mgpuLaunchKernel\n" in run(out).stderr
+
+
+def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
+    """By their paths; a library is found again when the program runs."""
+    source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'
+    shared = compile_c(tmp_path / "libprints.so", source, "-shared", "-fPIC")
+    plain = compile_c(tmp_path / "prints.o", source, "-c", "-fPIC")
+    for link in (shared, plain):
+        out = tmp_path / "x"
+        words = ("--emit", "executable", "--link", link, "--iterations", 1)
+        result = lower("-", "-o", out, *words, stdin=LAUNCHES.encode())
+        assert result.returncode == 0, result.stderr
+        assert run(out).stdout == "2.5!"
+
+
 def test_what_the_runner_takes(tmp_path: Path) -> None:
     result = lower(FORUM, "-o", "-", "--emit", "mlir")
     assert b"llvm.func @main" in result.stdout
@@ -134,6 +203,37 @@ def test_a_chip_that_there_is_not(tmp_path: Path, llvm: int) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_not_linked(tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    said = complaint("-", "-o", out, "--emit", "executable", stdin=LAUNCHES.encode())
+    assert "undefined reference to `printF32'" in said
+    assert said.endswith("; name what defines these functions by --link\n")
+    said = complaint(FORUM, "-o", out, "--emit", "executable", "--link", "none.o")
+    assert said == "mgpu-rt: --link none.o: there is no such file\n"
+    assert "--link is for --emit executable" in complaint(FORUM, "-o", out, "--link", "m")
+
+
+@pytest.mark.parametrize(
+    ("replace", "said"),
+    [
+        (
+            "%a = memref.alloc() : memref<4xf32>\nlinalg.fill ins(%number : f32) outs(%a : "
+            "memref<4xf32>)\nreturn",
+            "holds linalg.*, which mgpu-rt does not lower: run mlir-opt "
+            "--convert-linalg-to-loops before",
+        ),
+        (
+            "%a = gpu.alloc () : memref<4xf32>\ngpu.dealloc %a : memref<4xf32>\nreturn",
+            "holds gpu.alloc without async, which mgpu-rt does not lower: run mlir-opt "
+            "--gpu-async-region before",
+        ),
+    ],
+)
+def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: str) -> None:
+    text = LAUNCHES.replace("    return\n", f"    {replace}\n")
+    assert said in complaint("-", "-o", tmp_path / "x.o", stdin=text.encode())
+
+
 def test_a_release_without_a_pipeline(tmp_path: Path) -> None:
     said = complaint(FORUM, "-o", tmp_path / "x.o", "--llvm", 18)
     assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, 19 and 22\n"
@@ -176,7 +276,7 @@ def test_without_the_device_libraries(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_iterations_of_a_program_without(tmp_path: Path) -> None:
     said = complaint("-", "-o", tmp_path / "x.o", "--iterations", 5, stdin=b"module {}")
-    assert said == "mgpu-rt: the program defines %iterations 0 times, not once\n"
+    assert "defines %iterations 0 times, not once, and 0 of its host's loops" in said
 
 
 def test_without_out(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""The passes by which dialects leave a program."""
+
+from __future__ import annotations
+
+import re
+
+#: The pass that takes the operations of a dialect out of a program.
+PASSES = {
+    "affine": "lower-affine",
+    "arith": "convert-arith-to-llvm",
+    "async": "async-to-async-runtime,convert-async-to-llvm",
+    "builtin": "reconcile-unrealized-casts",
+    "cf": "convert-cf-to-llvm",
+    "func": "convert-func-to-llvm",
+    "index": "convert-index-to-llvm",
+    "linalg": "convert-linalg-to-loops",
+    "math": "convert-math-to-llvm",
+    "memref": "finalize-memref-to-llvm",
+    "scf": "convert-scf-to-cf",
+    "vector": "convert-vector-to-llvm",
+}
+
+#: Those that `pipelines` does not run.
+_YOURS = ("affine", "async", "index", "linalg", "math", "vector")
+_OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
+#: gpu-to-llvm takes these only as part of a chain of tokens.
+_WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
+
+
+def left_to_the_caller(text: str) -> dict[str, str]:
+    """The passes that a program needs before it is lowered, by what it still holds."""
+    found = set(_OPERATION.findall(text))
+    passes = {f"{dialect}.*": PASSES[dialect] for dialect in _YOURS if dialect in found}
+    if waiting := _WAITING.search(text):
+        passes[f"{waiting[0].split()[0]} without async"] = "gpu-async-region"
+    return passes

@@ -1,0 +1,55 @@
+"""A program with another number of iterations than its text says."""
+
+from __future__ import annotations
+
+import re
+
+_NAMED = re.compile(r"(%iterations\s*=\s*arith\.constant\s+)\d+")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')
+_LOOP = re.compile(r"(?P<indent>\s*)(?P<head>.*\bscf\.for %\w+ = %[\w#]+ to )%[\w#]+(?P<rest> .*)")
+_TYPE = re.compile(r" : (i\d+) \{\s*$")
+_OURS = "%mgpu_rt_iterations"
+
+
+def with_iterations(text: str, iterations: int | None) -> str:
+    """The program with its loop count replaced: the number in ``%iterations = arith.constant``.
+
+    Where mlir-opt has dropped the name, the upper bound of the only outermost ``scf.for`` of the
+    host's code. Raises ValueError where neither is there once.
+    """
+    if iterations is None:
+        return text
+    replaced, count = _NAMED.subn(rf"\g<1>{iterations}", text)
+    if count == 1:
+        return replaced
+    lines = text.splitlines(keepends=True)
+    loops = [] if count else _outermost_loops(lines)
+    if len(loops) != 1:
+        raise ValueError(
+            f"the program defines %iterations {count} times, not once, and {len(loops)} of its "
+            "host's loops (scf.for) are in no other: name the number of one "
+            "`%iterations = arith.constant N : index`"
+        )
+    number, loop = loops[0]
+    kind = _TYPE.search(loop["rest"])
+    constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}\n"
+    changed = f"{loop['indent']}{loop['head']}{_OURS}{loop['rest']}\n"
+    lines[number] = f"{loop['indent']}{constant}{changed}"
+    return "".join(lines)
+
+
+def _outermost_loops(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
+    """Of the host's code, as mlir-opt prints it: an operation a line."""
+    loops, depth = [], 0
+    within: int | None = None  # the depth of the loop or gpu.module that we are in
+    for number, line in enumerate(lines):
+        plain = _STRING_OR_COMMENT.sub("", line)
+        loop = _LOOP.match(plain.rstrip("\n"))
+        if within is None and (loop or "gpu.module " in plain):
+            within = depth
+            if loop:
+                loops.append((number, loop))
+        depth += plain.count("{") - plain.count("}")
+        if within is not None and depth <= within:
+            within = None
+    return loops

@@ -145,7 +145,7 @@ def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]
     except OSError as error:
         report.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
         return
-    found = re.search(r"^mgpu_rt: HIP: (.+), \d+ device\(s\)", result.stderr, re.MULTILINE)
+    found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", result.stderr, re.MULTILINE)
     report.hip = found[1] if found and found[1] != "none" else ""
     _hip(report, result, environment, base)
     if report.hip:

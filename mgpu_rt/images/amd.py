@@ -10,6 +10,7 @@ from mgpu_rt.images.model import Argument, Image, Kernel
 from mgpu_rt.images.writable import globals_of
 
 METADATA = 32  # the type of the note
+_LONGEST = 1 << 16  # list of the metadata: room is made for as many as it says, at each depth
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
@@ -48,8 +49,15 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
     for kind, content in elf.notes:
         if kind != METADATA:
             continue
+        elf.work.spend(len(content))
         try:
-            metadata = msgpack.unpackb(content, strict_map_key=False, unicode_errors="replace")
+            metadata = msgpack.unpackb(
+                content,
+                strict_map_key=False,
+                unicode_errors="replace",
+                max_array_len=_LONGEST,
+                max_map_len=_LONGEST,
+            )
         except (ValueError, TypeError, msgpack.UnpackException):
             continue
         if isinstance(metadata, dict):

@@ -1,18 +1,20 @@
 """ELF files: how long one is, and what pyelftools reads in it, as plain values.
 
 On a damaged file pyelftools raises whatever its parser trips over, so everything is read here, at
-once, and all of that becomes Damaged.
+once, and all of that becomes Damaged. What it reads is counted (work).
 """
 
 from __future__ import annotations
 
-import io
+import functools
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
+
+from mgpu_rt.images.work import Counted, TooMuch, Work
 
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224
@@ -52,6 +54,7 @@ class Section:
     offset: int
     size: int
     index: int
+    link: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,14 @@ class Elf:
     sections: list[Section]
     notes: list[tuple[int, bytes]]
     symbols: list[Symbol]
+    work: Work
+
+    @functools.cached_property
+    def symbols_by_section(self) -> dict[int, list[Symbol]]:
+        found: dict[int, list[Symbol]] = {}
+        for symbol in self.symbols:
+            found.setdefault(symbol.section, []).append(symbol)
+        return found
 
 
 def machine_of(data: bytes, at: int = 0) -> int | None:
@@ -82,10 +93,10 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
     return _HEADER.unpack_from(data, at)[2]
 
 
-def extent(data: bytes, at: int = 0) -> int | None:
+def extent(data: bytes, at: int = 0, work: Work | None = None) -> int | None:
     """To the end of all that the headers of a GPU's ELF name; None if its form is not read here.
 
-    Raises Damaged if that is beyond the end of `data`, or if no driver takes it.
+    Raises Damaged if that is beyond the end of `data`, or if no driver takes it; TooMuch.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]
@@ -97,6 +108,8 @@ def extent(data: bytes, at: int = 0) -> int | None:
     room = len(data) - at
     end = max(segments + ecount * esize, sections + scount * ssize)
     _within(end, room)
+    if work:
+        work.spend(ecount * esize + scount * ssize)
     for i in range(scount):
         _, kind, _, _, offset, size, *_ = _SECTION.unpack_from(data, at + sections + i * ssize)
         end = max(end, 0 if kind == NOBITS else offset + size)
@@ -112,18 +125,21 @@ def _within(end: int, room: int) -> None:
         raise Damaged(f"it is truncated or overwritten: its headers name {end:,} bytes of {room:,}")
 
 
-def read(data: bytes) -> Elf:
-    """Everything that is looked at in an ELF file. Raises Damaged."""
+def read(data: bytes, work: Work) -> Elf:
+    """Everything that is looked at in an ELF file. Raises Damaged, TooMuch."""
     from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
 
     try:
-        return _read(ELFFile(io.BytesIO(data)), data)
-    except Exception as error:  # see above
+        return _read(ELFFile(Counted(data, work)), data, work)
+    except TooMuch:
+        raise
+    except Exception as error:  # see above; pyelftools takes TooMuch for a damage, too
+        work.spend(0)
         words = " ".join(str(error).split()) or type(error).__name__
         raise Damaged(f"its ELF headers cannot be read ({words})") from None
 
 
-def _read(file: ELFFile, data: bytes) -> Elf:
+def _read(file: ELFFile, data: bytes, work: Work) -> Elf:
     ident = file.header.e_ident
     header = Header(
         osabi=data[7],
@@ -133,13 +149,16 @@ def _read(file: ELFFile, data: bytes) -> Elf:
     )
     machine = file.get_machine_arch().strip("<>")
     machine = _MACHINES.get(machine, machine)
-    return Elf(header, machine, _sections(file), _notes(file), _symbols(file))
+    sections = _sections(file)
+    symbols = _symbols(file, data, sections, work)
+    return Elf(header, machine, sections, _notes(file), symbols, work)
 
 
 def _sections(file: ELFFile) -> list[Section]:
     return [
         Section(
             name=section.name,
+            link=section["sh_link"],
             type=NOBITS if section["sh_type"] == "SHT_NOBITS" else 0,
             flags=section["sh_flags"],
             address=section["sh_addr"],
@@ -161,18 +180,25 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
     ]
 
 
-def _symbols(file: ELFFile) -> list[Symbol]:
+def _symbols(file: ELFFile, data: bytes, sections: list[Section], work: Work) -> list[Symbol]:
     """By struct: a program may have a million, and pyelftools takes 30 µs for each."""
-    table = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
+    named = {section.name: section for section in reversed(sections)}
+    table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:
         return []
-    content, names = table.data(), file.get_section(table["sh_link"]).data()
+    content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
     whole = len(content) // _SYMBOL.size * _SYMBOL.size
-    return [
-        Symbol(_text(names, name), value, size, section)
-        for name, _, _, section, value, size in _SYMBOL.iter_unpack(content[:whole])
-        if section and name
-    ]
+    found = []
+    for name, _, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
+        if section and name:
+            text = _text(names, name)
+            work.spend(_SYMBOL.size + len(text))
+            found.append(Symbol(text, value, size, section))
+    return found
+
+
+def _bytes_of(data: bytes, section: Section) -> bytes:
+    return data[section.offset : section.offset + section.size]
 
 
 def _text(names: bytes, at: int) -> str:

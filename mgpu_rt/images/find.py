@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt.images import elf, image
 from mgpu_rt.images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
+from mgpu_rt.images.work import TooMuch, Work
 
 _SIGNATURES = re.compile(
     rb"\x7fELF\x02\x01|"
@@ -49,6 +51,8 @@ class Contents:
 def read(path: Path) -> Contents:
     """The images of a file. Raises NothingFound."""
     try:
+        if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
+            raise NothingFound(f"'{path}' is a device, which may have no end: name a file")
         data = path.read_bytes()
     except OSError as error:
         raise NothingFound(_cannot_read(path, error)) from None
@@ -57,7 +61,13 @@ def read(path: Path) -> Contents:
 
 def contents(data: bytes, name: str) -> Contents:
     """The images in these bytes, which messages call `name`. Raises NothingFound."""
-    found = _contents(data, name)
+    try:
+        found = _contents(data, name, Work(len(data)))
+    except TooMuch:
+        raise NothingFound(
+            f"{name} names the same bytes of itself too often to be read: it is damaged; build or "
+            "copy it anew"
+        ) from None
     if not found.images:
         raise NothingFound(
             f"{name} is {found.kind} and holds no image of device code: name a file that was "
@@ -81,14 +91,14 @@ def _cannot_read(path: Path, error: OSError) -> str:
     return f"'{path}' cannot be read: {error.strerror}"
 
 
-def _contents(data: bytes, name: str) -> Contents:
+def _contents(data: bytes, name: str, work: Work) -> Contents:
     if not data:
         raise NothingFound(f"{name} is empty: build or copy it anew")
-    whole = image.at(data)
+    whole = image.at(data, 0, work)
     if whole:
         return Contents(with_article(whole.kind), [whole])
     if data.startswith(elf.MAGIC):
-        return _host(data, name)
+        return _host(data, name, work)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
     raise NothingFound(f"{name} is {_other(data)}")
@@ -109,9 +119,9 @@ def _other(data: bytes) -> str:
 # ---- programs, libraries and object files ----
 
 
-def _host(data: bytes, name: str) -> Contents:
+def _host(data: bytes, name: str, work: Work) -> Contents:
     try:
-        file = elf.read(data)
+        file = elf.read(data, work)
     except elf.Damaged as damage:
         raise NothingFound(f"{name}: {damage}; build or copy it anew") from None
     everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
@@ -139,21 +149,22 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
     relocatable = file.header.type == 1
     symbols = {
         symbol.value - (0 if relocatable else section.address): symbol.name
-        for symbol in file.symbols
-        if symbol.section == section.index and symbol.size
+        for symbol in file.symbols_by_section.get(section.index, ())
+        if symbol.size
     }
-    for found in _scan(data, section.offset, section.offset + section.size):
+    file.work.spend(section.size)
+    for found in _scan(data, file.work, section.offset, section.offset + section.size):
         place = found.offset - section.offset
         name = f" ({symbols[place]})" if place in symbols else ""
         found.where = f"{section.name}+{place:#x}{name}"
         yield found
 
 
-def _scan(data: bytes, begin: int, end: int) -> Iterator[Image]:
+def _scan(data: bytes, work: Work, begin: int, end: int) -> Iterator[Image]:
     """The images between two places; what only looks like one is passed over."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
-        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start)
+        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, work)
         if found and _is_plausible(found):
             yield found
         begin = max(match.end(), found.offset + found.size if found else 0)

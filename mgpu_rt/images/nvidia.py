@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
+from collections.abc import Iterator
 
 from mgpu_rt.images.elf import Elf
 from mgpu_rt.images.model import Argument, Global, Image, Kernel
@@ -14,12 +16,16 @@ _NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further
 
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
 _TARGET = re.compile(rb"\.target\s+(\w+)")
-_ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)\s*(?:\(([^)]*)\))?")
+_ENTRY = re.compile(rb"(?:^|[\s;}])\.entry\s+([^\s(;{]+)")
+_PARAMETERS = re.compile(rb"\s*\(([^)]*)\)")
 _PARAMETER = re.compile(
-    rb"\.param\s+(?:\.align\s+(\d+)\s+)?\.[busf](\d+)(\s+\.ptr\b)?[^,\[]*(?:\[(\d+)\])?"
+    rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
+    rb"[^,\[]*(?:\[(\d{1,9})\])?"
 )
+#: Between the directive and the type stand a few words, so that what is none is soon passed over.
 _VARIABLE = re.compile(
-    rb"\.global(?![\w$%])[^;(]*?\.[busf](\d+)\s+([A-Za-z_$%][\w$%]*)((?:\[\d*\])*)\s*[;=]"
+    rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
+    rb"([A-Za-z_$%][\w$%]{0,4000})((?:\[\d{0,9}\]){0,9})\s*[;=]"
 )
 
 
@@ -28,7 +34,12 @@ def describe_cubin(image: Image, elf: Elf) -> None:
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
-    image.kernels = [_kernel(name, _arguments_in(_attributes(image, elf, name))) for name in names]
+    attributes = {s.name: s for s in reversed(elf.sections) if s.name.startswith(_INFORMATION)}
+    for name in names:
+        section = attributes.get(_INFORMATION + name)
+        elf.work.spend(section.size if section else 0)
+        content = image.content[section.offset : section.offset + section.size] if section else b""
+        image.kernels.append(_kernel(name, _arguments_in(content)))
     image.globals = globals_of(elf)
 
 
@@ -38,12 +49,23 @@ def describe_ptx(image: Image) -> None:
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _words(version[1]) if version else None
     image.target = _words(target[1]) if target else None
-    entries = dict(reversed(_ENTRY.findall(text)))  # the first of a name counts
-    image.kernels = [_kernel(_words(name), _declared(entries[name])) for name in reversed(entries)]
+    entries: dict[bytes, bytes] = {}
+    for name, parameters in _entries(text):
+        entries.setdefault(name, parameters)  # the first of a name counts
+    image.kernels = [_kernel(_words(name), _declared(entries[name])) for name in entries]
     image.globals = [
         Global(_words(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)
     ]
+
+
+def _entries(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Names, and parameters: those end before the next entry."""
+    found = list(_ENTRY.finditer(text))
+    for entry, following in itertools.zip_longest(found, found[1:]):
+        end = following.start() if following else len(text)
+        parameters = _PARAMETERS.match(text, entry.end(), end)
+        yield entry[1], parameters[1] if parameters else b""
 
 
 # ---- arguments ----
@@ -63,13 +85,6 @@ def _kernel(name: str, arguments: list[Argument] | None) -> Kernel:
 
 def _end(arguments: list[Argument]) -> int:
     return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
-
-
-def _attributes(image: Image, elf: Elf, kernel: str) -> bytes:
-    for section in elf.sections:
-        if section.name == _INFORMATION + kernel:
-            return image.content[section.offset : section.offset + section.size]
-    return b""
 
 
 def _arguments_in(attributes: bytes) -> list[Argument] | None:

@@ -14,7 +14,7 @@ def globals_of(elf: Elf) -> list[Global]:
     """The variables of writable sections; a section without a symbol stands for itself."""
     found = []
     for section in filter(_is_writable, elf.sections):
-        symbols = [s for s in elf.symbols if s.section == section.index and s.size]
+        symbols = [s for s in elf.symbols_by_section.get(section.index, ()) if s.size]
         named = [Global(symbol.name, symbol.size) for symbol in symbols]
         found += named or [Global(section.name, section.size)]
     return found

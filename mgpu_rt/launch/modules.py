@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import operator
 import os
-import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mgpu_rt.images import find, needs
+from mgpu_rt.images.model import Image
+from mgpu_rt.images.model import Kernel as Description
+from mgpu_rt.launch.arguments import Passed, parameters_of
 from mgpu_rt.launch.streams import handle_of
 from mgpu_rt.library import Library, load
-
-try:
-    from mgpu_rt.images import find
-    from mgpu_rt.images.model import Image
-    from mgpu_rt.images.model import Kernel as Description
-    from mgpu_rt.launch.arguments import Passed, parameters_of
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("elftools", "msgpack"):
-        raise
-    raise ModuleNotFoundError(
-        f"mgpu_rt.Module reads images with pyelftools and msgpack, and {sys.executable} lacks "
-        f"{error.name}: {sys.executable} -m pip install pyelftools msgpack",
-        name=error.name,
-    ) from None
 
 _MOST = (1 << 32) - 1  # of a grid or a block, in one direction
 _MOST_SHARED = (1 << 31) - 1
@@ -122,6 +111,7 @@ def _unload(library: Library, handle: Any, _content: Any, process: int) -> None:
 
 def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
     """The image of a file or of bytes, and what messages call it. Raises ValueError, OSError."""
+    needs.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
     data = Path(image).read_bytes() if is_path else _bytes_of(image)

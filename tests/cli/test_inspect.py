@@ -290,6 +290,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(_: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
+    endless = command("inspect", "/dev/zero")
+    assert_sentence(endless.returncode, endless.stderr, "is a device, which may have no end")
+    (tmp_path / "closed").touch()
     monkeypatch.setattr(Path, "read_bytes", refuse)
     closed = invoke("inspect", str(tmp_path / "closed"))
     assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
@@ -323,7 +326,7 @@ def test_without_the_packages_that_it_needs() -> None:
     )
     words = [sys.executable, "-c", code, "inspect", __file__]
     result = subprocess.run(words, capture_output=True, text=True)
-    sentence = f"mgpu-rt: inspect needs pyelftools, which {sys.executable} lacks: "
+    sentence = f"mgpu-rt: reading images needs pyelftools, which {sys.executable} lacks: "
     assert result.stderr == f"{sentence}{sys.executable} -m pip install pyelftools msgpack\n"
     assert result.returncode == 2
     words[3:] = ["path"]

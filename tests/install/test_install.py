@@ -171,21 +171,22 @@ def test_a_python_without_what_it_needs(wheel: Path, tmp_path: Path) -> None:
     assert "No module named 'cffi'" in line["text"] or line["state"] == "ok", line
 
 
-def test_inspect_brings_its_own(wheel: Path, installed: Installed, tmp_path: Path) -> None:
-    """pyelftools and msgpack come with mgpu_rt[inspect]."""
+def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_path: Path) -> None:
+    """In the command and in the API; an installation without pip's dependencies says what lacks."""
     image = tmp_path / "image"
     image.write_bytes(code_object("globals", None, "gfx90a"))
     words = ("inspect", "--no-device", image)
-    refused = attempt(installed.command, *words)
-    assert refused.returncode == 2
-    assert f"{installed.python} -m pip install pyelftools msgpack" in refused.stderr
+    assert "kernel count" in run(installed.command, *words)
     load = "import mgpu_rt, sys; print(*mgpu_rt.Module(sys.argv[1]))"
-    refused = attempt(installed.python, "-c", load, image)
-    assert f"{installed.python} -m pip install pyelftools msgpack" in refused.stderr
-    whole = machine.install(Path(sys.executable), tmp_path / "venv", f"{wheel}[inspect]")
-    assert "kernel count" in run(whole.command, *words)
-    on_softgpu = (whole.command, "run", "--device", "softgpu", "--", whole.python)
+    on_softgpu = (installed.command, "run", "--device", "softgpu", "--", installed.python)
     assert run(*on_softgpu, "-c", load, image) == "count\n"
+    bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
+    run(bare.python, "-m", "pip", "install", "click", "cffi")
+    refused = attempt(bare.command, *words)
+    assert refused.returncode == 2
+    assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
+    refused = attempt(bare.python, "-c", load, image)
+    assert f"{bare.python} -m pip install pyelftools msgpack" in refused.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
@@ -291,7 +292,7 @@ def test_every_python(version: str, dist: Path, folder: Path) -> None:
 def test_the_python_examples(dist: Path, folder: Path) -> None:
     """As a user has them: copied, with NumPy beside the wheel."""
     (built,) = dist.glob("*.whl")
-    wanted = ("-c", ROOT / "tests" / "requirements.lock", f"{built}[inspect]", "numpy")
+    wanted = ("-c", ROOT / "tests" / "requirements.lock", built, "numpy")
     place = machine.install(Path(sys.executable), folder / "numpy", *wanted)
     examples = shutil.copytree(EXAMPLES, folder / "examples")
     for name in NUMPY:
@@ -342,7 +343,7 @@ def test_debian_13(dist: Path, folder: Path) -> None:
     shutil.copytree(machine.EXAMPLE, given / "example")
     shutil.copyfile(Path(__file__).with_name("debian.sh"), given / "debian.sh")
     python = f"3.{sorted(p.name for p in root.glob('usr/bin/python3.*'))[0].split('.')[1]}"
-    wanted = ("cffi", "click", "setuptools>=77")
+    wanted = ("cffi", "click", "msgpack", "pyelftools", "setuptools>=77")
     only = ("--only-binary", ":all:", "--python-version", python, "-d", given / "wheels")
     only = (*only, "-c", ROOT / "tests" / "requirements.lock")
     run(sys.executable, "-m", "pip", "download", *only, *wanted)

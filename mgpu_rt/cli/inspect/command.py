@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from mgpu_rt.cli import common
 from mgpu_rt.cli.problem import Problem, fail
-
-#: By the names that they are imported by.
-NEEDED = {"elftools": "pyelftools", "msgpack": "msgpack"}
 
 
 @click.command()
@@ -25,16 +20,17 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
 
     Kernels with their arguments and registers, what the cache does with each image, and what this
     machine's HIP says to it. FILE is a code object, an offload bundle, a fatbin, PTX, or an object
-    file, shared library or program that holds such. Needs pyelftools and msgpack: pip install
-    'mgpu_rt[inspect]'.
+    file, shared library or program that holds such.
     """
     from pathlib import Path
 
+    from mgpu_rt.cli.inspect import hip, text
+    from mgpu_rt.images import find, needs, sharing
+
     try:
-        from mgpu_rt.cli.inspect import hip, text
-        from mgpu_rt.images import find, sharing
+        needs.check()
     except ModuleNotFoundError as error:
-        fail(_missing(error))
+        fail(Problem(str(error)))
     try:
         contents = find.read(Path(file))
         for image in contents.images:
@@ -49,13 +45,3 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
         common.show_json(text.as_dict(file, contents, verdict))
     else:
         click.echo("\n".join(text.lines(file, contents, verdict)))
-
-
-def _missing(error: ModuleNotFoundError) -> Problem:
-    package = NEEDED.get((error.name or "").partition(".")[0])
-    if package is None:
-        raise error
-    return Problem(
-        f"inspect needs {package}, which {sys.executable} lacks: "
-        f"{sys.executable} -m pip install {' '.join(NEEDED.values())}"
-    )

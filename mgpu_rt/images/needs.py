@@ -1,0 +1,22 @@
+"""The packages that read images."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+PACKAGES = {"elftools": "pyelftools", "msgpack": "msgpack"}  # by what is imported
+
+
+def check() -> None:
+    """Raises ModuleNotFoundError, which says what to install, if one is missing: pip brings them,
+    an installation by other means may not."""
+    for module, package in PACKAGES.items():
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                f"reading images needs {package}, which {sys.executable} lacks: {sys.executable} "
+                f"-m pip install {' '.join(PACKAGES.values())}",
+                name=module,
+            ) from None

@@ -258,7 +258,8 @@ hip.hipGetDeviceCount(ctypes.byref(count))
 names = []
 for number in range(count.value):
     name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
-    if hasattr(hip, "hipDeviceGetName") and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
+    named = hasattr(hip, "hipDeviceGet") and hasattr(hip, "hipDeviceGetName")
+    if named and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
         hip.hipDeviceGetName(name, 256, device)
     names.append(name.value.decode(errors="replace") or "without a name")
 json.dump(names, sys.stdout)

@@ -52,8 +52,8 @@ void start_device(void) {
     const hipError_t error = make_ready();
     const uint64_t nanoseconds = stats_now() - begin;
     const hipError_t named = error == hipSuccess ? hip_untimed.GetDevice(&device) : error;
-    if (named != hipSuccess || hip_untimed.DeviceGetName(start.device, sizeof start.device - 1,
-                                                         device) != hipSuccess) {
+    if (named != hipSuccess ||
+        hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {
         start.device[0] = '\0';
         (void)hip_untimed.GetLastError(); /* the program's own calls are to meet the error */
     }

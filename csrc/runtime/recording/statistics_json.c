@@ -31,7 +31,7 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
 }
 
 /* null is what is not known. */
-static void print_start(FILE *out, const struct start *start) {
+static void print_start_and_device(FILE *out, const struct start *start) {
     char release[STATISTICS_RELEASE];
     fprintf(out, "\"start\": {\"ns\": %" PRIu64 "}, \"device\": {\"name\": ", start->nanoseconds);
     if (start->device[0])
@@ -209,7 +209,7 @@ static void print_memory(FILE *out, const struct counts *record) {
 /* ---- all of it ---- */
 
 static void print_counts(FILE *out, const struct counts *record) {
-    print_start(out, &record->start);
+    print_start_and_device(out, &record->start);
     fputs(", ", out);
     print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
     fputs(", ", out);

@@ -161,7 +161,7 @@ static void run_exit(void) {
         manager_stop();
         lazy_settle(NULL);
         gpu_times_close();
-        if (options.cache_on && hip_path()[0])
+        if (options.caches && hip_path()[0])
             stream_give_back_idle();
         report_held();
         forget(ALL_DEVICES);

@@ -146,10 +146,10 @@ static void report_held(void) {
                        count, bytes);
 }
 
-/* Runs before the exit handlers that HIP has registered since it was first called. Only idle streams
- * go back, whose signals HIP 7 would call leaked: hipFree waits for the device, also for work that waits for the program, and nobody can ask
- * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
- * here on every call is stock's. */
+/* Runs before the exit handlers that HIP has registered since it was first called. Only idle
+ * streams go back, whose signals HIP 7 would call leaked: hipFree waits for the device, also for
+ * work that waits for the program, and nobody can ask HIP whether a device is idle. The driver
+ * takes all of it with the process, as with stock. From here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* hipInit was called at `begin`, a stats_now; `version` is hipRuntimeGetVersion's, 0 if HIP does not
- * say. Under start_lock. */
+/* hipInit was called at `begin`, a stats_now; `version` is hipRuntimeGetVersion's, 0 if HIP does
+ * not say. Under start_lock. */
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 
 /* Makes the current device ready and notes which one it is. Once in a process, before the first

@@ -143,7 +143,7 @@ def models(results: dict[str, Any], device: str) -> str:
     by_hand = any(row.get("side") == HOISTED for row in rows)
     shown = (base, OURS, HOISTED) if by_hand else (base, OURS)
     heads = [
-        f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio{' | by hand' * by_hand}"
+        f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio of medians{' | by hand' * by_hand}"
         for llvm in releases
     ]
     lines = [
@@ -169,7 +169,7 @@ def _before_and_after(before: float | None, after: float | None, *by_hand: float
 
 def targets(results: dict[str, Any], device: str) -> str:
     """Every figure that was held against a target on a device."""
-    lines = ["| figure | median | target | |", "|---|---|---|---|"]
+    lines = ["| figure | median; of ratios, paired | target | |", "|---|---|---|---|"]
     for benchmark in results["benchmarks"].values():
         if benchmark["on"] != device or benchmark["name"] == "breakdown":
             continue

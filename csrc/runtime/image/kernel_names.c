@@ -12,9 +12,12 @@ struct list {
     size_t size, used;
 };
 
+/* A name that is longer is cut off. */
+enum { LONGEST = 256 };
+
 /* False if the list is full. */
 static bool add_kernel_name(struct list *list, const char *name, int length) {
-    char quoted[256];
+    char quoted[LONGEST];
     snprintf(quoted, sizeof quoted, "'%.*s'", length, name);
     if (length == 0 || strstr(list->text, quoted))
         return true; /* two sections of an ELF may hold it */
@@ -38,7 +41,7 @@ static void list_code_object(const struct image *image, struct list *list) {
         if (memcmp(image->bytes + i - 3, ".kd", 4) != 0)
             continue;
         size_t begin = i - 3;
-        while (begin > 0 && is_printable(image->bytes[begin - 1]))
+        while (begin > 0 && i - begin < LONGEST && is_printable(image->bytes[begin - 1]))
             begin--;
         if (!add_kernel_name(list, (const char *)image->bytes + begin, (int)(i - 3 - begin)))
             return;

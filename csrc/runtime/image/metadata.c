@@ -123,12 +123,16 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
     return inside ? header->e_phnum : 0;
 }
 
-/* True if a program header is of notes within the file; it is copied to *segment. */
+/* Compilers make one or two; those of a damaged file may all be the same bytes. */
+enum { NOTE_SEGMENTS = 16 };
+
+/* True if a program header is of notes within the file; it is copied to *segment. `seen` counts
+ * them: no more than NOTE_SEGMENTS are looked at. */
 static bool notes_in(const unsigned char *bytes, size_t size, const Elf64_Ehdr *header,
-                     unsigned index, Elf64_Phdr *segment) {
+                     unsigned index, Elf64_Phdr *segment, unsigned *seen) {
     memcpy(segment, bytes + header->e_phoff + index * sizeof *segment, sizeof *segment);
     return segment->p_type == PT_NOTE && segment->p_offset <= size &&
-           segment->p_filesz <= size - segment->p_offset;
+           segment->p_filesz <= size - segment->p_offset && (*seen)++ < NOTE_SEGMENTS;
 }
 
 static void shorten_section(unsigned char *bytes, size_t size, const Elf64_Ehdr *header,
@@ -150,8 +154,9 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
     Elf64_Ehdr header;
     Elf64_Phdr segment;
     const unsigned count = segment_count(bytes, size, &header);
+    unsigned seen = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!notes_in(bytes, size, &header, i, &segment))
+        if (!notes_in(bytes, size, &header, i, &segment, &seen))
             continue;
         const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
         segment.p_filesz = segment.p_memsz = left;
@@ -169,8 +174,9 @@ static bool find_metadata(const struct image *image, struct msgpack *metadata) {
     Elf64_Phdr segment;
     const bool ours = image->kind == IMAGE_ELF && image->machine == EM_AMDGPU;
     const unsigned count = ours ? segment_count(image->bytes, image->size, &header) : 0;
+    unsigned seen = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!notes_in(image->bytes, image->size, &header, i, &segment))
+        if (!notes_in(image->bytes, image->size, &header, i, &segment, &seen))
             continue;
         const unsigned char *notes = image->bytes + segment.p_offset;
         struct note note;

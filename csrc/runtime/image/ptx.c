@@ -14,9 +14,11 @@ static bool is_of_word(char c) {
 /* An instruction's word begins with a letter (ld.global.f32), a directive's with a point; several
  * may stand without a space (.visible.global). */
 static bool is_instructions(const char *text, const char *at) {
-    while (at > text && (is_of_word(at[-1]) || at[-1] == '.'))
+    enum { LONGEST = 256 }; /* what goes on for longer is no instruction's word */
+    const char *const begin = at - text > LONGEST ? at - LONGEST : text;
+    while (at > begin && (is_of_word(at[-1]) || at[-1] == '.'))
         at--;
-    return *at != '.';
+    return *at != '.' && (at == text || at > begin);
 }
 
 bool ptx_has_globals(const char *text) {

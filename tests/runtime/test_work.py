@@ -1,0 +1,37 @@
+"""Images of 2 MB whose parts say the same again and again: the library's readers come to an end.
+
+Without their bounds each takes minutes to hours, and the child is ended as one that hangs.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from mgpu_rt.images import elf
+from tests.images.test_work import _STRTAB, SIZE, _elf
+from tests.support.child import Mgpu, in_child
+
+QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
+
+
+@in_child(policies=("builtin",))
+def test_words_that_are_one(mgpu: Mgpu) -> None:
+    """Whether each is an instruction's was asked of all before it."""
+    words = b".version 8.0 x" + b".global" * (SIZE // 7) + b"\0"
+    mgpu.load(mgpu.image(words))
+
+
+@in_child(policies=("builtin",))
+def test_segments_that_share_their_notes(mgpu: Mgpu) -> None:
+    """HIP 5.2 is given a copy with other notes, which were written as often."""
+    text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
+    note = struct.pack("<III", 0, len(text), 32) + text
+    mgpu.load(mgpu.image(_elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 30_000, note)))
+
+
+@in_child(policies=("builtin",))
+def test_kernels_whose_names_are_one(mgpu: Mgpu) -> None:
+    """They are listed where one is missing."""
+    image = mgpu.image(_elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
+    module = mgpu.load(image)
+    mgpu.function(module, "none")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.images import elf, image
+from mgpu_rt.images import elf, image, names
 from mgpu_rt.images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
 from mgpu_rt.images.work import TooMuch, Work
 
@@ -156,6 +156,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
     for found in _scan(data, file.work, section.offset, section.offset + section.size):
         place = found.offset - section.offset
         name = f" ({symbols[place]})" if place in symbols else ""
+        found.module = names.module_of(symbols.get(place, ""))
         found.where = f"{section.name}+{place:#x}{name}"
         yield found
 

@@ -64,6 +64,7 @@ class Image:
     kind: str
     content: bytes = field(repr=False)
     where: str = ""
+    module: str = ""  # the gpu.module that it was made of, as far as the file says
     offset: int = 0  # in the file, or in the image that holds it
     entry: str | None = None  # its name in a bundle
     target: str | None = None

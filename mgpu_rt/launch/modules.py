@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt.images import find, needs
+from mgpu_rt.images import find, names, needs
 from mgpu_rt.images.model import Image
 from mgpu_rt.images.model import Kernel as Description
 from mgpu_rt.launch.arguments import Passed, parameters_of
@@ -30,7 +30,9 @@ class Module:
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, in bytes or another
     buffer, or the path of a file that is one or holds one: an object file, a library, a program.
-    `holding` names a kernel of the image that is meant, where a file holds several.
+    `holding` names a kernel of the image that is meant, where a file holds several. Where they have
+    kernels of one name, it takes the full one, as `mgpu-rt inspect` shows it:
+    "main_kernel_0::main_kernel".
 
     The bytes are copied. The module is unloaded by close(), at the end of `with`, when nothing
     refers to it or to one of its kernels any more, or at exit; work of its kernels has to be done
@@ -43,6 +45,7 @@ class Module:
         self._library = load()
         self.name, chosen = _choose(image, holding)
         self.kernels = _kernels(chosen)
+        self._full = {names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
         # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
         content = self._library.ffi.from_buffer(chosen.loaded)
@@ -54,7 +57,9 @@ class Module:
         )
 
     def __getitem__(self, name: str) -> Kernel:
-        """A kernel. Raises KeyError if it is not there; HipError where only HIP knows."""
+        """A kernel, by its name or by the full one. Raises KeyError if it is not there; HipError
+        where only HIP knows."""
+        name = self._full.get(name, name)
         self._function(name)
         return Kernel(self, name)
 
@@ -65,7 +70,7 @@ class Module:
         return len(self.kernels)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.kernels
+        return name in self.kernels or name in self._full
 
     def __enter__(self) -> Module:
         return self
@@ -119,11 +124,12 @@ def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:
         raise ValueError(str(nothing)) from None
-    wanted = [i for i in images if holding is None or holding in _kernels(i)]
+    wanted = [i for i in images if holding is None or holding in (*_kernels(i), *_full(i))]
     if not wanted:
         raise ValueError(f"{name} has no kernel '{holding}'; it has {_all(images)}")
     if len(wanted) > 1:
-        way = "give one as bytes" if holding else "say which by holding='a kernel of it'"
+        nameless = holding and not all(image.module for image in wanted)
+        way = "give one as bytes" if nameless else "say which by holding='a kernel of it'"
         kernels = f"with the kernels {_all(wanted)}"
         raise ValueError(f"{name} holds {len(wanted)} images, {kernels}: {way}")
     return name, wanted[0]
@@ -144,8 +150,12 @@ def _kernels(image: Image) -> dict[str, Description]:
     return found | {kernel.name: kernel for kernel in image.kernels}
 
 
+def _full(image: Image) -> list[str]:
+    return [names.full_name(image.module, name) for name in _kernels(image)]
+
+
 def _all(images: list[Image]) -> str:
-    return ", ".join(name for image in images for name in _kernels(image)) or "none that are known"
+    return ", ".join(names.shown(images).values()) or "none that are known"
 
 
 # ---- launches ----

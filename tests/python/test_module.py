@@ -163,8 +163,16 @@ def test_one_of_several_images(mgpu: Mgpu) -> None:
         mgpu_rt.Module(many)
     with pytest.raises(ValueError, match="has no kernel 'nothing'; it has "):
         mgpu_rt.Module(many, holding="nothing")
-    with pytest.raises(ValueError, match=r"holds 2 images, .* mark, mark: give one as bytes"):
+    with pytest.raises(
+        ValueError, match=r"kernels first::mark, second::mark: say which by holding"
+    ):
         mgpu_rt.Module(same, holding="mark")
+    second = mgpu_rt.Module(same, holding="second::mark")
+    assert list(second) == ["mark"]
+    assert ("mark" in second, "second::mark" in second, "first::mark" in second) == (1, 1, 0)
+    assert second["second::mark"].name == second["mark"].name == "mark"
+    with pytest.raises(KeyError):
+        second["first::mark"]
     kernels = [image.kernels[0].name for image in find.read(many).images]
     assert kernels[3] in mgpu_rt.Module(many, holding=kernels[3])
     assert mgpu_rt.Module(lower.lower(KERNELS, llvm=22), holding="scale")["scale"]

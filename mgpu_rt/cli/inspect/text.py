@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from mgpu_rt.cli.inspect.hip import Answer, Verdict
+from mgpu_rt.images import names
 from mgpu_rt.images.find import Contents
 from mgpu_rt.images.model import PTX, Image, Kernel, with_article
 from mgpu_rt.text import columns
@@ -58,27 +59,31 @@ def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
     answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
+    known = names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):
         yield from () if itself else ("",)
         yield f"{path if itself else image.where}: {_title(image)}"
-        yield from _image(image, said, verdict)
+        yield from _image(image, said, verdict, known)
     if verdict.unasked:
         yield ""
         yield f"HIP was not asked: {verdict.unasked}"
 
 
-def _image(image: Image, said: list[Answer], verdict: Verdict) -> Iterator[str]:
+def _image(
+    image: Image, said: list[Answer], verdict: Verdict, known: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
     rows = [("cache", _cache(image)), *_facts(image)]
     rows += [(f"HIP {verdict.release}", _answer(answer)) for answer in said]
     yield from _table(rows, 2)
     for kernel in image.kernels:
-        yield from _kernel(kernel)
+        yield from _kernel(kernel, known[image.module, kernel.name])
     for entry in image.entries:
         yield f"  entry {entry.entry or f'at {entry.offset:#x}'}: {_title(entry)}"
         if facts := _facts(entry):
             yield from _table(facts, 4)
         for kernel in entry.kernels:
-            yield from (f"  {line}" for line in _kernel(kernel))
+            shown = known[image.module, kernel.name]
+            yield from (f"  {line}" for line in _kernel(kernel, shown))
 
 
 def _title(image: Image) -> str:
@@ -139,8 +144,8 @@ def _resources(kernel: Kernel) -> list[tuple[str, str]]:
     ]
 
 
-def _kernel(kernel: Kernel) -> Iterator[str]:
-    yield f"  kernel {kernel.name}"
+def _kernel(kernel: Kernel, name: str) -> Iterator[str]:
+    yield f"  kernel {name}"
     if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
         return
     unknown = kernel.vgprs is None and kernel.wavefront is None

@@ -1,0 +1,34 @@
+"""Kernels of one name in several images have a name that tells them apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.images import find, names
+from mgpu_rt.lowering import lower
+from tests.support.command import command
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_the_module_is_named_by_the_constant_that_holds_it(llvm: int) -> None:
+    images = find.read(lower.lower(PROGRAMS / "samename.mlir", llvm=llvm)).images
+    assert [image.module for image in images] == ["first", "second"]
+    assert list(names.shown(images).values()) == ["first::mark", "second::mark"]
+    assert list(names.shown(images[:1]).values()) == ["mark"]
+
+
+def test_endings_of_mlirs_constants() -> None:
+    assert names.module_of("main_kernel_0_binary") == "main_kernel_0"
+    assert names.module_of("main_kernel_gpubin_cst") == "main_kernel"  # LLVM 17 and older
+    assert names.module_of("main_kernel_bin_cst") == "main_kernel"
+    assert names.module_of("table") == ""
+    assert names.full_name("", "mark") == "mark"
+
+
+def test_inspect_shows_it_where_names_are_equal() -> None:
+    said = command("inspect", "--no-device", lower.lower(PROGRAMS / "samename.mlir", llvm=22))
+    assert "  kernel first::mark\n" in said.stdout
+    assert "  kernel second::mark\n" in said.stdout
+    said = command("inspect", "--no-device", lower.lower(PROGRAMS / "churn.mlir", llvm=22))
+    assert "  kernel increment\n" in said.stdout

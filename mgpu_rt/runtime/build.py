@@ -29,7 +29,7 @@ def _plain(kind: str) -> str:
     kind = kind.strip()
     if kind in _HANDLES or ("*" in kind and "struct" not in kind and kind != "const char *"):
         return "uintptr_t"
-    return "_Bool" if kind == "bool" else kind
+    return "uint8_t" if kind == "bool" else kind  # old callers leave anything in a late bool
 
 
 class _Function:

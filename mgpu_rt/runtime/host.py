@@ -133,7 +133,8 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., None]:
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
     # Programs of before LLVM 18 pass no flag, so something stands there; nor a null stream.
-    return lambda size, stream, shared: runtime.mem_alloc(size, stream, shared and not stream)
+    serve = runtime.mem_alloc
+    return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
 
 
 #: Functions whose methods take something else than the ABI's arguments.

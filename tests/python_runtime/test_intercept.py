@@ -271,3 +271,13 @@ def test_a_function_of_c_takes_a_functions_place(mgpu: Mgpu) -> None:
     assert asked == [1]
     assert lib.mgpu_rt_intercept(b"mgpuNothing", ffi.NULL) == -1
     assert not lib.mgpu_rt_native(b"mgpuNothing")
+
+
+@in_child(**alone)
+def test_what_old_callers_leave_in_a_late_flag_is_no_error(mgpu: Mgpu) -> None:
+    """LLVM before 18 passes no flag to mgpuMemAlloc."""
+    old = mgpu.ffi.cast("void *(*)(uint64_t, hipStream_t, uint8_t)", mgpu.lib.mgpuMemAlloc)
+    with mgpu_rt.intercept(PassAll()):
+        stream = mgpu.StreamCreate()
+        assert old(64, stream, 64)
+    assert mgpu.stderr() == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from mgpu_rt import __version__
 from mgpu_rt._host import ffi, lib
 from mgpu_rt.manager.protocol import (
@@ -39,7 +41,30 @@ class Channel:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)
         self._unsaid = ffi.new("uint64_t *")
-        self._complete = False
+        self.loud = False  # what a policy that was asked for says is seen
+        self._told: set[int] | None = None  # what was there before events came; None: not asked
+
+    def first_events(self) -> tuple[list[Event], bool]:
+        """What was there before anything was told, as if it had come just now, and what has
+        happened meanwhile; False if not all is told. Before `events`."""
+        later, complete = self.events(0)
+        there = {
+            Kind.MODULE: self.modules(),
+            Kind.STREAM: self.streams(),
+            Kind.BLOCK: self.blocks(),
+        }
+        arrived = {event.handle for event in later if event.what.arrives}
+        now = time.monotonic_ns()
+        first = [
+            Event(What(2 * kind), cached.handle, cached.bytes, cached.device, now)
+            for kind, listed in there.items()
+            for cached in listed
+            if cached.handle not in arrived
+        ]
+        known = arrived | {event.handle for event in first}
+        self._told = {event.handle for event in first}
+        whole = complete and all(len(listed) < LIST_ROOM for listed in there.values())
+        return first + [event for event in later if event.handle in known], whole
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
         """What has happened, after waiting for it up to so long; False if not all is told."""
@@ -51,9 +76,14 @@ class Channel:
             for e in self._room[0:count]
             if e.kind in known
         ]
-        complete = self._complete and self._unsaid[0] == 0
-        self._complete = True
-        return events, complete
+        return [event for event in events if self._is_news(event)], self._unsaid[0] == 0
+
+    def _is_news(self, event: Event) -> bool:
+        """False for the arrival of what `first_events` has told, which came between the two."""
+        if not self._told or event.handle not in self._told:
+            return True
+        self._told.discard(event.handle)
+        return not event.what.arrives
 
     def carry_out(self, decision: Decision) -> int:
         """Returns hipError_t."""
@@ -90,7 +120,7 @@ class Channel:
         return Memory(lib.mgpu_memory_available(), lib.mgpu_memory_total())
 
     def say(self, text: str) -> None:
-        self._ask(SAY, text=text)
+        self._ask(WARN if self.loud else SAY, text=text)
 
     def warn(self, text: str) -> None:
         """A line on the program's stderr."""

@@ -72,11 +72,12 @@ class Lines:
 
 def manage(channel: Channel, policy: Policy) -> None:
     """For ever: the process ends when the program does."""
+    events, complete = channel.first_events()
     while True:
-        events, complete = channel.events(WAIT)
         for decision in policy.decide(events, complete) or ():
             channel.carry_out(decision)
         time.sleep(GAP)
+        events, complete = channel.events(WAIT)
 
 
 def serve(channel: Channel, name: str) -> None:
@@ -87,8 +88,12 @@ def serve(channel: Channel, name: str) -> None:
     if name:
         paths = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
         try:
-            manage(channel, loading.load_class(name, paths)(channel))
+            policy = loading.load_class(name, paths)(channel)
+            channel.loud = True
+            channel.warn(f"MGPU_RT_POLICY={name} is in force")
+            manage(channel, policy)
         except BaseException as error:
+            channel.loud = False
             reason = loading.describe(error)
             channel.warn(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
     manage(channel, Shipped(channel))

@@ -96,7 +96,7 @@ class Caches(Protocol):
         """None if the driver does not say. Ask only for a device that an event has named."""
 
     def say(self, text: str) -> None:
-        """A line on the program's stderr, if MGPU_RT_VERBOSE is set."""
+        """A line on the program's stderr."""
 
 
 class Evict(NamedTuple):
@@ -134,7 +134,7 @@ class Policy(Protocol):
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         """Called when something has happened, and once a second.
 
-        `events` are in their order. `complete` is False the first time and whenever more has
-        happened than could be told: then only the lists of `Caches` say what there is. What becomes
-        of a decision comes back as an event.
+        `events` are in their order; the first ones are of what was there before. `complete` is
+        False whenever more has happened than could be told: then only the lists of `Caches` say
+        what there is. What becomes of a decision comes back as an event.
         """

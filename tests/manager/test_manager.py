@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.manager.test_hosting_python import PRELUDE
-from tests.support.child import ROOT, library
+from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
@@ -103,7 +103,8 @@ def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
         first = program.notes()[0]
-        assert first["complete"] is False  # then the lists say what there is
+        assert first["complete"] is True
+        assert sorted(event[0] for event in first["events"]) == ["MODULE_LOADED", "STREAM_CREATED"]
         assert (first["modules"], first["streams"]) == (1, 1)
         assert first["limits"] == 20 << 10
         assert first["memory"][1] > 0
@@ -115,7 +116,7 @@ def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
 
         program.wait_for(lambda: any(event[0] == "BLOCK_ALLOCATED" for event in events()))
         loaded = [event for event in events() if event[0] == "MODULE_LOADED"]
-        assert len(loaded) == 3
+        assert len(loaded) == len({event[1] for event in loaded}) == 4  # with the first one
         assert all(event[2] == image().stat().st_size for event in loaded)
         block = next(event for event in events() if event[0] == "BLOCK_ALLOCATED")
         assert block[2] == 1024
@@ -353,6 +354,46 @@ def test_anything_at_any_moment(seed: int, tmp_path: Path) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(found[2]), signal.SIGCONT)
             assert ends(int(found[2]))
+
+
+# ---- from the start ----
+
+
+def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
+    """What was there before are its first events, and what it says is seen."""
+    (tmp_path / "told.py").write_text(TELLS)
+    with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_PYTHON_DELAY="") as program:
+        program.do("launch()")
+        program.wait_for(lambda: "first" in program.said())
+        assert program.end() == 0
+        lines = program.said().splitlines()
+    assert lines[0] == "mgpu_rt: MGPU_RT_POLICY=told:Tells is in force"
+    assert lines[1] == "mgpu_rt: first MODULE_LOADED STREAM_CREATED True"
+
+
+TELLS = """
+class Tells:
+    def __init__(self, caches):
+        self.caches, self.first = caches, True
+
+    def decide(self, events, complete):
+        if self.first:
+            words = " ".join(sorted(event.what.name for event in events))
+            self.caches.say(f"first {words} {complete}")
+        self.first = False
+        return ()
+"""
+
+
+def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(TELLS)
+    env = environment(
+        MGPU_RT_POLICY="told:Tells", PYTHONPATH=str(tmp_path), MGPU_RT_PYTHON_DELAY="60000"
+    )
+    done = run_host("plain", env)
+    assert done.stdout == "ok\n"
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("told:Tells: the program has ended before its policy was in force")
 
 
 # ---- without a program --------------------------------------------------------------------------

@@ -224,6 +224,8 @@ void options_read(struct options *out) {
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
     read_module_limit(out);
+    if (out->policy[0]) /* who names one wants it from the start */
+        out->python_delay = variable_or("MGPU_RT_PYTHON_DELAY", "0");
     out->python_delay_ms = number("MGPU_RT_PYTHON_DELAY", out->python_delay, 1000, default_limit);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
     out->device_number = -1;

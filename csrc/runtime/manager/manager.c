@@ -53,6 +53,8 @@ static struct advice manager_gone = {
 static struct advice manager_slow = {
     .text = "the manager in Python has not looked at the caches for half a minute: until it does, "
             "the library goes on by itself"};
+static struct advice too_late = {
+    .text = "MGPU_RT_POLICY=%s: the program has ended before its policy was in force"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {
@@ -353,9 +355,17 @@ void manager_start(void) {
     }
 }
 
+/* Its first turn is the first that a policy decides. */
+static void report_policy_too_late(const struct channel *known) {
+    const bool decides = known && load_acquire(&known->turns) > 0;
+    if (options.policy[0] && manager_state() != MANAGER_ENDED && !decides)
+        report_once(&too_late, options.policy);
+}
+
 void manager_stop(void) {
     if (runtime_forked || manager_state() == MANAGER_NONE || is_stopping())
         return;
+    report_policy_too_late(load_acquire(&channel));
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);

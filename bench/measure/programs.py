@@ -112,7 +112,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
         if program.name == "spin" and device.name == "stub":
             continue  # nothing runs on it
         for llvm in RELEASES:
-            samples = _measure(program, llvm, device, sides, repetitions, step)
+            samples = measure(program, llvm, device, sides, repetitions, step)
             figures += _figures(program, llvm, device, samples)
             data += [_datum(program, llvm, side, taken) for side, taken in samples.items()]
     return Result("programs", device.words, METHOD, figures, on=device.name, data=data)
@@ -131,7 +131,7 @@ def _datum(program: Program, llvm: int, side: str, samples: list[float]) -> dict
     }
 
 
-def _measure(
+def measure(
     program: Program,
     llvm: int,
     device: Device,

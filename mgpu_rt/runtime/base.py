@@ -79,7 +79,7 @@ class Runtime:
             )
         elif launch.cluster:
             lib.mgpuLaunchClusterKernel(
-                launch.function, *launch.cluster, *sizes, launch.stream, *rest
+                launch.function, *launch.cluster, *sizes, launch.stream, *rest, 0
             )
         else:
             lib.mgpuLaunchKernel(launch.function, *sizes, launch.stream, *rest, 0)

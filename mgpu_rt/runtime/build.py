@@ -86,6 +86,19 @@ static void intercept(const char *name, _Bool on) {{
             take(name, on ? functions[i].callback : 0);
 }}
 static void report(const char *call, int error) {{ report_failure(call, error); }}
+/* HIP's questions that a cache asks at each hit, 0.2 µs instead of ctypes' 1.5. */
+static int ask_handle(uintptr_t function, uintptr_t handle) {{
+    return ((int (*)(void *))function)((void *)handle);
+}}
+static int ask_device(uintptr_t get_device) {{
+    int device = 0;
+    return ((int (*)(int *))get_device)(&device) == 0 ? device : 0;
+}}
+static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address) {{
+    uint64_t number = 0;
+    int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
+    return get(&number, attribute, (void *)address) == 0 ? number : 0;
+}}
 static const char *hip_path(void) {{ return path_of_hip(); }}
 static void end_program(int status) {{
     fflush(stdout);
@@ -108,6 +121,9 @@ def make_ffi() -> FFI:
         "void intercept(const char *name, _Bool on);"
         "void report(const char *call, int error);"
         "const char *hip_path(void);"
+        "int ask_handle(uintptr_t function, uintptr_t handle);"
+        "int ask_device(uintptr_t get_device);"
+        "uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address);"
         "void end_program(int status);"
     )
     ffi.set_source(

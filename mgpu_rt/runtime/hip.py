@@ -12,6 +12,8 @@ import sys
 import types
 from typing import Any
 
+from mgpu_rt._runtime import lib
+
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
@@ -156,6 +158,13 @@ class Hip:
             self.module, self.binding = _with_hip_python(path), "hip-python"
         except ImportError:
             self.module, self.binding = _Ctypes(self._library), "ctypes"
+        self._stream_query = self._address("hipStreamQuery")
+        self._event_query = self._address("hipEventQuery")
+        self._get_device = self._address("hipGetDevice")
+        self._get_attribute = self._address("hipPointerGetAttribute")
+        count = ctypes.c_int(2)
+        self._asks("hipGetDeviceCount", ctypes.byref(count))
+        self._several = count.value > 1
         kinds = getattr(self.module, "hipMemcpyKind", None)
         #: hipMemcpyDefault, as the binding wants it.
         self.copy_default: Any = kinds.hipMemcpyDefault if kinds else COPY_DEFAULT
@@ -194,22 +203,22 @@ class Hip:
 
     def stream_idle(self, stream: int) -> bool:
         """True if all work on the stream is done."""
-        return self._asks("hipStreamQuery", ctypes.c_void_p(stream))
+        return self._is_good(lib.ask_handle(self._stream_query, stream))
 
     def event_done(self, event: int) -> bool:
         """True if nothing that the event was recorded behind is left to do."""
-        return self._asks("hipEventQuery", ctypes.c_void_p(event))
+        return self._is_good(lib.ask_handle(self._event_query, event))
 
     def device(self) -> int:
         """The calling thread's device."""
-        number = ctypes.c_int()
-        return number.value if self._asks("hipGetDevice", ctypes.byref(number)) else 0
+        return lib.ask_device(self._get_device) if self._several else 0
 
     def buffer_id(self, address: int) -> int | None:
         """A number that no other allocation has had; None if there is none."""
-        number = ctypes.c_uint64()
-        place = ctypes.byref(number), BUFFER_ID, ctypes.c_void_p(address)
-        return number.value if self._asks("hipPointerGetAttribute", *place) else None
+        number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
+        if number == 0:
+            self._is_good(self._library.hipPeekAtLastError())
+        return number or None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
         """Begin and size of the device memory that an address lies in; None if it is none."""
@@ -233,9 +242,13 @@ class Hip:
     def _asks(self, function: str, *arguments: Any) -> bool:
         """Calls what may fail as an answer, which the program is not to meet as its last error."""
         asked = getattr(self._library, function, None)
-        if asked is None:
-            return False
-        error = asked(*arguments)
+        return asked is not None and self._is_good(asked(*arguments))
+
+    def _is_good(self, error: int) -> bool:
         if error != SUCCESS and self._library.hipPeekAtLastError() == error:
             self._library.hipGetLastError()
         return error == SUCCESS
+
+    def _address(self, function: str) -> int:
+        found = getattr(self._library, function)
+        return ctypes.cast(found, ctypes.c_void_p).value or 0

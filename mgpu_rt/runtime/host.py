@@ -100,14 +100,14 @@ def _get_function(runtime: Runtime) -> Callable[..., int]:
 def _launch(runtime: Runtime) -> Callable[..., None]:
     serve = runtime.launch_kernel
 
-    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, _count) -> None:
+    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> None:
         serve(Launch(runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra))
 
     return launch
 
 
 def _launch_symbol(runtime: Runtime) -> Callable[..., None]:
-    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, _count) -> None:
+    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> None:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
         runtime.launch_kernel(Launch(runtime, symbol, *sizes, symbol=True))
 
@@ -115,7 +115,9 @@ def _launch_symbol(runtime: Runtime) -> Callable[..., None]:
 
 
 def _launch_cooperative(runtime: Runtime) -> Callable[..., None]:
-    def launch(function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra) -> None:
+    def launch(
+        function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra, *_late
+    ) -> None:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
         cluster = (cx, cy, cz) if cx or cy or cz else None
         runtime.launch_kernel(Launch(runtime, function, *sizes, cluster, True))
@@ -124,7 +126,9 @@ def _launch_cooperative(runtime: Runtime) -> Callable[..., None]:
 
 
 def _launch_cluster(runtime: Runtime) -> Callable[..., None]:
-    def launch(function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra) -> None:
+    def launch(
+        function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
+    ) -> None:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
         runtime.launch_kernel(Launch(runtime, function, *sizes, (cx, cy, cz)))
 

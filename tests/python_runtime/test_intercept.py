@@ -127,13 +127,31 @@ def test_each_kind_of_launch_is_told_apart(mgpu: Mgpu) -> None:
     null = mgpu.null
     with mgpu_rt.intercept(Sees()) as runtime:
         mgpu.LaunchKernelCooperative(null, 1, 2, 3, 0, 0, 0, 4, 5, 6, 7, null, null, null)
-        mgpu.LaunchClusterKernel(null, 1, 1, 2, 1, 2, 3, 4, 5, 6, 7, null, null, null)
+        mgpu.LaunchClusterKernel(null, 1, 1, 2, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
         mgpu.LaunchKernelRT(null, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
     first, second, third = runtime.launches
     assert (first.cooperative, first.cluster, first.grid) == (True, None, (1, 2, 3))
     assert (second.cluster, second.block, second.shared) == ((1, 1, 2), (4, 5, 6), 7)
     assert third.symbol
     assert third.grid == (1, 2, 3)
+
+
+@in_child(**alone)
+def test_each_kind_of_launch_goes_on_to_the_library(mgpu: Mgpu) -> None:
+    """With all its arguments: what the library says of each is as without."""
+
+    def launch() -> str:
+        null = mgpu.null
+        mgpu.LaunchKernelCooperative(null, 1, 2, 3, 0, 0, 0, 4, 5, 6, 7, null, null, null)
+        mgpu.LaunchClusterKernel(null, 1, 1, 2, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+        mgpu.LaunchKernelRT(null, 1, 2, 3, 4, 5, 6, 7, null, null, null, 0)
+        return "".join(
+            line for line in mgpu.stderr().splitlines(True) if not line.startswith("mgpu_rt: ")
+        )
+
+    plain = launch()
+    with mgpu_rt.intercept(PassAll()):
+        assert launch() == plain != ""
 
 
 @in_child(**alone)

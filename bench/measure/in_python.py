@@ -1,0 +1,61 @@
+"""What a runtime in Python costs a launch of the forum's program, from one hook to all calls."""
+
+from __future__ import annotations
+
+from bench.measure import programs
+from bench.measure.rounds import METHOD as ROUNDS
+from bench.setup import native
+from bench.setup.device import Device
+from bench.setup.sides import HOISTED, OURS, STOCK, Side, all_sides
+from bench.show.figures import Result, Step, differences, median, ratios
+
+METHOD = (
+    f"Microseconds a launch of the forum's program: {ROUNDS} Native is the library without a "
+    "runtime in Python. What is beyond is the difference of the same round."
+)
+
+#: By their words: the classes, and the most µs beyond native that a stub should show.
+RUNTIMES = {
+    "a hook on launch": ("bench.runtimes:OnLaunch", 3.0),
+    "a hook on launch that knows the kernel": ("bench.runtimes:OnKernel", None),
+    "all calls through Python": ("bench.runtimes:All", 8.0),
+    "PlainRuntime": ("mgpu_rt.runtime:PlainRuntime", None),
+    "CachedRuntime": ("mgpu_rt.runtime:CachedRuntime", None),
+    "Singleton": ("mgpu_rt.runtime:Singleton", None),
+}
+NATIVE, OFF, BY_HAND = "native", "MGPU_RT_CACHE=off", "hoisted by hand"
+FORUM = programs.Program("forum", 1)
+
+
+def run(device: Device, repetitions: int, step: Step) -> Result:
+    """``repetitions`` rounds of each side in turn."""
+    native.need(native.RUNTIME)
+    plain = {side.name: side for side in all_sides(device, None)}
+    base = {**plain[OURS].environment, "PYTHONPATH": str(native.ROOT)}
+    sides = [
+        plain[STOCK],
+        plain[OURS],
+        plain[HOISTED],
+        *(Side(name, {**base, "MGPU_RT_RUNTIME": kind}) for name, (kind, _) in RUNTIMES.items()),
+    ]
+    figures = []
+    for llvm, calls in ((19, 7), (22, 5)):
+        samples = programs.measure(FORUM, llvm, device, sides, repetitions, step)
+        ours, hand = samples[OURS], samples[HOISTED]
+        title = f"{calls} calls"
+        for name, words in ((OURS, NATIVE), (STOCK, OFF), (HOISTED, BY_HAND)):
+            figures.append(median(f"{title}, {words}", samples[name], "µs"))
+        for name, (_, most) in RUNTIMES.items():
+            figures.append(median(f"{title}, {name}", samples[name], "µs"))
+            beyond = differences(samples[name], ours)
+            target = most if device.name == "stub" and calls == 7 else None
+            figures.append(median(f"{title}, {name}, beyond native", beyond, "µs", at_most=target))
+        figures.append(
+            median(
+                f"{title}, Singleton / {BY_HAND}",
+                ratios(samples["Singleton"], hand),
+                "",
+                at_most=2.0 if device.real and calls == 7 else None,
+            )
+        )
+    return Result("in_python", device.words, METHOD, figures, on=device.name)

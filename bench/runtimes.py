@@ -1,0 +1,40 @@
+"""Runtimes in Python that do nothing, to be measured (bench/measure/in_python.py)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mgpu_rt.runtime.base import METHODS, Runtime
+from mgpu_rt.runtime.objects import Launch
+
+
+class OnKernel(Runtime):
+    """One hook, on launches; loads and look-ups pass too, so that it knows the kernel."""
+
+    def launch_kernel(self, launch: Launch) -> None:
+        super().launch_kernel(launch)
+
+
+class OnLaunch(OnKernel):
+    """The launch alone."""
+
+    knows_kernels: ClassVar[bool] = False
+
+
+class All(Runtime):
+    """Every function, on to the library."""
+
+    knows_kernels: ClassVar[bool] = False
+
+
+def _pass(method: str) -> Any:
+    own = getattr(Runtime, method)
+
+    def on(self: Runtime, *arguments: Any) -> Any:
+        return own(self, *arguments)
+
+    return on
+
+
+for _method in set(METHODS.values()):
+    setattr(All, _method, _pass(_method))

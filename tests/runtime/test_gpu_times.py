@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import Mgpu, environment, in_child, library
+from tests.support.child import STUB, Mgpu, environment, in_child, library
 from tests.support.folders import in_folder
 from tests.support.images import code_object
 from tests.support.patience import HANG
@@ -62,15 +64,15 @@ def test_no_event_goes_to_a_stream_that_hip_has_destroyed(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
-    """And read then. Beside them there is the one that was waited for, twice."""
+    """And read then. Beside them there is the one that was looked at until it was done, twice."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(3):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * 3, 2 + 2 * 3, 2)
+    assert made(mgpu) == (1 + 2 * 3, 2 + 2 * 3, 0)
     assert recorded(mgpu) == ([], 0)
     for _ in range(RING):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * (RING + 3), 2)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * (RING + 3), 0)
     rows, lost = recorded(mgpu)
     assert [(row["name"], row["tid"], row["args"]) for row in rows] == [
         (KERNEL, 1, {"kernel": KERNEL, "stream": 1})
@@ -87,7 +89,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
     mgpu.set_kernel(KERNEL, body)
     for _ in range(RING + 3):
         mgpu.launch(function, stream)
-    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * RING, 2)
+    assert made(mgpu) == (1 + 2 * RING, 2 + 2 * RING, 0)
     assert recorded(mgpu) == ([], 3)
     go_on.set()
     mgpu.StreamSynchronize(stream)
@@ -123,7 +125,7 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
     mgpu.SetDefaultDevice(1)
     mgpu.launch(function, mgpu.StreamCreate())
     assert mgpu.count("hipEventDestroy") == 2
-    assert made(mgpu) == (2 + 2 * (RING + 1), 4 + 2 * (RING + 1), 4)
+    assert made(mgpu) == (2 + 2 * (RING + 1), 4 + 2 * (RING + 1), 0)
 
 
 @in_child(**ON)
@@ -132,7 +134,7 @@ def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
-    assert made(mgpu) == (2 + 2 * 2, 4 + 2 * 2, 4)
+    assert made(mgpu) == (2 + 2 * 2, 4 + 2 * 2, 0)
     assert mgpu.stub.hipstub_misuse() == 0
     assert recorded(mgpu) == ([], 1)
 
@@ -149,6 +151,50 @@ def test_a_child_of_fork_times_nothing(mgpu: Mgpu) -> None:
         mgpu.launch(function, stream)
         os._exit(0 if made(mgpu) == before else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+# ---- streams that wait for the program ----
+
+
+def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
+    """A kernel, submitted by HIP itself, that ends when the program says so."""
+    go_on = threading.Event()
+    signal.alarm(40)  # one that hangs ends
+    body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
+    mgpu.keep(body)
+    mgpu.set_kernel(KERNEL, body)
+    address = [ctypes.c_void_p(int(mgpu.ffi.cast("uintptr_t", it))) for it in (function, stream)]
+    ctypes.CDLL(str(STUB)).hipModuleLaunchKernel(address[0], *[1] * 6, 0, address[1], None, None)
+    return go_on
+
+
+@in_child(**ON, HIPSTUB_ASYNC="0")
+@in_folder
+def test_a_first_stream_that_waits_for_the_program_is_left(mgpu: Mgpu) -> None:
+    """Its first event is looked at for a second; what is submitted then has no time."""
+    function, stream = kernel(mgpu), mgpu.StreamCreate()
+    memory = mgpu.MemAlloc(4, stream, False)
+    go_on = occupy(mgpu, function, stream)
+    for _ in range(3):
+        mgpu.Memset32(memory, 0, 1, stream)
+    assert recorded(mgpu) == ([], 3)
+    go_on.set()
+    mgpu.StreamSynchronize(stream)
+
+
+@in_child(**ON, HIPSTUB_ASYNC="0")
+@in_folder
+def test_nobody_waits_for_a_thread_that_looks(mgpu: Mgpu) -> None:
+    """Two threads on two streams: the first looks at an event, the second ends that."""
+    function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
+    memory = mgpu.MemAlloc(4, stream, False)
+    go_on = occupy(mgpu, function, stream)
+    first = threading.Thread(target=lambda: mgpu.Memset32(memory, 0, 1, stream))
+    first.start()
+    mgpu.Memset32(mgpu.MemAlloc(4, other, False), 0, 1, other)
+    go_on.set()
+    first.join()
+    mgpu.StreamSynchronize(other)
 
 
 # ---- the last error ----

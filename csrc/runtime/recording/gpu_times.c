@@ -11,14 +11,22 @@
 #include "recording/recorder.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 /* A float holds the milliseconds between two events: to some ns as long as they are few. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* What was submitted, between its events. */
+/* How long the first event of a device is looked at, and when the next one is: the stream may wait
+ * for the program, whose call this is. In ns. */
+static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
+
+/* What was submitted, between its events. Who has moved it to TAKEN has it alone: HIP is called
+ * without a lock, as it may wait for room in the queue of a stream. */
+enum state { FREE, TAKEN, SUBMITTED };
 struct work {
-    enum { FREE, BEGUN, SUBMITTED } state;
-    int device; /* the events' */
+    int state;
+    int device;          /* the events' */
+    unsigned generation; /* the device's, when they were made */
     hipEvent_t begin, end;
     uint16_t function, kernel, stream;
     uint64_t bytes;
@@ -28,13 +36,18 @@ struct work {
 struct reference {
     hipEvent_t event;
     uint64_t time;
+    bool sought; /* by a thread, just now */
+    uint64_t not_before;
 };
 
-/* Guards all below. HIP is called under it, which calls nothing of this library's. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct work ring[RING];
 static size_t next; /* the place in it that was taken least recently */
+
+/* Guards these. Under it HIP is asked for the time between events that are done, and nothing else.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MEMORY_DEVICES];
+static unsigned generations[MEMORY_DEVICES]; /* grows when HIP has none of the events any more */
 
 /* "Not ready" stays the last error for a moment only: the program's own call follows. */
 static bool works(hipError_t error) {
@@ -63,38 +76,73 @@ static bool have_event(hipEvent_t *event) {
     return false;
 }
 
+static bool is_forgotten(const struct work *work) {
+    return work->generation != load_acquire(&generations[work->device]);
+}
+
 /* An event is recorded on streams of the device on which it was made. */
 static bool have_both(struct work *work, int device) {
+    if (is_forgotten(work))
+        work->begin = work->end = NULL;
     if (work->device != device) {
         destroy_event(&work->begin);
         destroy_event(&work->end);
     }
     work->device = device;
+    work->generation = load_acquire(&generations[device]);
     return have_event(&work->begin) && have_event(&work->end);
 }
 
-static bool record_and_wait(struct reference *reference, hipStream_t stream) {
-    const bool done = works(hip_untimed.EventRecord(reference->event, stream)) &&
-                      works(hip_untimed.EventSynchronize(reference->event));
-    reference->time = stats_now();
-    return done;
+/* ---- the first event of a device ---- */
+
+/* The time is that at which the host knew of its end. False if that does not come soon. */
+static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time) {
+    const uint64_t end = stats_now() + patience;
+    if (!works(hip_untimed.EventRecord(event, stream)))
+        return false;
+    hipError_t error;
+    while ((error = hip_untimed.EventQuery(event)) == hipErrorNotReady && stats_now() < end)
+        sched_yield();
+    *time = stats_now();
+    return works(error);
 }
 
-/* Waits twice, once for good: for what the stream has to do and for HIP to set up what it waits by
- * (2.5 ms with 6.4.3), then for next to nothing. The time is that at which the host knew of the
- * end, so that no kernel seems to begin before it was launched. */
-static bool have_reference(int device, hipStream_t stream) {
-    struct reference *reference = &references[device];
-    if (reference->event)
-        return true;
+/* Twice, once for good: for what the stream has to do, then for next to nothing, so that no kernel
+ * seems to begin before it was launched. */
+static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
+    const unsigned generation = load_acquire(&generations[device]);
+    hipEvent_t event = NULL;
+    uint64_t time;
     hooks.register_exit();
     device_watch(device);
-    if (!have_event(&reference->event))
+    if (!have_event(&event))
         return false;
-    if (record_and_wait(reference, stream) && record_and_wait(reference, stream))
+    if (!record_and_see(event, stream, &time) || !record_and_see(event, stream, &time)) {
+        destroy_event(&event);
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    const bool kept = generation == generations[device];
+    if (kept) {
+        reference->time = time;
+        store_release(&reference->event, event);
+    }
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+/* True, too, while another thread sees to it. */
+static bool have_reference(int device, hipStream_t stream) {
+    struct reference *reference = &references[device];
+    if (load_acquire(&reference->event) || exchange_acq_rel(&reference->sought, true))
         return true;
-    destroy_event(&reference->event);
-    return false;
+    bool found = load_acquire(&reference->event) != NULL;
+    if (!found && stats_now() >= reference->not_before) {
+        found = find_reference(reference, device, stream);
+        reference->not_before = stats_now() + respite;
+    }
+    store_release(&reference->sought, false);
+    return found;
 }
 
 /* ---- times ---- */
@@ -111,16 +159,25 @@ static bool time_of(hipEvent_t event, const struct reference *reference, uint64_
 
 static void move_reference(struct reference *reference, struct work *work, uint64_t end) {
     const hipEvent_t last = reference->event;
-    reference->event = work->end;
+    store_release(&reference->event, work->end);
     reference->time = end;
     work->end = last;
 }
 
-static void keep_times(struct work *work) {
+static bool read_times(struct work *work, uint64_t *begin, uint64_t *end) {
     struct reference *reference = &references[work->device];
+    pthread_mutex_lock(&lock);
+    const bool known = !is_forgotten(work) && time_of(work->begin, reference, begin) &&
+                       time_of(work->end, reference, end) && *end >= *begin;
+    if (known && *end > reference->time + NEW_REFERENCE)
+        move_reference(reference, work, *end);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+static void keep_times(struct work *work) {
     uint64_t begin, end;
-    if (!trace_on() || !time_of(work->begin, reference, &begin) ||
-        !time_of(work->end, reference, &end) || end < begin) {
+    if (!trace_on() || !read_times(work, &begin, &end)) {
         note_lost();
         return;
     }
@@ -131,14 +188,14 @@ static void keep_times(struct work *work) {
                                     .bytes = work->bytes,
                                     .kernel = work->kernel,
                                     .stream = work->stream});
-    if (end > reference->time + NEW_REFERENCE)
-        move_reference(reference, work, end);
 }
 
-/* True if the place is free: what was there is done, and its times were read. */
+/* What was submitted is done, and its times were read, or will never be known. */
 static bool is_read(struct work *work) {
-    if (work->state != SUBMITTED)
-        return work->state == FREE;
+    if (is_forgotten(work)) {
+        note_lost();
+        return true;
+    }
     const hipError_t error = hip_untimed.EventQuery(work->end);
     if (error == hipErrorNotReady)
         return false;
@@ -146,8 +203,17 @@ static bool is_read(struct work *work) {
         keep_times(work);
     else
         note_lost();
-    work->state = FREE;
     return true;
+}
+
+/* Takes a place, and what it was in *before. False if another thread has it. */
+static bool take_work(struct work *work, int *before) {
+    *before = load_acquire(&work->state);
+    return *before != TAKEN && cas_acq_rel(&work->state, before, TAKEN);
+}
+
+static void leave_work(struct work *work, enum state state) {
+    store_release(&work->state, (int)state);
 }
 
 /* ---- around a submission ---- */
@@ -158,17 +224,29 @@ static bool is_timeable(hipStream_t stream) {
     return !stream || stream_ask_flags_by(&hip_untimed, stream, &flags);
 }
 
-/* A place whose first event is on its way; NULL if the work cannot be timed. Where the oldest is at
- * work still, the next submission has the next place: one slow stream does not keep out others. */
-static struct work *begin_work(int device, hipStream_t stream) {
-    struct work *work = &ring[next];
-    next = (next + 1) % RING;
-    if (!is_read(work) || device >= MEMORY_DEVICES || !is_timeable(stream) ||
-        !have_reference(device, stream) || !have_both(work, device) ||
-        !works(hip_untimed.EventRecord(work->begin, stream)))
+/* The next place. Where the oldest is at work still it is NULL, and the next submission has the
+ * next place: one slow stream does not keep out others. */
+static struct work *next_place(void) {
+    struct work *work = &ring[fetch_add_relaxed(&next, 1) % RING];
+    int state;
+    if (!take_work(work, &state))
         return NULL;
-    work->state = BEGUN;
-    return work;
+    if (state == FREE || is_read(work))
+        return work;
+    leave_work(work, SUBMITTED);
+    return NULL;
+}
+
+/* A place whose first event is on its way; NULL if the work cannot be timed. */
+static struct work *begin_work(int device, hipStream_t stream) {
+    struct work *work = next_place();
+    if (!work)
+        return NULL;
+    if (device < MEMORY_DEVICES && is_timeable(stream) && have_reference(device, stream) &&
+        have_both(work, device) && works(hip_untimed.EventRecord(work->begin, stream)))
+        return work;
+    leave_work(work, FREE);
+    return NULL;
 }
 
 /* kernel: its row; of a copy or a fill TRACE_NO_KERNEL, and its bytes. */
@@ -178,7 +256,6 @@ static struct work *before(enum hip_index function, hipStream_t stream, size_t k
         return NULL;
     const int device = hip_current_device();
     (void)device_kept(device); /* else the events are forgotten */
-    pthread_mutex_lock(&lock);
     struct work *work = begin_work(device, stream);
     if (work) {
         work->function = (uint16_t)function;
@@ -188,7 +265,6 @@ static struct work *before(enum hip_index function, hipStream_t stream, size_t k
     } else {
         note_lost();
     }
-    pthread_mutex_unlock(&lock);
     return work;
 }
 
@@ -196,13 +272,11 @@ static struct work *before(enum hip_index function, hipStream_t stream, size_t k
 static hipError_t after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;
-    pthread_mutex_lock(&lock);
-    const bool is_timed = error == hipSuccess && work->end && /* not forgotten meanwhile */
+    const bool is_timed = error == hipSuccess && !is_forgotten(work) &&
                           works(hip_untimed.EventRecord(work->end, stream));
-    work->state = is_timed ? SUBMITTED : FREE;
+    leave_work(work, is_timed ? SUBMITTED : FREE);
     if (error == hipSuccess && !is_timed)
         note_lost();
-    pthread_mutex_unlock(&lock);
     return error;
 }
 
@@ -228,39 +302,58 @@ void gpu_times_open(void) {
 #undef SUBMISSION
 }
 
-void gpu_times_close(void) {
-    if (runtime_forked)
-        return; /* the events are the parent's, as HIP is */
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < RING; i++) { /* the oldest first */
-        struct work *work = &ring[(next + i) % RING];
-        if (!is_read(work))
-            note_lost();
-        work->state = FREE;
+/* What another thread is just about to submit is left to it. */
+static void close_work(struct work *work) {
+    int state;
+    if (!take_work(work, &state)) {
+        note_lost();
+        return;
+    }
+    if (state == SUBMITTED && !is_read(work))
+        note_lost();
+    if (!is_forgotten(work)) {
         destroy_event(&work->begin);
         destroy_event(&work->end);
     }
-    for (size_t device = 0; device < MEMORY_DEVICES; device++)
-        destroy_event(&references[device].event);
-    pthread_mutex_unlock(&lock);
+    leave_work(work, FREE);
+}
+
+void gpu_times_close(void) {
+    if (runtime_forked)
+        return; /* the events are the parent's, as HIP is */
+    const size_t oldest = load_relaxed(&next);
+    for (size_t i = 0; i < RING; i++)
+        close_work(&ring[(oldest + i) % RING]);
+    for (size_t device = 0; device < MEMORY_DEVICES; device++) {
+        pthread_mutex_lock(&lock);
+        hipEvent_t event = references[device].event;
+        store_release(&references[device].event, NULL);
+        pthread_mutex_unlock(&lock);
+        destroy_event(&event);
+    }
+}
+
+static void forget_work(struct work *work, int which) {
+    int state;
+    if (!take_work(work, &state))
+        return; /* its thread finds the events forgotten */
+    const bool is_gone = state == SUBMITTED && of_device(which, work->device);
+    if (is_gone)
+        note_lost();
+    leave_work(work, is_gone ? FREE : (enum state)state);
 }
 
 void gpu_times_forget(int which) {
     if (runtime_forked)
         return;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < RING; i++) {
-        struct work *work = &ring[i];
-        if (!of_device(which, work->device))
-            continue;
-        if (work->state == SUBMITTED) {
-            note_lost();
-            work->state = FREE;
-        }
-        work->begin = work->end = NULL;
-    }
     for (int device = 0; device < MEMORY_DEVICES; device++)
-        if (of_device(which, device))
-            references[device].event = NULL;
+        if (of_device(which, device)) {
+            store_release(&references[device].event, NULL);
+            references[device].not_before = 0;
+            fetch_add_release(&generations[device], 1);
+        }
     pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < RING; i++)
+        forget_work(&ring[i], which);
 }

@@ -91,7 +91,7 @@ RECORDING = [
     ),
     Guard(
         "recording/gpu_times.c",
-        " || !is_timeable(stream)",
+        " && is_timeable(stream)",
         "",
         f"{GPU_TIMES}:test_no_event_goes_to_a_stream_that_hip_has_destroyed",
         also=("static bool is_timeable", "__attribute__((unused)) static bool is_timeable"),
@@ -104,12 +104,12 @@ RECORDING = [
     ),
     Guard(
         "recording/gpu_times.c",
-        "    next = (next + 1) % RING;\n    if (!is_read(work) ||",
-        "    if (!is_read(work) ||",
+        "fetch_add_relaxed(&next, 1) % RING",
+        "load_relaxed(&next) % RING",
         f"{GPU_TIMES}:test_a_slow_stream_does_not_keep_out_others",
         also=(
-            "    work->state = BEGUN;\n",
-            "    work->state = BEGUN;\n    next = (next + 1) % RING;\n",
+            "    leave_work(work, is_timed ? SUBMITTED : FREE);\n",
+            "    leave_work(work, is_timed ? SUBMITTED : FREE);\n    next++;\n",
         ),
     ),
     Guard(
@@ -132,8 +132,8 @@ RECORDING = [
     ),
     Guard(
         "recording/gpu_times.c",
-        "error == hipSuccess && work->end && ",
-        "work->end && ",
+        "error == hipSuccess && !is_forgotten(work) &&",
+        "!is_forgotten(work) &&",
         f"{GPU_TIMES}:test_the_error_of_a_launch_stays",
     ),
     Guard(
@@ -147,6 +147,12 @@ RECORDING = [
         "        device_forget_error(error);\n",
         "        (void)device_forget_error;\n",
         f"{GPU_TIMES}:test_no_reference_is_no_error_of_the_programs",
+    ),
+    Guard(
+        "recording/gpu_times.c",
+        " && stats_now() < end)",
+        " && end)",
+        f"{GPU_TIMES}:test_a_first_stream_that_waits_for_the_program_is_left",
     ),
     Guard(
         "recording/gpu_times.c",

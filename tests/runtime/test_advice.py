@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,22 @@ def test_the_cause_is_said_last_as_well_as_first(env: dict[str, str], words: str
 @pytest.mark.parametrize("env", [NO_GPU, NO_HIP])
 def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
     assert len(_lines(10, **env)) == 11
+
+
+def test_a_fifo_is_no_hip(tmp_path: Path) -> None:
+    """The loader would wait for who writes to it."""
+    os.mkfifo(tmp_path / "libamdhip64.so.5")
+    lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
+    assert "(it is a FIFO)" in lines[0]
+
+
+@in_child(policies=("builtin",))
+def test_a_hostile_name_does_nothing_to_a_terminal(mgpu: Mgpu) -> None:
+    """A kernel's name may come from an image, or from whoever wrote the program."""
+    assert not mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb")
+    said = mgpu.stderr()
+    assert "has no kernel 'a?[31m?b'" in said
+    assert "\x1b" not in said
 
 
 def test_no_gpu_with_amds_hip() -> None:

@@ -321,6 +321,48 @@ def test_a_name_may_be_as_long_as_names_are(how: str, program: Path, tmp_path: P
     assert names(tmp_path) == [name]
 
 
+def test_a_trace_without_memory_is_said(program: Path, tmp_path: Path) -> None:
+    """It takes 48 MiB of addresses, in a file or without."""
+    limit = 40 << 20
+    done = subprocess.run(
+        [program],
+        env=environment(MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast"),
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert done.stderr.endswith("/t': Cannot allocate memory\n")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("descriptors", [4, 5, 6])
+def test_few_descriptors_are_enough(descriptors: int, program: Path, tmp_path: Path) -> None:
+    limit = (descriptors, descriptors)
+    done = subprocess.run(
+        [program],
+        env=environment(MGPU_RT_STATS="s", MGPU_RT_TRACE="t", MGPU_RT_PYTHON="off"),
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(tmp_path) == ["s", "t"]
+
+
+@pytest.mark.parametrize("variable", ["MGPU_RT_STATS", "MGPU_RT_TRACE"])
+def test_a_full_device_is_said(variable: str, program: Path, tmp_path: Path) -> None:
+    done = run(program, tmp_path, **{variable: "/dev/full"})
+    assert done.returncode == 0
+    assert (
+        done.stderr == f"mgpu_rt: {variable}: cannot write '/dev/full': No space left on device\n"
+    )
+
+
 # ---- what each guard is for (tests/runtime/guards) ----
 
 FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}

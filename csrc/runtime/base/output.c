@@ -27,7 +27,7 @@ static const char *why(int error) {
 }
 _Static_assert(OUTPUT_PATIENCE == 10, "why says so");
 
-static void say_cannot_write(struct output *output, int error) {
+void output_give_up(struct output *output, int error) {
     if (!output->failed)
         fprintf(stderr, "mgpu_rt: %s: cannot write '%s': %s\n", output->variable, output->path,
                 why(error));
@@ -274,7 +274,7 @@ static bool note_file(struct output *output, int file) {
 
 void *output_record(struct output *output, const char *kind, void *content, size_t size) {
     if (output->place == OUTPUT_LINK)
-        say_cannot_write(output, ELOOP);
+        output_give_up(output, ELOOP);
     if (output->place != OUTPUT_FILE || !is_within_limit(size))
         return NULL;
     const int file = create_beside(output);
@@ -283,15 +283,15 @@ void *output_record(struct output *output, const char *kind, void *content, size
         if (access(output->path, W_OK) == 0) /* in a folder that is not ours */
             output->place = OUTPUT_FOREIGN_FOLDER;
         else
-            say_cannot_write(output, error);
+            output_give_up(output, error);
         return NULL;
     }
     void *pages = NULL;
     (void)lock(file);
     if (!fill(file, kind, content, size))
-        say_cannot_write(output, errno);
+        output_give_up(output, errno);
     else if ((pages = map(file, content, size)) && !note_file(output, file))
-        say_cannot_write(output, errno);
+        output_give_up(output, errno);
     if (!pages || output->failed)
         unlink(output->beside);
     close(file);
@@ -320,7 +320,7 @@ FILE *output_open(struct output *output) {
     const int file = open_place(output);
     FILE *stream = file < 0 ? NULL : output_write_open(&output->write, file);
     if (!stream)
-        say_cannot_write(output, errno);
+        output_give_up(output, errno);
     return stream;
 }
 
@@ -338,7 +338,7 @@ void output_close(struct output *output, FILE *file) {
     errno = output->write.error;
     if (!errno && (output->place != OUTPUT_FILE || replace_recording(output)))
         return;
-    say_cannot_write(output, errno);
+    output_give_up(output, errno);
     if (output->place == OUTPUT_FILE)
         unlink(output->beside);
 }

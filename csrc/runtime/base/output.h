@@ -47,6 +47,9 @@ void output_choose(struct output *output, const char *variable, const char *patt
  * The file's blocks are there from the start: a place that fills up later takes nothing away. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
+/* Nothing will be written there, for this error, which is said. */
+void output_give_up(struct output *output, int error);
+
 /* The file to write at exit, which takes the recording's place when it is closed whole. NULL if it
  * cannot be written, which is said once. */
 FILE *output_open(struct output *output);

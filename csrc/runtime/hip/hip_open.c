@@ -9,6 +9,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct advice not_found = {
     .text = "no HIP library (libamdhip64) was found, so nothing runs on a GPU. Tried: %s. Set "
@@ -95,7 +96,17 @@ static bool accept(struct hip_library *library, void *handle, const char *name,
     return true;
 }
 
+/* The loader would wait for ever for who writes to a FIFO. */
+static bool is_fifo(const char *name) {
+    struct stat found;
+    return strchr(name, '/') && stat(name, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
+    if (is_fifo(name)) {
+        note(attempts, name, "it is a FIFO");
+        return false;
+    }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
         /* "file: cannot open ...: No such file": the name alone says that. */

@@ -15,6 +15,9 @@ enum { LINE = 2048 };
 static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
     const int head = snprintf(line, LINE, "%s", begin);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
+    for (char *at = line; *at; at++) /* names of images and files may be hostile to a terminal */
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
     strcat(line, "\n");
 }
 

@@ -16,6 +16,7 @@
 #include "recording/statistics.h"
 #include "recording/trace_json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -328,7 +329,10 @@ static struct trace *trace_pages(void) {
         return trace;
     trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return trace == MAP_FAILED ? NULL : trace;
+    if (trace != MAP_FAILED)
+        return trace;
+    output_give_up(&trace_output, errno);
+    return NULL;
 }
 
 void recorder_open(bool forked) {

@@ -33,6 +33,13 @@ static void add_row(struct rows *table, const char *name, const struct counter *
 
 static const char rule[] = "------ ----------- ----------- --------- --------------------\n";
 
+/* An image may name its kernels in a way that is hostile to a terminal. */
+static void print_row_name(FILE *out, const char *name) {
+    for (; *name; name++)
+        fputc((unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name, out);
+    fputc('\n', out);
+}
+
 /* The columns of `ltrace -c`. Forgets the rows. */
 static void print_table(FILE *out, const char *title, const char *what, struct rows *table) {
     struct counter total = {0, 0};
@@ -45,9 +52,10 @@ static void print_table(FILE *out, const char *title, const char *what, struct r
     for (size_t i = 0; i < table->count; i++) {
         const struct row *row = &table->rows[i];
         const double time = (double)row->counter.nanoseconds;
-        fprintf(out, "%6.2f %11.6f %11.2f %9" PRIu64 " %s\n",
+        fprintf(out, "%6.2f %11.6f %11.2f %9" PRIu64 " ",
                 total.nanoseconds ? 100 * time / (double)total.nanoseconds : 0.0, time / 1e9,
-                time / 1e3 / (double)row->counter.calls, row->counter.calls, row->name);
+                time / 1e3 / (double)row->counter.calls, row->counter.calls);
+        print_row_name(out, row->name);
     }
     fprintf(out, "%s100.00 %11.6f %11s %9" PRIu64 " total\n", rule, (double)total.nanoseconds / 1e9,
             "", total.calls);

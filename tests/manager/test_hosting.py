@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import struct
@@ -544,12 +545,13 @@ def test_launch_from_an_exit_handler() -> None:
 
 
 @pytest.mark.parametrize("mode", ["plain", "served"])
-def test_exit_gives_back_what_nobody_holds(mode: str, tmp_path: Path) -> None:
+def test_exit_gives_nothing_back(mode: str, tmp_path: Path) -> None:
+    """HIP might wait for the device then, which stock does not."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log))
     found = counts(log)
-    assert found["hipModuleLoadData"] == found["hipModuleUnload"] == 1
-    assert found["hipStreamCreate"] == found["hipStreamDestroy"] == 1
+    assert found["hipModuleLoadData"] == found["hipStreamCreate"] == 1
+    assert not {"hipModuleUnload", "hipStreamDestroy"} & set(found)
 
 
 @pytest.mark.parametrize("mode", ["plain", "served"])
@@ -562,11 +564,10 @@ def test_quiet_teardown(mode: str, python: str) -> None:
     assert "teardown" not in said
 
 
-def test_nothing_of_pythons_is_in_the_library() -> None:
-    """No function of an interpreter's is looked for: no thread can enter one through it."""
-    text = library().read_bytes()
-    for name in (b"PyGILState", b"PyEval", b"PyImport", b"Py_Init", b"PyObject", b"libpython"):
-        assert name not in text, name
+def test_the_library_is_not_linked_with_python() -> None:
+    """It looks an interpreter's functions up only where a runtime in Python is asked for."""
+    linked = subprocess.check_output(["readelf", "--dynamic", "--dyn-syms", library()], text=True)
+    assert not re.search(r"libpython|\bPy\w+", linked)
 
 
 # ---- many ---------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from tests.support.hosting import (
     run_host,
     run_program,
 )
+from tests.support.patience import HANG
 
 HERE = str(Path(__file__).parent)
 SHIPPED = ["PlainRuntime", "CachedRuntime", "Singleton"]
@@ -244,7 +245,7 @@ def test_signals_end_the_program_as_before() -> None:
         assert program.stderr
         assert program.stderr.readline() == b"waiting\n"
         program.send_signal(signal.SIGINT)
-        assert program.wait(20) == -signal.SIGINT
+        assert program.wait(HANG) == -signal.SIGINT
 
 
 # ---- a Python program ----

@@ -47,7 +47,6 @@ def test_sample(name: str, exits: bool) -> None:
 
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
 @pytest.mark.parametrize("name", ["stub", "stub, reuse", "softgpu"])
-@pytest.mark.timeout(400)
 def test_sample_of_runtimes_in_python(name: str, side: runner.Side) -> None:
     device, _, one = SAMPLES[name]
     _play(device, (side,), one // 3, exits=False)

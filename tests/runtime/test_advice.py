@@ -15,6 +15,7 @@ from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 KERNEL = "test_func"
 HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "70253211"
@@ -73,7 +74,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     """What a process says that calls so often in vain."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_PYTHON="off", **env)
-    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
     assert result.returncode == 0
     return result.stderr.splitlines()
 

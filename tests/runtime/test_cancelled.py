@@ -9,9 +9,10 @@ from pathlib import Path
 
 from cffi import FFI
 
-from tests.support.child import BUILD, Mgpu, in_child, library
+from tests.support.child import Mgpu, in_child, library
 from tests.support.compiled import compile_c
-from tests.support.folders import in_folder
+from tests.support.folders import folder, in_folder
+from tests.support.patience import HANG
 
 # ---- cancellation ----
 
@@ -59,10 +60,10 @@ int main(void) {
 
 def status(source: str) -> int:
     """Of a program linked with the library; one that hangs is ended."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
         flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
-        program = compile_c(Path(folder, "program"), source, *flags)
-        return subprocess.run([program], timeout=20, stderr=subprocess.DEVNULL).returncode
+        program = compile_c(Path(scratch, "program"), source, *flags)
+        return subprocess.run([program], timeout=HANG, stderr=subprocess.DEVNULL).returncode
 
 
 PLAIN = {"policies": ("builtin",), "HIPSTUB_MODE": "fast"}
@@ -128,8 +129,7 @@ int lend_in_turn(void *stream) {
 @in_child(policies=("builtin",))
 def test_a_stream_that_threads_lend_stays_the_callers(mgpu: Mgpu) -> None:
     """None of them finds it while another ends its loan, and takes it for one to destroy."""
-    out = BUILD / "tests" / f"lending.{library().parent.name}.so"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder("cancelled") / "lending.so"
     compile_c(out, LENDING, "-O1", "-shared", "-fPIC", "-pthread", str(library()))
     ffi = FFI()
     ffi.cdef("int lend_in_turn(void *stream);")

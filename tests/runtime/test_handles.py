@@ -11,6 +11,7 @@ import pytest
 from bench.measure import instructions
 from bench.setup import native
 from tests.support.known import program
+from tests.support.patience import HANG
 
 #: Creates so many of a kind, and then looks each up by its destroy.
 PROGRAM = """
@@ -40,7 +41,7 @@ def instructions_of(path: Path, kind: str, count: int) -> float:
         out = Path(scratch, "callgrind.out")
         tool = ["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]
         command = [*tool, f"--callgrind-out-file={out}", path, kind, str(count)]
-        subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=HANG)
         return instructions.parse(out.read_text(), count).per_iteration(native.RUNTIME.name)
 
 

@@ -18,6 +18,7 @@ import pytest
 from tests.runtime.test_record import CALLS, build_program, made, run, shown
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.folders import in_folder
+from tests.support.patience import HANG
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_a_reader_that_goes_is_no_signal(program: Path, tmp_path: Path) -> None:
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     os.close(writer)
     assert done.returncode == 0
@@ -120,7 +121,7 @@ def test_the_output_of_the_program_stays_where_it_went(program: Path, tmp_path: 
             [program],
             env=environment(MGPU_RT_STATS="/dev/stdout", MGPU_RT_PYTHON="off"),
             stdout=out,
-            timeout=60,
+            timeout=HANG,
             check=True,
         )
     first, rest = (tmp_path / "out").read_text().split("\n", 1)
@@ -147,7 +148,7 @@ def test_a_file_beyond_the_limit_is_no_signal(size: int, program: Path, tmp_path
         preexec_fn=lambda: limit_files(size),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
     )
     assert done.returncode == 0
     lines = done.stderr.splitlines()
@@ -270,7 +271,7 @@ def test_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
         tell(*processes)
         listen(*processes)
         tell(*processes)
-        assert [process.wait(60) for process in processes] == [0] * 6
+        assert [process.wait(HANG) for process in processes] == [0] * 6
         written = [json.loads(path.read_text())["process"]["pid"] for path in tmp_path.iterdir()]
         assert sorted(written) == sorted(process.pid for process in processes)
 
@@ -287,7 +288,7 @@ def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
         listen(process)
     assert names(tmp_path) == ["stats.2.json", "stats.json"]
     tell(first, second)
-    assert [process.wait(60) for process in (first, second)] == [0, 0]
+    assert [process.wait(HANG) for process in (first, second)] == [0, 0]
     assert names(tmp_path) == ["stats.2.json", "stats.json"]
 
 
@@ -303,11 +304,11 @@ def test_an_exit_takes_no_others_file(tmp_path: Path) -> None:
     tell(second)
     listen(second)
     tell(first)
-    assert first.wait(60) == 0
+    assert first.wait(HANG) == 0
     assert shown(tmp_path / "stats.json")["process"]["pid"] == second.pid
     assert shown(tmp_path / "stats.2.json")["process"]["pid"] == first.pid
     tell(second)
-    assert second.wait(60) == 0
+    assert second.wait(HANG) == 0
 
 
 # ---- names ----
@@ -371,7 +372,7 @@ OTHER = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).mgpuStreamCreate(); os
 
 def run_other() -> None:
     """Another process over the same name."""
-    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", OTHER, library()], check=True, timeout=HANG)
 
 
 @in_child(**FILES)
@@ -465,7 +466,7 @@ exec(sys.argv[2])
 def exits(last: str, **more: object) -> int:
     """The status of a process that calls, does something, and ends."""
     code = [sys.executable, "-c", EXITS, library(), last]
-    return subprocess.run(code, timeout=20, stderr=subprocess.DEVNULL, **more).returncode  # type: ignore[call-overload]
+    return subprocess.run(code, timeout=HANG, stderr=subprocess.DEVNULL, **more).returncode  # type: ignore[call-overload]
 
 
 @in_child(**FILES)

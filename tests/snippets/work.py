@@ -6,6 +6,7 @@ import threading
 
 from tests.snippets.library import Hip
 from tests.support.images import bundle, code_object
+from tests.support.patience import HANG
 
 WARP_SIZE, THREADS_PER_BLOCK = 87, 56  # hipDeviceAttribute_t
 
@@ -184,7 +185,7 @@ def hipStreamAddCallback(hip: Hip) -> None:
     function = hip.ffi.callback("hipStreamCallback_t", lambda *_: called.set())
     stream = hip.stream()
     hip.hipStreamAddCallback(stream, function, hip.null, 0)
-    assert called.wait(10)
+    assert called.wait(HANG)
     hip.hipStreamAddCallback(stream, hip.null, hip.null, 0)
 
 

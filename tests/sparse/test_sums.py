@@ -14,7 +14,6 @@ pytestmark = [
     pytest.mark.skipif(
         not ctypes.util.find_library("hipsparse"), reason="hipSPARSE is not here: make check-sparse"
     ),
-    pytest.mark.timeout(600),
 ]
 pytest.importorskip("scipy")
 

@@ -35,11 +35,13 @@ BEGIN, END = "<!-- make stress-tests -->\n", "<!-- end -->"
 RUNS = 20
 CORES = os.cpu_count() or 1
 
-SPIN = "while True: pass"
+#: Neither outlives this process.
+SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 #: Small files that must reach the disk, one after the other, in the folder that its argument names.
 WRITE = """
 import os, sys
-while True:
+parent = os.getppid()
+while os.getppid() == parent:
     with open(os.path.join(sys.argv[1], "file"), "wb") as file:
         file.write(os.urandom(1 << 20))
         os.fsync(file.fileno())

@@ -4,8 +4,9 @@ What a program does is defined with stock's runtime and HIP. Every access to mem
 last one, in the order of a stream, by an event or by a wait of the host: clocks that count the
 operations of each stream say whether it does, and where it would not, a wait of a random kind goes
 before it. Of what the library asks of programs beyond that (docs/memory.md), the programs keep two:
-work on an allocation comes after it, and mgpuMemFree on a stream after all work. Handles and
-pointers of either side go to the other, but never after their end.
+work on an allocation comes after it, and mgpuMemFree on a stream after all work that the library
+has not seen on streams of its own. Handles and pointers of either side go to the other, but never
+after their end.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Buffer(Object):
     content: np.ndarray
     known: int = 0  # words from the start that were written
     last: tuple[Stream, int] | None = None
+    seen: bool = False  # the last operation went through the mgpu functions
 
 
 @dataclass(eq=False)
@@ -251,7 +253,14 @@ class Program:
             self.unevent(thread, choice & 1, event)
         join(self.clock(thread), last.clock)
 
-    def submit(self, thread: int, stream: Stream, *buffers: Buffer, real: bool = True) -> None:
+    def submit(
+        self,
+        thread: int,
+        stream: Stream,
+        *buffers: Buffer,
+        real: bool = True,
+        seen: bool = False,
+    ) -> None:
         """After order(): the operation itself; not real: stock submits nothing there."""
         if real:
             join(stream.clock, self._implied(stream))
@@ -259,6 +268,7 @@ class Program:
         stream.clock[stream] = stream.count
         for buffer in buffers:
             buffer.last = (stream, stream.count)
+            buffer.seen = seen
 
     def settle(self, thread: int, choice: int, buffer: Buffer) -> None:
         """Lets the host see the buffer's content."""
@@ -294,6 +304,13 @@ class Program:
         self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 
+    def _may_be_early(self, buffer: Buffer, stream: Stream) -> bool:
+        """Whether a free on a stream need not come after the last work on the buffer: both streams
+        are the library's, and it has seen that work. Stock waits for the device."""
+        last = buffer.last[0] if buffer.last else self.null
+        theirs = stream.who == MGPU and last.who == MGPU and last is not self.null
+        return buffer.kind == ALLOCATED and buffer.seen and theirs
+
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
         """Frees a buffer; mgpuMemFree on a stream in its order, else waiting for all."""
         if buffer.kind == GLOBAL:
@@ -301,7 +318,8 @@ class Program:
         self.touch(thread, buffer)
         if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
             if who == MGPU and stream is not self.null:
-                self.order(thread, stream, choice, buffer)
+                if choice % 2 or not self._may_be_early(buffer, stream):
+                    self.order(thread, stream, choice, buffer)
                 self.submit(thread, stream, real=False)
             elif who == MGPU:
                 self.touch(thread, stream)
@@ -392,6 +410,6 @@ class Program:
     def down(self, thread, buffer, stream, who, offset, count, choice, place) -> None:
         self.order(thread, stream, choice, buffer)
         text = digest(buffer.content[offset : offset + count])
-        self.submit(thread, stream, buffer)
+        self.submit(thread, stream, buffer, seen=who == MGPU)
         self.ask(text, thread, "down", who, buffer, offset, count, stream, place)
         join(self.clock(thread), stream.clock)

@@ -129,7 +129,7 @@ def upload(program: Program, thread: int, b: Bytes) -> None:
     stream = program.null if who == HIP_NOW else program.pick(program.streams, b[2])
     program.order(thread, stream, b[3], buffer)
     offset, count = _target(buffer, b[4])
-    program.submit(thread, stream, buffer)
+    program.submit(thread, stream, buffer, seen=who == MGPU)
     seed = 256 * b[4] + b[3]
     place = b[1] // 5 % 3
     program.say(thread, "up", who, buffer, offset, count, stream, seed, place)
@@ -159,7 +159,7 @@ def copy(program: Program, thread: int, b: Bytes) -> None:
     from_offset, count = _range(source, b[4])
     to_offset, room = _target(target, b[4] // 16)
     count = min(count, room)
-    program.submit(thread, stream, target, source)
+    program.submit(thread, stream, target, source, seen=who == MGPU)
     program.say(thread, "copy", who, target, to_offset, source, from_offset, count, stream)
     _write(target, to_offset, source.content[from_offset : from_offset + count])
 
@@ -176,7 +176,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
     offset, count = _target(buffer, b[4])
     value = {2: b[3], 3: b[3], 4: 256 * b[3] + b[4]}.get(who, 65_536 * b[3] + b[4])
     word = {2: value * 0x01010101, 3: value * 0x01010101, 4: value * 0x10001}.get(who, value)
-    program.submit(thread, stream, buffer)
+    program.submit(thread, stream, buffer, seen=who in (0, 4))
     program.say(thread, "fill", who, buffer, offset, count, value, stream)
     _write(buffer, offset, np.full(count, word, np.uint32))
 
@@ -212,7 +212,7 @@ def unstream(program: Program, thread: int, b: Bytes) -> None:
         return
     program.leave(thread, stream, b[3])
     program.streams.remove(stream)
-    crosses = b[1] % 4 == 3 and "crossed-streams" not in program.without
+    crosses = b[1] % 4 == 3
     program.crosses |= crosses
     program.say(thread, "unstream", int(crosses == (stream.who == MGPU)), stream)
 
@@ -345,7 +345,7 @@ def launch(program: Program, thread: int, b: Bytes) -> None:
         return
     program.touch(thread, function, module)
     program.order(thread, stream, b[4], *buffers)
-    program.submit(thread, stream, *buffers)
+    program.submit(thread, stream, *buffers, seen=b[3] % 5 != 4)
     module.used[stream] = stream.count
     number, who = KERNELS.index(kernel), int(b[3] % 5 == 4)
     program.say(thread, "launch", who, function, number, stream, buffer, count, argument)
@@ -376,7 +376,7 @@ def learn(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(program.streams, b[3])
     program.touch(thread, function, module, module.cell)
     program.order(thread, stream, b[4], buffer)
-    program.submit(thread, stream, buffer)
+    program.submit(thread, stream, buffer, seen=True)
     module.used[stream] = stream.count
     program.say(thread, "launch", 0, function, KERNELS.index("where"), stream, buffer, 1, 0)
     program.ask("ok", thread, "learn", module.cell, buffer, b[2] % 2, stream)

@@ -256,3 +256,4 @@ def test_what_no_device_has_empties_no_cache(mgpu: Mgpu) -> None:
     mgpu.MemFree(alloc(mgpu, MIB, stream), stream)
     assert mgpu.MemAlloc(17 * MIB, stream, False) == mgpu.null
     assert mgpu.count("hipFree") == 0
+    assert mgpu.stub.hipGetLastError() == 2

@@ -35,18 +35,20 @@ static const char free_expression[] = "hipFree(ptr)";
 static size_t
     freed[BLOCK_DEVICES]; /* no less than what is kept, where the device is over its limit */
 
+static size_t totals[BLOCK_DEVICES]; /* bytes of its memory; 0: not known */
+
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];
     if (limit)
         return limit;
     size_t available = 0, total = 0;
+    const hipError_t error = hip.MemGetInfo(&available, &total);
+    if (error != hipSuccess)
+        device_forget_error(error);
+    store_relaxed(&totals[device], total);
     limit = options.memory_limit_bytes;
-    if (!limit) {
-        const hipError_t error = hip.MemGetInfo(&available, &total);
-        if (error != hipSuccess)
-            device_forget_error(error);
+    if (!limit)
         limit = (size_t)((double)total * options.memory_limit_fraction);
-    }
     limit = limit ? limit : 1;
     cache_limits.memory_bytes[device] = limit;
     return limit;
@@ -178,20 +180,18 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
                   : hip.Malloc(address, size);
 }
 
-/* For what no device of this size can have nothing is given back. */
-static bool fits_device(size_t size) {
-    size_t available = 0, total = 0;
-    const hipError_t error = hip.MemGetInfo(&available, &total);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error != hipSuccess || size <= total;
+/* For what no device of this size can have nothing is given back. HIP is not asked: a call that
+ * succeeds would clear the error that the program is to meet. */
+static bool fits_device(size_t size, int device) {
+    const size_t total = load_relaxed(&totals[device]);
+    return !total || size <= total;
 }
 
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     void *address = NULL;
     stats_miss(CACHE_MEMORY);
     *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error != hipSuccess) && fits_device(size) && hooks.make_room(*error))
+    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) && hooks.make_room(*error))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;

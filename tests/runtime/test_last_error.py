@@ -16,7 +16,7 @@ import pytest
 
 from mgpu_rt import abi
 from tests.last_error.compare import PENDING, SOURCES, STOCK, Left, Played, differences, play
-from tests.support.child import Mgpu, in_child, library
+from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.images import code_object
 
 HIP_7, NEVER = 70000000, 1 << 31
@@ -139,8 +139,11 @@ def test_events_around_what_is_submitted_change_nothing(device: str, pending: st
 
 
 def test_all_functions_are_called() -> None:
+    """Of those that stock's has: it has none for sparse matrices."""
     text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
-    assert [call.name for call in abi.functions() if f"{call.name}(" not in text] == []
+    stock = (ROOT / "bench" / "stock" / "stock.c").read_text()
+    names = [f"{call.name}(" for call in abi.functions()]
+    assert [name for name in names if name in stock and name not in text] == []
 
 
 def test_the_stub_has_all_functions() -> None:

@@ -3,24 +3,20 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
-#include "base/handles.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/blocks.h"
-#include "cache/blocks_table.h"
+#include "cache/caches.h"
 #include "cache/environments.h"
 #include "cache/events.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
-#include "cache/modules.h"
 #include "cache/modules_limit.h"
-#include "cache/ranges.h"
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
-#include "cache/thread.h"
+#include "cache/watch.h"
 #include "hip/cuda.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
 #include "hip/mapped.h"
@@ -55,46 +51,17 @@ static void allow_cancellation(int before) {
     pthread_setcancelstate(before, NULL);
 }
 
-/* ---- giving back ---- */
+/* ---- the caches ---- */
+
+/* In the order in which they give back and forget. */
+static const struct cache *const caches[] = {
+    &staging_cache,   &module_cache, &block_cache, &environment_cache, &stream_cache, &event_cache,
+    &gpu_times_cache, &watch_cache,  NULL,
+};
 
 int runtime_give_back(void) {
     device_ask_all();
-    staging_give_back();
-    return evict_all_modules(ALL_DEVICES) + block_give_back_all() + environment_give_back_all() +
-           stream_give_back_all() + event_give_back(thread_get(), ALL_DEVICES);
-}
-
-/* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
- * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
-static bool is_shortage(hipError_t error) {
-    return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||
-           error == hipErrorNoBinaryForGpu;
-}
-
-static bool make_room(int error) {
-    if (!options.caches || !is_shortage(error))
-        return false;
-    (void)runtime_give_back();
-    (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
-    return true;
-}
-
-static void forget(int device) {
-    module_forget(device);
-    environment_forget(device);
-    stream_forget(device);
-    staging_forget(device);
-    block_forget_device(device);
-    event_forget(device);
-    gpu_times_forget(device);
-    device_forget_watch(device);
-    ranges_change();
-}
-
-/* Its spare events and its last stream are for the others. */
-static void thread_ends(struct thread *thread) {
-    event_thread_ends(thread);
-    stream_thread_ends(thread);
+    return caches_give_back();
 }
 
 /* ---- fork ---- */
@@ -164,7 +131,7 @@ static void run_exit(void) {
         if (options.caches && hip_path()[0])
             stream_give_back_idle();
         report_held();
-        forget(ALL_DEVICES);
+        caches_forget(ALL_DEVICES);
     }
     options.caches = 0;
     fetch_or_release(&runtime_mode, MODE_EXITING);
@@ -197,7 +164,7 @@ static void close_quickly(void) {
     allow_cancellation(before);
 }
 
-static void register_exit(void) {
+static void register_run_exit(void) {
     static int registrations;
     if (fetch_add_relaxed(&registrations, 1) < EXIT_REGISTRATIONS)
         atexit(run_exit);
@@ -327,12 +294,13 @@ static void make_start(void) {
     if (!options_known) {
         options_read(&options);
         route_start();
-        hooks = (struct hooks){forget, make_room, register_exit, thread_ends};
+        caches_set(caches);
+        register_exit = register_run_exit;
     }
     options_known = true;
     pthread_mutex_unlock(&start_lock);
     find_and_install();
-    register_exit();
+    register_run_exit();
     manager_start();
 }
 

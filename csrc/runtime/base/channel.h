@@ -42,7 +42,7 @@ struct channel_cell {
     struct channel_event event;
 };
 
-/* One thing that a cache holds (struct cached of manage.h). */
+/* One thing that a cache holds (struct cached of cache/caches.h). */
 struct channel_cached {
     uint64_t handle, bytes, uses;
     int32_t device, held;

@@ -41,18 +41,18 @@ void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
     count_call(&counts.hip[function], nanoseconds);
 }
 
-void stats_miss(enum cache cache) {
+void stats_miss(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].misses, 1);
     decision = DECISION_MISS;
 }
-void stats_eviction(enum cache cache) {
+void stats_eviction(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].evictions, 1);
 }
-void stats_bypass(enum cache cache) {
+void stats_bypass(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].bypasses, 1);
     decision = DECISION_BYPASS;
 }
-void stats_bypass_ends(enum cache cache) {
+void stats_bypass_ends(enum cache_kind cache) {
     fetch_sub_relaxed(&counts.caches[cache].bypasses, 1);
 }
 

@@ -38,14 +38,14 @@ static inline bool stats_wanted(void) {
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
 void stats_abi_call(enum abi_index function, uint64_t nanoseconds);
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds);
-void stats_miss(enum cache cache);
-void stats_eviction(enum cache cache);
+void stats_miss(enum cache_kind cache);
+void stats_eviction(enum cache_kind cache);
 /* A call that a cache did not serve and did not count as a miss: it is no hit either. */
-void stats_bypass(enum cache cache);
+void stats_bypass(enum cache_kind cache);
 
 /* The call that was bypassed is served now, in a later call of the program's: that counts, be it a
  * miss or a hit. */
-void stats_bypass_ends(enum cache cache);
+void stats_bypass_ends(enum cache_kind cache);
 
 /* The calling thread's miss or bypass since it was last taken. */
 enum decision stats_take_decision(void);

@@ -2,7 +2,7 @@
  *
  * Telling never blocks and allocates nothing: a few stores into a bounded ring. When the ring is
  * full the event is only added up by kind, and the manager reads the tables anew
- * (manage.h). Uses are not told, they are counters that the manager may read. */
+ * (cache/caches.h). Uses are not told, they are counters that the manager may read. */
 #ifndef MGPU_RT_OBSERVE_H
 #define MGPU_RT_OBSERVE_H
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* As MGPU_RT_CACHE and the statistics name them; what is staged is not counted. */
-enum cache {
+enum cache_kind {
     CACHE_MODULES,
     CACHE_FUNCTIONS,
     CACHE_STREAMS,
@@ -34,7 +34,7 @@ struct options {
 };
 extern struct options options;
 
-static inline bool cache_is_on(enum cache cache) {
+static inline bool cache_is_on(enum cache_kind cache) {
     return options.caches >> cache & 1;
 }
 

@@ -3,4 +3,4 @@
 unsigned runtime_mode = MODE_UNSTARTED;
 bool runtime_forked;
 pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
-struct hooks hooks;
+void (*register_exit)(void);

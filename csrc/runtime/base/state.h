@@ -50,29 +50,15 @@ extern bool runtime_forked;
  * the other locks only stream_pool_lock may be taken under it. */
 extern pthread_mutex_t tables_lock;
 
-struct thread;
-
 /* In the place of one device's number. */
 enum { ALL_DEVICES = -1 };
 static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;
 }
 
-/* What lower layers have the top do (lifecycle.c). Set before HIP is first called. */
-struct hooks {
-    /* From here on nothing that HIP has handed out on a device (or ALL_DEVICES) is known: somebody
-     * has reset it, or HIP ends. Every call goes to HIP as stock's would, until the caches have
-     * filled anew. */
-    void (*forget)(int device);
-    /* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back
-     * what is cached. True if the call is to be tried again. */
-    bool (*make_room)(int error);
-    /* Asks for the exit handler to run before whatever HIP has registered so far. Called again
-     * after each first use of a part of HIP: exit handlers run last in, first out. */
-    void (*register_exit)(void);
-    /* A thread ends: what it keeps for itself is for the others. */
-    void (*thread_ends)(struct thread *thread);
-};
-extern struct hooks hooks;
+/* Asks for the exit handler to run before whatever HIP has registered so far: the top's
+ * (lifecycle.c), set before HIP is first called. Called again after each first use of a part of
+ * HIP: exit handlers run last in, first out. */
+extern void (*register_exit)(void);
 
 #endif

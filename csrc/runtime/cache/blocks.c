@@ -8,10 +8,11 @@
 #include "base/state.h"
 #include "cache/blocks_table.h"
 #include "cache/blocks_waiting.h"
+#include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
-#include "cache/manage.h"
 #include "cache/streams_pool.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
@@ -74,10 +75,10 @@ static bool give_block_back(struct block *block) {
 }
 
 /* hipFree waits for the device, so a block whose stream is still at work may go too. */
-int block_give_back_all(void) {
+static int give_blocks_back(int device) {
     int count = 0;
     for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
-        if (load_acquire(&block->state) == BLOCK_CACHED)
+        if (load_acquire(&block->state) == BLOCK_CACHED && of_device(device, block_device(block)))
             count += give_block_back(block);
     return count;
 }
@@ -191,7 +192,7 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     void *address = NULL;
     stats_miss(CACHE_MEMORY);
     *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) && hooks.make_room(*error))
+    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) && caches_make_room(*error))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;
@@ -356,7 +357,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
 
 /* ---- for the manager ---- */
 
-size_t block_list(struct cached *out, size_t room) {
+static size_t list_blocks(struct cached *out, size_t room) {
     size_t count = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
@@ -372,7 +373,7 @@ size_t block_list(struct cached *out, size_t room) {
     return count;
 }
 
-hipError_t block_evict(void *address) {
+static hipError_t evict_block(void *address) {
     struct block *block = block_find(address);
     if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
         return hipErrorNotFound;
@@ -381,3 +382,9 @@ hipError_t block_evict(void *address) {
     stats_eviction(CACHE_MEMORY);
     return free_by_hip(address, block->size, block->device);
 }
+
+const struct cache block_cache = {.name = "blocks",
+                                  .give_back = give_blocks_back,
+                                  .forget = block_forget_device,
+                                  .list = list_blocks,
+                                  .evict = evict_block};

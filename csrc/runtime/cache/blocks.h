@@ -9,6 +9,8 @@
 #include "cache/streams.h"
 #include "cache/thread.h"
 
+struct cache;
+
 /* A stream whose order a block may rely on: what is freed on it is free for its next work. NULL if
  * the handle is of no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
@@ -47,10 +49,9 @@ struct block_freed {
 /* Takes a block back that was in use on `stream` (NULL: anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
 
-/* Gives back to HIP all that is kept; returns how many blocks. */
-int block_give_back_all(void);
-
 /* Blocks that the program has not freed, and their bytes. */
 size_t block_held(size_t *bytes);
+
+extern const struct cache block_cache;
 
 #endif

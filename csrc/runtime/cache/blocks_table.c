@@ -164,6 +164,7 @@ void block_forget_device(int device) {
         if (of_device(device, block->device) && !block->outlives)
             forget_block(block);
     pthread_mutex_unlock(&tables_lock);
+    ranges_change();
 }
 
 /* ---- accounts ---- */

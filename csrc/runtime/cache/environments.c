@@ -1,5 +1,7 @@
 #include "cache/environments.h"
 #include "base/state.h"
+#include "cache/caches.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/sparse.h"
@@ -82,7 +84,7 @@ static int destroy_beyond(size_t keep) {
 
 static int create_handle(void **handle) {
     int status = sparse.Create(handle);
-    if (status == SPARSE_NO_MEMORY && hooks.make_room(hipErrorOutOfMemory))
+    if (status == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))
         status = sparse.Create(handle);
     return status;
 }
@@ -90,7 +92,7 @@ static int create_handle(void **handle) {
 static struct environment *environment_new(int device, hipStream_t stream, int *status) {
     struct environment *environment = calloc(1, sizeof *environment);
     *status = environment ? create_handle(&environment->handle) : SPARSE_NO_MEMORY;
-    hooks.register_exit();
+    register_exit();
     if (*status == SPARSE_SUCCESS)
         *status = sparse.SetStream(environment->handle, stream);
     if (*status != SPARSE_SUCCESS) {
@@ -128,22 +130,41 @@ void environment_give(struct environment *environment) {
 
 /* ---- leaving ---- */
 
-int environment_give_back_all(void) {
+int environment_give_back(int device) {
+    (void)device;
     return destroy_beyond(0);
 }
 
-void environment_forget(int device) {
-    pthread_mutex_lock(&tables_lock);
+/* Those that no call uses, as a chain: nothing is freed under a lock. Under tables_lock. */
+static struct environment *take_stale(int device) {
+    struct environment *stale = NULL;
     for (struct environment **link = &environments; *link;) {
         struct environment *each = *link;
-        if (device != ALL_DEVICES && each->device != device) {
+        if (!of_device(device, each->device)) {
             link = &each->next;
             continue;
         }
         *link = each->next;
         each->stale = true;
-        if (!each->taken)
-            free(each);
+        if (each->taken)
+            continue;
+        each->next = stale;
+        stale = each;
     }
-    pthread_mutex_unlock(&tables_lock);
+    return stale;
 }
+
+/* None of the device's is used again or destroyed. */
+static void forget_environments(int device) {
+    pthread_mutex_lock(&tables_lock);
+    struct environment *stale = take_stale(device);
+    pthread_mutex_unlock(&tables_lock);
+    while (stale) {
+        struct environment *each = stale;
+        stale = each->next;
+        free(each);
+    }
+}
+
+const struct cache environment_cache = {
+    .name = "environments", .give_back = environment_give_back, .forget = forget_environments};

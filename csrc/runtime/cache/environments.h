@@ -9,6 +9,8 @@
 
 #include "base/abi.h"
 
+struct cache;
+
 struct environment {
     void *handle; /* the library's */
     hipStream_t stream;
@@ -24,11 +26,9 @@ struct environment {
 struct environment *environment_take(int device, hipStream_t stream, int *status);
 void environment_give(struct environment *environment);
 
-/* Destroys those that no call uses; returns how many. */
-int environment_give_back_all(void);
+/* Destroys those of all devices that no call uses; returns how many. */
+int environment_give_back(int device);
 
-/* The device was reset, or HIP ends: none of the device's is used again or destroyed. ALL_DEVICES:
- * of all. */
-void environment_forget(int device);
+extern const struct cache environment_cache;
 
 #endif

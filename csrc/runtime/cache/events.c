@@ -2,6 +2,8 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
+#include "cache/caches.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
@@ -130,15 +132,15 @@ bool event_release(struct thread *thread, struct event *event) {
 
 /* ---- leaving ---- */
 
-void event_thread_ends(struct thread *thread) {
+static void release_slots(struct thread *thread) {
     while (thread->event_count)
         queue(thread->events[--thread->event_count]);
 }
 
-int event_give_back(struct thread *thread, int device) {
+static int give_events_back(int device) {
     struct event *event;
     int count = 0;
-    event_thread_ends(thread);
+    release_slots(thread_get());
     for (; (event = take_queued_event(device)); count++) {
         (void)event_change(event, EVENT_PAST, EVENT_GONE); /* before HIP hands it out anew */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
@@ -146,9 +148,14 @@ int event_give_back(struct thread *thread, int device) {
     return count;
 }
 
-void event_forget(int device) {
+static void forget_events(int device) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         if (of_device(device, load_relaxed(&event->device)))
             store_release(&event->state, EVENT_GONE);
 }
+
+const struct cache event_cache = {.name = "events",
+                                  .give_back = give_events_back,
+                                  .forget = forget_events,
+                                  .thread_ends = release_slots};

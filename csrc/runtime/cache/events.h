@@ -10,6 +10,8 @@
 #include "cache/thread.h"
 #include "cache/types.h"
 
+struct cache;
+
 extern struct handle_map event_map;
 
 static inline hipEvent_t event_handle(const struct event *event) {
@@ -47,14 +49,6 @@ bool event_release(struct thread *thread, struct event *event);
 /* The program has recorded it, at this mark of a stream of the table's, or NULL. */
 void event_note_record(struct event *event, struct stream *stream, uint64_t mark);
 
-/* A thread ends: its spare events go to the common pool. */
-void event_thread_ends(struct thread *thread);
-
-/* Destroys the spare events of a device that are in the common pool or this thread's; returns how
- * many. Device: of_device's. */
-int event_give_back(struct thread *thread, int device);
-
-/* From here on nothing is known of any event of a device: it was reset, or HIP ends. */
-void event_forget(int device);
+extern const struct cache event_cache;
 
 #endif

@@ -1,5 +1,6 @@
 #include "cache/modules.h"
 #include "base/state.h"
+#include "cache/watch.h"
 #include "image/metadata.h"
 
 #include <stdlib.h>

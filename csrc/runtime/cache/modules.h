@@ -15,6 +15,7 @@
 #include "cache/slots.h"
 #include "cache/thread.h"
 #include "cache/types.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 

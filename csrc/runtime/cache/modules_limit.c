@@ -11,10 +11,11 @@
 #include "base/handles.h"
 #include "base/observe.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "cache/limits.h"
-#include "cache/manage.h"
 #include "cache/modules.h"
 #include "cache/streams_pool.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -174,7 +175,7 @@ void evict_modules(uint64_t missed) {
         (void)unload(&evicted[i]);
 }
 
-int evict_all_modules(int device) {
+static int give_modules_back(int device) {
     struct evicted evicted;
     struct module *module = handle_first(&module_map);
     int total = 0;
@@ -191,7 +192,7 @@ int evict_all_modules(int device) {
 
 /* ---- for the manager ---- */
 
-size_t module_list(struct cached *out, size_t room) {
+static size_t list_modules(struct cached *out, size_t room) {
     size_t count = 0;
     pthread_mutex_lock(&tables_lock);
     for (const struct module *module = handle_first(&module_map); module;
@@ -209,7 +210,7 @@ size_t module_list(struct cached *out, size_t room) {
     return count;
 }
 
-hipError_t module_evict(void *handle) {
+static hipError_t evict_module(void *handle) {
     struct evicted evicted;
     struct module *module = handle_find(&module_map, handle);
     if (!module || module_state(module) == MODULE_GONE)
@@ -230,3 +231,9 @@ void module_pin(void *handle, int pinned) {
         module->pinned = pinned != 0;
     pthread_mutex_unlock(&tables_lock);
 }
+
+const struct cache module_cache = {.name = "modules",
+                                   .give_back = give_modules_back,
+                                   .forget = module_forget,
+                                   .list = list_modules,
+                                   .evict = evict_module};

@@ -4,13 +4,16 @@
 
 #include <stdint.h>
 
-/* After a miss for an image of this hash: unloads what is beyond the limit (manage.h). An image
+struct cache;
+
+/* After a miss for an image of this hash: unloads what is beyond the limit. An image
  * that was unloaded for the limit and comes back soon counts against the limit: where keeping to it
  * costs a load again and again, it doubles, and says so once. */
 void evict_modules(uint64_t missed);
 
-/* Unloads all modules of a device that nobody holds, as stock has done already where the program
- * did; returns how many. May wait for work. */
-int evict_all_modules(int device);
+/* A pinned module is not evicted by a limit, only by the manager and mgpu_rt_empty_cache. */
+void module_pin(void *handle, int pinned);
+
+extern const struct cache module_cache;
 
 #endif

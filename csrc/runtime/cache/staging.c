@@ -2,6 +2,8 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
+#include "cache/caches.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 
@@ -99,7 +101,7 @@ static bool have(char **memory, bool *failed, size_t bytes) {
     *failed = error != hipSuccess;
     if (*failed)
         device_forget_error(error);
-    hooks.register_exit();
+    register_exit();
     *memory = pinned;
     return !*failed;
 }
@@ -266,7 +268,8 @@ void staging_leave(struct stream *stream) {
     release_staging(staging);
 }
 
-void staging_give_back(void) {
+static int give_staging_back(int device) {
+    (void)device; /* one pool for all */
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         struct staging *staging = &all[i];
         if (!try_take_staging(staging))
@@ -281,6 +284,7 @@ void staging_give_back(void) {
         }
         release_staging(staging);
     }
+    return 0; /* no count of the caches' */
 }
 
 /* Nothing but pinned memory of ours can lie there: with several devices no reset takes it. */
@@ -305,7 +309,7 @@ static void forget_device(struct staging *staging, int device) {
     }
 }
 
-void staging_forget(int device) {
+static void forget_all_staging(int device) {
     for (size_t i = 0; i < STAGING_COUNT; i++) {
         if (!try_take_staging(&all[i]))
             continue;
@@ -316,3 +320,6 @@ void staging_forget(int device) {
         release_staging(&all[i]);
     }
 }
+
+const struct cache staging_cache = {
+    .name = "staging", .give_back = give_staging_back, .forget = forget_all_staging};

@@ -10,6 +10,8 @@
 #include "cache/streams.h"
 #include "cache/thread.h"
 
+struct cache;
+
 /* Measured on an H100 (driver 580, pageable against staged, kernel between two copies): at 4 KB
  * 19.8 µs against 16.3, at 64 KB 82.6 against 36.9, at 256 KB 123 against 58, at 1 MB 342 against
  * 235. To the device, staging does not pay beyond 512 KB; from the device in overlapped pieces of
@@ -51,11 +53,6 @@ bool staging_down(const struct copy *copy, hipError_t *error);
 /* A stream leaves; it is idle and nobody's. */
 void staging_leave(struct stream *stream);
 
-/* Gives what no copy needs back to HIP. */
-void staging_give_back(void);
-
-/* A device was reset, or HIP ends: its copies are over. Pinned memory is gone with it unless HIP
- * still knows it, as it does where there are several devices. */
-void staging_forget(int device);
+extern const struct cache staging_cache;
 
 #endif

@@ -4,9 +4,10 @@
 #include "base/likely.h"
 #include "base/observe.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "cache/lazy_sync.h"
-#include "cache/manage.h"
 #include "cache/staging.h"
+#include "cache/watch.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
@@ -176,20 +177,10 @@ void stream_pool_add(void) {
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
     store_release(&stream->state, STREAM_GONE);
-    hooks.forget(stream->device);
+    caches_forget(stream->device);
 }
 
-/* NVIDIA's driver is not asked: it takes 1.6 of a launch's 9 µs for the answer, and at stake is
- * only that work which others leave on a stream that they destroy without waiting comes before the
- * next owner's. */
-bool stream_pool_confirm(struct stream *stream) {
-    if (exclusive_hip() || cuda_present())
-        return true;
-    if (UNLIKELY(!device_kept(stream->device)))
-        return false;
-    const hipError_t error = stream_ask(stream);
-    if (LIKELY(error == hipSuccess))
-        return true;
+__attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipError_t error) {
     if (error == hipErrorNotReady)
         queue_put(&retired[stream->device], stream);
     else
@@ -259,10 +250,11 @@ void stream_give_back_idle(void) {
     }
 }
 
-int stream_give_back_all(void) {
+static int give_streams_back(int device) {
     int count = 0;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream) &&
+        if (of_device(device, load_relaxed(&stream->device)) &&
+            stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream) &&
             give_stream_back(stream) == hipSuccess)
             count++;
     return count;
@@ -277,7 +269,7 @@ static void forget_stream(struct stream *stream) {
     stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
 }
 
-void stream_forget(int device) {
+static void forget_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (of_device(device, load_relaxed(&stream->device)))
             forget_stream(stream);
@@ -297,7 +289,7 @@ bool stream_choose(struct thread *thread, hipStream_t handle) {
     return thread->chosen != NULL;
 }
 
-void stream_thread_ends(struct thread *thread) {
+static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_unchoose(thread);
     stream_pool_leave(stream);
@@ -305,7 +297,7 @@ void stream_thread_ends(struct thread *thread) {
 
 /* ---- for the manager ---- */
 
-size_t stream_list(struct cached *out, size_t room) {
+static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
@@ -319,7 +311,7 @@ size_t stream_list(struct cached *out, size_t room) {
     return count;
 }
 
-hipError_t stream_evict(void *handle) {
+static hipError_t evict_stream(void *handle) {
     struct stream *stream = stream_known(handle);
     if (!stream)
         return hipErrorNotFound;
@@ -328,3 +320,10 @@ hipError_t stream_evict(void *handle) {
     stats_eviction(CACHE_STREAMS);
     return give_stream_back(stream);
 }
+
+const struct cache stream_cache = {.name = "streams",
+                                   .give_back = give_streams_back,
+                                   .forget = forget_streams,
+                                   .thread_ends = release_of_thread,
+                                   .list = list_streams,
+                                   .evict = evict_stream};

@@ -2,6 +2,7 @@
 #include "base/atomics.h"
 #include "base/options.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "hip/device.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void free_block(struct thread *thread) {
 
 static void thread_end(void *block) {
     struct thread *thread = block;
-    hooks.thread_ends(thread);
+    caches_thread_ends(thread);
     pthread_mutex_lock(&tables_lock);
     struct thread **link = &thread_list;
     while (*link != thread)

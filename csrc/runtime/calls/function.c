@@ -7,6 +7,7 @@
 #include "cache/functions.h"
 #include "cache/modules.h"
 #include "cache/thread.h"
+#include "cache/watch.h"
 #include "calls/module.h"
 #include "hip/device.h"
 #include "hip/hip.h"

@@ -19,6 +19,7 @@
 #include "cache/ranges.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"

@@ -6,10 +6,12 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/modules.h"
 #include "cache/modules_limit.h"
 #include "cache/thread.h"
+#include "cache/watch.h"
 #include "calls/advice.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
@@ -62,7 +64,7 @@ static hipModule_t load_new(struct load *load) {
     hipModule_t handle = NULL;
     lazy_note_image(&load->image);
     const hipError_t error = RETRY(hip.ModuleLoadData(&handle, load->for_hip));
-    hooks.register_exit();
+    register_exit();
     if (error != hipSuccess) {
         advise_image(load_expression, error, &load->image);
         free(load->copy);

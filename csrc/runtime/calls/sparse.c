@@ -5,6 +5,7 @@
 #include "calls/sparse.h"
 #include "base/options.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "calls/stream.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
@@ -52,7 +53,7 @@ void impl_mgpuDestroySparseEnv(void) {
     if (status != SPARSE_SUCCESS)
         sparse_failed("%1$sDestroy(%1$s_env)", status, &sparse_no_environment);
     if (count <= 1 && !options.caches)
-        (void)environment_give_back_all();
+        (void)environment_give_back(ALL_DEVICES);
 }
 
 static const char *set_stream_expression(void) {
@@ -89,7 +90,7 @@ void sparse_end(struct sparse_work *work, int status) {
         (void)thread_get();                                                                        \
         (void)sparse_open();                                                                       \
         int answer_ = (call);                                                                      \
-        if (answer_ == SPARSE_NO_MEMORY && hooks.make_room(hipErrorOutOfMemory))                   \
+        if (answer_ == SPARSE_NO_MEMORY && caches_make_room(hipErrorOutOfMemory))                  \
             answer_ = (call);                                                                      \
         answer_;                                                                                   \
     })

@@ -10,7 +10,9 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
+#include "cache/caches.h"
 #include "cache/streams_pool.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
@@ -52,7 +54,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
     hipStream_t handle = NULL;
     stats_miss(CACHE_STREAMS);
     const hipError_t error = RETRY(hip.StreamCreate(&handle));
-    hooks.register_exit();
+    register_exit();
     if (error != hipSuccess) {
         report_failure("hipStreamCreate(&stream)", error, NULL);
         return NULL;

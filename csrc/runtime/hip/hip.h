@@ -60,14 +60,4 @@ static inline int hip_current_device(void) {
     return device;
 }
 
-/* RETRY(call): HIP's call that may want memory; if it fails as it does where there is none, once
- * more after what is cached was given back. */
-#define RETRY(call)                                                                                \
-    __extension__({                                                                                \
-        hipError_t answer_ = (call);                                                               \
-        if (UNLIKELY(answer_ != hipSuccess) && hooks.make_room(answer_))                           \
-            answer_ = (call);                                                                      \
-        answer_;                                                                                   \
-    })
-
 #endif

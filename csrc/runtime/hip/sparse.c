@@ -230,7 +230,7 @@ static void open_sparse(void) {
     snprintf(symbol, sizeof symbol, "%sGetErrorString", opened.lower);
     *(void **)&opened.error_text = dlsym(library, symbol);
     sparse_is_open = true;
-    hooks.register_exit();
+    register_exit();
     report_verbose("%s: %s", opened.title, opened.path);
 }
 
@@ -252,7 +252,7 @@ static void open_sparselt(void) {
     if (!library || !resolve_sparselt(library))
         return;
     sparselt_is_open = true;
-    hooks.register_exit();
+    register_exit();
     report_verbose("cuSPARSELt is open");
 }
 

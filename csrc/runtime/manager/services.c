@@ -5,8 +5,11 @@
 #include "manager/services.h"
 #include "base/abi.h"
 #include "base/channel.h"
+#include "cache/blocks.h"
+#include "cache/caches.h"
 #include "cache/limits.h"
-#include "cache/manage.h"
+#include "cache/modules_limit.h"
+#include "cache/streams_pool.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 
@@ -17,21 +20,15 @@ enum { DEVICES = sizeof cache_limits.memory_bytes / sizeof *cache_limits.memory_
 
 static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
 
-static size_t list_kind(int kind) {
-    switch (kind) {
-    case KIND_MODULE:
-        return module_list(list, CHANNEL_ROOM);
-    case KIND_STREAM:
-        return stream_list(list, CHANNEL_ROOM);
-    case KIND_BLOCK:
-        return block_list(list, CHANNEL_ROOM);
-    default:
-        return 0;
-    }
+static const struct cache *cache_of(int kind) {
+    static const struct cache *const of_kind[] = {
+        [KIND_MODULE] = &module_cache, [KIND_STREAM] = &stream_cache, [KIND_BLOCK] = &block_cache};
+    return kind >= 0 && kind < (int)(sizeof of_kind / sizeof *of_kind) ? of_kind[kind] : NULL;
 }
 
 static int64_t answer_list(struct channel *channel, int kind) {
-    const size_t count = list_kind(kind);
+    const struct cache *cache = cache_of(kind);
+    const size_t count = cache ? cache->list(list, CHANNEL_ROOM) : 0;
     for (size_t i = 0; i < count && i < CHANNEL_ROOM; i++)
         channel->cached[i] = (struct channel_cached){.handle = (uintptr_t)list[i].handle,
                                                      .bytes = list[i].bytes,
@@ -42,17 +39,8 @@ static int64_t answer_list(struct channel *channel, int kind) {
 }
 
 static int64_t evict(int kind, uint64_t handle) {
-    void *const pointer = (void *)(uintptr_t)handle;
-    switch (kind) {
-    case KIND_MODULE:
-        return module_evict(pointer);
-    case KIND_STREAM:
-        return stream_evict(pointer);
-    case KIND_BLOCK:
-        return block_evict(pointer);
-    default:
-        return hipErrorInvalidValue;
-    }
+    const struct cache *cache = cache_of(kind);
+    return cache ? cache->evict((void *)(uintptr_t)handle) : hipErrorInvalidValue;
 }
 
 static int64_t answer_limits(struct channel *channel) {

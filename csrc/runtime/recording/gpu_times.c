@@ -4,7 +4,9 @@
 #include "base/counters.h"
 #include "base/state.h"
 #include "base/trace.h"
+#include "cache/caches.h"
 #include "cache/streams.h"
+#include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
@@ -113,7 +115,7 @@ static bool find_reference(struct reference *reference, int device, hipStream_t 
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
     uint64_t time;
-    hooks.register_exit();
+    register_exit();
     device_watch(device);
     if (!have_event(&event))
         return false;
@@ -343,7 +345,8 @@ static void forget_work(struct work *work, int which) {
     leave_work(work, is_gone ? FREE : (enum state)state);
 }
 
-void gpu_times_forget(int which) {
+/* HIP has none of the events: it was reset, or ends. */
+static void forget_gpu_times(int which) {
     if (runtime_forked)
         return;
     pthread_mutex_lock(&lock);
@@ -357,3 +360,5 @@ void gpu_times_forget(int which) {
     for (size_t i = 0; i < RING; i++)
         forget_work(&ring[i], which);
 }
+
+const struct cache gpu_times_cache = {.name = "GPU times", .forget = forget_gpu_times};

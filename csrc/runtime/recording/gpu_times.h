@@ -10,7 +10,9 @@
 void gpu_times_open(void);
 /* The process ends, and HIP is there still: reads what is done, and gives the events back. */
 void gpu_times_close(void);
-/* From here on HIP has none of the events: it was reset, or ends. */
-void gpu_times_forget(int device);
+
+/* Forgets its events with what the caches forget. */
+struct cache;
+extern const struct cache gpu_times_cache;
 
 #endif

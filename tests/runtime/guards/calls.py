@@ -149,7 +149,7 @@ CALLS = [
     ),
     Guard(
         "calls/launch.c",
-        "    if (error == hipErrorOutOfMemory && hooks.make_room(error))",
+        "    if (error == hipErrorOutOfMemory && caches_make_room(error))",
         "    if (false)",
         f"{LIMITS}:test_04_a_launch",
     ),

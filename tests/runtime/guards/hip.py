@@ -16,7 +16,7 @@ from tests.runtime.guards.guard import (
 
 HIP = [
     Guard(
-        "hip/device.c",
+        "cache/watch.c",
         "hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault)",
         "hip.HostMalloc(&memory, 64, hipHostMallocDefault)",
         f"{RESET}:test_a_job_after_the_reset_of_its_device_gets_memory_anew",
@@ -64,8 +64,8 @@ HIP = [
         f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
     ),
     Guard(
-        "hip/hip.h",
-        "UNLIKELY(answer_ != hipSuccess) && hooks.make_room(answer_)",
+        "cache/caches.h",
+        "UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_)",
         "false",
         f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
     ),
@@ -82,7 +82,7 @@ HIP = [
         f"{ADVICE}:test_no_gpu_is_said_whatever_comes_first",
     ),
     Guard(
-        "hip/device.c",
+        "cache/watch.c",
         "LIKELY(!memory || (device_memory_number(memory, &number) && number == before))",
         "LIKELY(number == 0 || before != 0)",
         f"{KNOWN}:test_07_reset",

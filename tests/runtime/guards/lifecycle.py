@@ -31,7 +31,7 @@ LIFECYCLE = [
     ),
     Guard(
         "lifecycle.c",
-        "    gpu_times_forget(device);\n",
+        "&gpu_times_cache,",
         "",
         f"{GPU_TIMES}:test_a_device_that_was_reset_has_none_of_the_events",
     ),
@@ -60,19 +60,19 @@ LIFECYCLE = [
         "tests.runtime.test_held_back:test_nothing_goes_back_at_exit",
     ),
     Guard(
-        "lifecycle.c",
+        "cache/caches.c",
         "return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||",
         "return error == hipErrorOutOfMemory ||",
         f"{LIMITS}:test_04_a_module_that_5_2_3_finds_no_memory_for",
     ),
     Guard(
-        "lifecycle.c",
+        "cache/caches.c",
         "!options.caches || !is_shortage(error)",
         "!options.caches || !is_shortage(hipErrorOutOfMemory)",
         f"{LIMITS}:test_04_what_is_no_image_costs_the_cache_nothing",
     ),
     Guard(
-        "lifecycle.c",
+        "cache/caches.c",
         "           error == hipErrorNoBinaryForGpu;",
         "           false;",
         f"{LIMITS}:test_04_a_module_that_7_2_4_finds_no_memory_for",

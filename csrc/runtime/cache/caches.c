@@ -1,0 +1,45 @@
+#include "cache/caches.h"
+#include "base/options.h"
+#include "hip/hip.h"
+
+static const struct cache *none;
+static const struct cache *const *caches = &none;
+
+void caches_set(const struct cache *const *table) {
+    caches = table;
+}
+
+int caches_give_back(void) {
+    int count = 0;
+    for (const struct cache *const *cache = caches; *cache; cache++)
+        if ((*cache)->give_back)
+            count += (*cache)->give_back(ALL_DEVICES);
+    return count;
+}
+
+void caches_forget(int device) {
+    for (const struct cache *const *cache = caches; *cache; cache++)
+        if ((*cache)->forget)
+            (*cache)->forget(device);
+}
+
+void caches_thread_ends(struct thread *thread) {
+    for (const struct cache *const *cache = caches; *cache; cache++)
+        if ((*cache)->thread_ends)
+            (*cache)->thread_ends(thread);
+}
+
+/* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
+ * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
+static bool is_shortage(hipError_t error) {
+    return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||
+           error == hipErrorNoBinaryForGpu;
+}
+
+bool caches_make_room(hipError_t error) {
+    if (!options.caches || !is_shortage(error))
+        return false;
+    (void)caches_give_back();
+    (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */
+    return true;
+}

@@ -1,0 +1,68 @@
+/* What every cache owes, and the loops over all of them.
+ *
+ * A cache is a `struct cache` in a file of cache/ (or above), and its line in lifecycle.c's table.
+ */
+#ifndef MGPU_RT_CACHES_H
+#define MGPU_RT_CACHES_H
+
+#include "base/abi.h"
+#include "base/likely.h"
+#include "base/state.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thread;
+
+/* One thing that a cache holds from HIP. */
+struct cached {
+    void *handle;  /* module, stream, or address of the block */
+    size_t bytes;  /* 0 for a stream */
+    uint64_t uses; /* how often the program was given it */
+    int device;
+    int held; /* the program has it now */
+};
+
+/* Every function is thread-safe, and may be NULL: then there is nothing to do. A device may be
+ * ALL_DEVICES. No lock of the runtime's is held when they are called, or while they call HIP. */
+struct cache {
+    const char *name;
+    /* Gives to HIP what nobody holds on a device; returns how many. May wait for work. */
+    int (*give_back)(int device);
+    /* From here on nothing that HIP has handed out on a device is known: it was reset, or HIP ends.
+     * Other threads may be at work, and what they keep for themselves is theirs. Calls no HIP that
+     * needs what is forgotten. */
+    void (*forget)(int device);
+    /* A thread ends: what it keeps for itself is for the others. */
+    void (*thread_ends)(struct thread *thread);
+    /* For the manager. Copies up to `room` entries; returns how many there are. Calls no HIP. */
+    size_t (*list)(struct cached *out, size_t room);
+    /* For the manager. Takes an entry out of its table, so that no call of the program's can get it
+     * any more, and gives it to HIP. hipSuccess; hipErrorNotReady if it has to stay;
+     * hipErrorNotFound if it is not in the table; else HIP's error. */
+    hipError_t (*evict)(void *handle);
+};
+
+/* The one table, up to a NULL. Set before HIP is first called; it stays. */
+void caches_set(const struct cache *const *table);
+
+/* Gives to HIP all that nobody holds; returns how many. */
+int caches_give_back(void);
+void caches_forget(int device);
+void caches_thread_ends(struct thread *thread);
+
+/* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back what
+ * is cached. True if the call is to be tried again. */
+bool caches_make_room(hipError_t error);
+
+/* RETRY(call): HIP's call that may want memory; once more after what is cached was given back. */
+#define RETRY(call)                                                                                \
+    __extension__({                                                                                \
+        hipError_t answer_ = (call);                                                               \
+        if (UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_))                          \
+            answer_ = (call);                                                                      \
+        answer_;                                                                                   \
+    })
+
+#endif

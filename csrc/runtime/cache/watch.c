@@ -1,0 +1,81 @@
+#include "cache/watch.h"
+#include "base/atomics.h"
+#include "base/likely.h"
+#include "base/state.h"
+#include "cache/caches.h"
+#include "hip/cuda.h"
+#include "hip/device.h"
+#include "hip/exclusive.h"
+#include "hip/hip.h"
+
+enum { DEVICES = 64 };
+
+/* hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
+ * their addresses out anew: a handle that is there again proves nothing. What proves it is an
+ * allocation of the runtime's own in the memory of that device, with the number that HIP gives to
+ * each: pinned and managed memory outlives the reset of one of several devices in 5.2.3, 5.7.1,
+ * 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that the counts of
+ * hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+static struct watch {
+    bool claimed; /* a thread has set it up, or does so just now */
+    void *memory;
+    uint64_t number;
+} watches[DEVICES];
+
+static bool is_watching(int device) {
+    return device < DEVICES && !exclusive_hip() && !cuda_present() &&
+           load_acquire(&watches[device].memory);
+}
+
+/* False without memory: then there is little to be cached, too. */
+static bool set_up_watch(struct watch *watch) {
+    void *memory = NULL;
+    uint64_t number = 0;
+    const hipError_t error = hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault);
+    if (error != hipSuccess) {
+        device_forget_error(error);
+        return false;
+    }
+    if (!device_memory_number(memory, &number))
+        return false;
+    store_relaxed(&watch->number, number);
+    store_release(&watch->memory, memory);
+    return true;
+}
+
+void device_watch(int device) {
+    if (device >= DEVICES || exclusive_hip() || cuda_present())
+        return;
+    struct watch *watch = &watches[device];
+    if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
+        return;
+    if (!set_up_watch(watch))
+        store_release(&watch->claimed, false);
+}
+
+bool watch_ask(int device) {
+    uint64_t number = 0;
+    if (!is_watching(device))
+        return true;
+    void *memory = load_acquire(&watches[device].memory);
+    const uint64_t before = load_relaxed(&watches[device].number);
+    if (LIKELY(!memory || (device_memory_number(memory, &number) && number == before)))
+        return true;
+    caches_forget(device);
+    return false;
+}
+
+void device_ask_all(void) {
+    for (int device = 0; device < DEVICES; device++)
+        (void)device_kept(device);
+}
+
+static void forget_watch(int which) {
+    for (int device = 0; device < DEVICES; device++)
+        if (of_device(which, device)) {
+            store_release(&watches[device].memory, NULL);
+            store_release(&watches[device].claimed, false);
+        }
+}
+
+const struct cache watch_cache = {.name = "watch", .forget = forget_watch};

@@ -1,0 +1,27 @@
+/* Has somebody reset a device? */
+#ifndef MGPU_RT_WATCH_H
+#define MGPU_RT_WATCH_H
+
+#include "hip/exclusive.h"
+
+#include <stdbool.h>
+
+struct cache;
+
+/* Before something is kept on a device that is the thread's current one: from now on it shows if
+ * somebody resets it. */
+void device_watch(int device);
+
+/* Before what was kept on a device is used again or given back: true if nobody has reset it since
+ * device_watch. Otherwise all that is of that device is forgotten (caches_forget). Costs a question
+ * to HIP (0.1 µs), on AMD's devices, unless the process is the runtime's alone. */
+bool watch_ask(int device);
+static inline bool device_kept(int device) {
+    return exclusive_hip() || watch_ask(device);
+}
+/* The same of every device. */
+void device_ask_all(void);
+
+extern const struct cache watch_cache;
+
+#endif

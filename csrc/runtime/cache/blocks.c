@@ -292,6 +292,18 @@ static __attribute__((noinline)) hipError_t free_unordered(struct block *block) 
     return error;
 }
 
+/* Puts those that need not wait any more into the pools. */
+static void settle_waiting(int device) {
+    struct block *next, *block = block_take_settled(device);
+    for (; block; block = next) {
+        next = block->next_spilled;
+        if (block->shared)
+            block_put_shared(block, NULL);
+        else
+            (void)block_put(block, NULL); /* a device's pool is always there */
+    }
+}
+
 /* On this stream, while others may be at work, or the device is over its limit. */
 static __attribute__((noinline)) struct block_freed free_with_care(struct block *block,
                                                                    struct stream *stream) {
@@ -305,7 +317,7 @@ static __attribute__((noinline)) struct block_freed free_with_care(struct block 
         block_put_waiting(block, stream);
         if (block_waiting_is_full(device)) {
             error = stream_wait_for_device(device);
-            block_settle_waiting(device);
+            settle_waiting(device);
         }
         break;
     case NONE_AT_WORK:

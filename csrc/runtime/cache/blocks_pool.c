@@ -11,7 +11,6 @@ static struct block_pool device_pools[BLOCK_DEVICES];
 static struct block_pool shared_pools[BLOCK_DEVICES]; /* of managed memory, on any stream */
 static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
 static struct block_pool *next_pool;    /* where the next search goes on; a hint */
-uint64_t block_clock = 1;
 
 struct block_pool *block_device_pool(int device) {
     return &device_pools[device];

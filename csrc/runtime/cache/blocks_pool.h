@@ -14,53 +14,7 @@
 #include "base/handles.h"
 #include "base/likely.h"
 #include "cache/streams.h"
-
-enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
-
-enum block_state {
-    BLOCK_GONE,   /* HIP has it back */
-    BLOCK_LIVE,   /* held by the program */
-    BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
-                     memory, which is the hit, need not look for it */
-    BLOCK_CACHED, /* in a pool */
-};
-
-/* A stream that was at work when a block was freed on another one, and its mark. */
-struct wait {
-    struct stream *stream;
-    uint64_t mark;
-};
-
-/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
-struct block {
-    struct handle handle; /* the address */
-    size_t size;
-    int device;
-    int state;             /* enum block_state */
-    bool shared;           /* managed memory, which the host reaches too */
-    bool outlives;         /* it does the reset that is being looked at (block_forget_device) */
-    uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
-    struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
-                              NULL: it is idle */
-    uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
-    uint64_t uses;         /* how often it was handed out */
-    uint64_t last_use;     /* block_clock when it was given back last */
-    uint64_t entered;      /* and when HIP handed it out */
-    struct block *next_spilled;
-    /* Of a block that was freed while other streams were at work (blocks_waiting.h). */
-    struct wait *waits; /* room for the most there ever were */
-    size_t wait_count, wait_room;
-    bool waits_now; /* it lies there; under tables_lock */
-};
-
-/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
-struct block_pool {
-    struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *spilled[POOL_SETS]; /* those beyond the ways; under tables_lock */
-    struct stream *owner;             /* NULL: a device's */
-    int device;                       /* the blocks', for good; the owner's handle may move */
-    struct block_pool *next;          /* all streams' pools; never freed */
-};
+#include "cache/types.h"
 
 static inline size_t block_round(size_t bytes) {
     return (bytes + BLOCK_GRAIN - 1) / BLOCK_GRAIN * BLOCK_GRAIN;
@@ -121,9 +75,6 @@ struct block_pool *block_device_pool(int device);
 /* A stream was entered, perhaps with a handle that HIP has handed out before, on another device:
  * what was given back on its predecessor stays with that one's device. */
 void block_stream_enters(struct stream *stream);
-
-/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
-extern uint64_t block_clock;
 
 /* A block of this size from the device: this stream's spilled ones, those that waited for other
  * streams, the device's pool, and those of other streams that are known to be idle. Looks at 8

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+uint64_t block_clock = 1;
+
 /* As many blocks may wait on a device; a search looks at all of one size. */
 enum { WAITING_MOST = 256 };
 
@@ -123,8 +125,7 @@ bool block_waiting_is_full(int device) {
     return load_relaxed(&waiting[device].count) > WAITING_MOST;
 }
 
-/* In no pool meanwhile: who looks for one of them finds it a moment later. */
-static struct block *take_all_ready(int device) {
+struct block *block_take_settled(int device) {
     struct waiting *chain = &waiting[device];
     struct block *ready = NULL;
     pthread_mutex_lock(&tables_lock);
@@ -139,15 +140,4 @@ static struct block *take_all_ready(int device) {
     }
     pthread_mutex_unlock(&tables_lock);
     return ready;
-}
-
-void block_settle_waiting(int device) {
-    struct block *next, *block = take_all_ready(device);
-    for (; block; block = next) {
-        next = block->next_spilled;
-        if (block->shared)
-            block_put_shared(block, NULL);
-        else
-            (void)block_put(block, NULL); /* a device's pool is always there */
-    }
 }

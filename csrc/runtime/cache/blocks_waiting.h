@@ -6,7 +6,8 @@
 #ifndef MGPU_RT_BLOCKS_WAITING_H
 #define MGPU_RT_BLOCKS_WAITING_H
 
-#include "cache/blocks_pool.h"
+#include "cache/streams.h"
+#include "cache/types.h"
 
 /* What other streams of the device than this one are at work; the caller has taken the block. */
 enum at_work { NONE_AT_WORK, SOME_AT_WORK, AT_WORK_UNKNOWN /* no memory to list them */ };
@@ -23,8 +24,9 @@ struct block *block_take_waiting(int device, size_t size, const struct stream *s
 /* True if so many wait that a free is to wait for the device as stock's does. */
 bool block_waiting_is_full(int device);
 
-/* Puts those that need not wait any more into the pools. */
-void block_settle_waiting(int device);
+/* Takes those that need not wait any more, a chain by next_spilled, for the pools. Who looks for
+ * one of them meanwhile finds it a moment later. */
+struct block *block_take_settled(int device);
 
 /* Takes a block out that `waits`. Under tables_lock. */
 void block_unlink_waiting(struct block *block);

@@ -95,4 +95,63 @@ struct module {
     struct function *functions;
 };
 
+/* ---- blocks ----
+ *
+ *            from          to            by                                  order
+ * enter      any           LIVE, SHARED  who had HIP make it                 release, tables_lock
+ * free       LIVE, SHARED  CACHED        a free of the program's             cas acq_rel
+ * hand out   CACHED        LIVE, SHARED  who took it out of where it lies    release
+ * leave      any           GONE          who gives it to HIP, saw the reset  release, tables_lock
+ *
+ * A cached block is in one way, in one chain, or in the hands of who takes or puts it. */
+enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
+
+enum block_state {
+    BLOCK_GONE,   /* HIP has it back */
+    BLOCK_LIVE,   /* held by the program */
+    BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
+                     memory, which is the hit, need not look for it */
+    BLOCK_CACHED, /* in a pool */
+};
+
+/* A stream that was at work when a block was freed on another one, and its mark. */
+struct wait {
+    struct stream *stream;
+    uint64_t mark;
+};
+
+/* Never freed; when HIP hands the same address out again, the entry serves the new block. */
+struct block {
+    struct handle handle; /* the address */
+    size_t size;
+    int device;
+    int state;             /* enum block_state */
+    bool shared;           /* managed memory, which the host reaches too */
+    bool outlives;         /* it does the reset that is being looked at (block_forget_device) */
+    uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
+    struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
+                              NULL: it is idle */
+    uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
+    uint64_t uses;         /* how often it was handed out */
+    uint64_t last_use;     /* block_clock when it was given back last */
+    uint64_t entered;      /* and when HIP handed it out */
+    struct block *next_spilled;
+    /* Of a block that was freed while other streams were at work (blocks_waiting.h). */
+    struct wait *waits; /* room for the most there ever were */
+    size_t wait_count, wait_room;
+    bool waits_now; /* it lies there; under tables_lock */
+};
+
+/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
+extern uint64_t block_clock;
+
+/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
+struct block_pool {
+    struct block *ways[POOL_SETS][POOL_WAYS];
+    struct block *spilled[POOL_SETS]; /* those beyond the ways; under tables_lock */
+    struct stream *owner;             /* NULL: a device's */
+    int device;                       /* the blocks', for good; the owner's handle may move */
+    struct block_pool *next;          /* all streams' pools; never freed */
+};
+
 #endif

@@ -1,6 +1,7 @@
 """Products of sparse matrices by AMD's own hipSPARSE, on the emulated device, against SciPy's.
 
-make check-sparse installs hipSPARSE (1.3 GB) and SciPy; without both these tests are skipped."""
+make check-sparse installs hipSPARSE (1.3 GB) and SciPy; without both these tests are skipped. With
+-m gpu the same by cuSPARSE, on a machine with an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -10,54 +11,58 @@ import pytest
 
 from tests.support.child import Mgpu, in_child
 
-pytestmark = [
-    pytest.mark.skipif(
-        not ctypes.util.find_library("hipsparse"), reason="hipSPARSE is not here: make check-sparse"
-    ),
-]
+has_hipsparse = pytest.mark.skipif(
+    not ctypes.util.find_library("hipsparse"), reason="hipSPARSE is not here: make check-sparse"
+)
 pytest.importorskip("scipy")
 
 from tests.sparse.sums import FORMATS, sddmm, spgemm, spmm, spmv, wrong  # noqa: E402
 
-ON_SOFTGPU = {"policies": ("builtin",), "backends": ("softgpu",)}
+ON_A_LIBRARY = {
+    "policies": ("builtin",),
+    "backends": (
+        pytest.param("softgpu", marks=has_hipsparse),
+        pytest.param("cuda", marks=pytest.mark.gpu),
+    ),
+}
 PLAIN = ("f32", "f64")
 COMPLEX = ("c32", "c64")
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_matrix_times_vector(mgpu: Mgpu) -> None:
     cases = [(form, type) for form in FORMATS for type in (*PLAIN, *COMPLEX)]
     assert list(wrong(spmv, mgpu, *cases)) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_transposed_matrix_times_vector(mgpu: Mgpu) -> None:
     assert list(wrong(spmv, mgpu, *((form, "f32", True) for form in ("coo", "csr")))) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense(mgpu: Mgpu) -> None:
     cases = [(form, type) for form in FORMATS for type in PLAIN]
     assert list(wrong(spmm, mgpu, *cases)) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense_complex(mgpu: Mgpu) -> None:
     assert list(wrong(spmm, mgpu, *((form, "c32") for form in FORMATS))) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense_with_64_bit_indices(mgpu: Mgpu) -> None:
     import numpy as np
 
     assert list(wrong(spmm, mgpu, *((form, "f32", np.int64) for form in ("coo", "csr")))) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_dense_times_dense_where_the_sparse_one_has_elements(mgpu: Mgpu) -> None:
     assert list(wrong(sddmm, mgpu, *(("csr", type) for type in PLAIN))) == []
 
 
-@in_child(**ON_SOFTGPU)
+@in_child(**ON_A_LIBRARY)
 def test_matrix_times_matrix(mgpu: Mgpu) -> None:
     assert list(wrong(spgemm, mgpu, *(("csr", type) for type in PLAIN))) == []

@@ -99,7 +99,7 @@ def test_it_is_loaded_on_the_device_of_its_load(mgpu: Mgpu) -> None:
 def test_an_error_shows_when_the_kernel_is_asked_for(mgpu: Mgpu) -> None:
     mgpu.StreamDestroy(mgpu.StreamCreate())
     image = all_images(mgpu)["forum"]
-    mgpu.stub.hipstub_set_fault(f"{LOAD}:1:209".encode())
+    mgpu.stub.hipstub_set_fault(f"{LOAD}:*:209".encode())
     module = mgpu.load(image)
     assert module and mgpu.stderr() == ""
     assert not mgpu.function(module, FORUM_KERNEL)

@@ -137,7 +137,7 @@ RULES = [
     ),
     rule(
         RUNTIME + "manager/interpreter.c",
-        "const int end = options.python[0] ? OPTION + 1 : STEPS;",
+        "const int end = is_named() ? OPTION + 1 : STEPS;",
         "const int end = STEPS;",
         HOSTING,
         "test_python_that_is_none",

@@ -82,9 +82,9 @@ def good(outcome: Outcome) -> None:
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     """What is printed, and how often each function of the driver is called.
 
-    But for one: the runner runs global destructors before the process ends, so what LLVM 21 and
-    later unload there is unloaded while HIP lives (ahead of time it is too late for that, trap 10).
-    events ends with work pending, and then nothing is unloaded.
+    But for one: the runner runs global destructors before the process ends, so the module of
+    globals, of which nothing is kept, is unloaded while HIP lives (ahead of time it is too late for
+    that, trap 10). The others' modules are kept, and nothing is given back at exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -94,7 +94,8 @@ def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
     assert jitted.stdout == compiled.stdout == printed(program, llvm)
     counts, expected = calls(jitted), calls(compiled)
     expected.pop("hipModuleUnload", None)
-    assert counts.pop("hipModuleUnload", 0) == counts["hipModuleLoadData"]
+    unloads = counts["hipModuleLoadData"] if program == "globals" else 0
+    assert counts.pop("hipModuleUnload", 0) == unloads
     assert counts == expected
 
 

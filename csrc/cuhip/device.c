@@ -32,10 +32,16 @@ hipError_t device_set(int device) {
 
 hipError_t device_name(char *name, int length, hipDevice_t device) {
     CUdevice handle;
+    char whole[256];
     if (!name || length <= 0)
         return hipErrorInvalidValue;
-    const hipError_t error = device_handle(device, &handle);
-    return error ? error : from_cuda(cuda.DeviceGetName(name, length, handle));
+    hipError_t error = device_handle(device, &handle);
+    if (!error)
+        error = from_cuda(cuda.DeviceGetName(whole, sizeof whole, handle));
+    if (error || strlen(whole) >= (size_t)length) /* which NVIDIA's driver would cut off */
+        return error ? error : hipErrorInvalidValue;
+    strcpy(name, whole);
+    return hipSuccess;
 }
 
 hipError_t device_pci(char *id, int length, int device) {

@@ -16,6 +16,7 @@ TABLE = ROOT / "csrc" / "cuhip" / "api.def"
 
 _TYPES = """
 typedef void *hipModule_t, *hipFunction_t, *hipStream_t, *hipEvent_t, *hipMemPool_t;
+typedef void *hipStreamCallback_t;
 typedef int hipDevice_t, hipError_t;
 typedef struct { uint32_t x, y, z; } dim3;
 typedef struct {

@@ -19,7 +19,7 @@ MAPPING = [
     ("hipGetDevice", (OUT,), []),
     ("hipSetDevice", (0,), []),
     ("hipDeviceGet", (OUT, 1), ["cuDeviceGet"]),
-    ("hipDeviceGetName", (OUT, 64, 1), ["cuDeviceGet", ("cuDeviceGetName", OUT, 64, DEVICE_1)]),
+    ("hipDeviceGetName", (OUT, 64, 1), ["cuDeviceGet", "cuDeviceGetName"]),
     (
         "hipDeviceGetPCIBusId",
         (OUT, 64, 1),
@@ -99,6 +99,11 @@ MAPPING = [
     ("hipStreamSynchronize", (STREAM,), [("cuStreamSynchronize", STREAM)]),
     ("hipStreamQuery", (STREAM,), [("cuStreamQuery", STREAM)]),
     ("hipStreamWaitEvent", (STREAM, EVENT, 0), [("cuStreamWaitEvent", STREAM, EVENT, 0)]),
+    (
+        "hipStreamAddCallback",
+        (STREAM, FUNCTION, TO, 0),
+        [("cuStreamAddCallback", STREAM, FUNCTION, TO, 0)],
+    ),
     ("hipStreamGetFlags", (STREAM, OUT), [("cuStreamGetFlags", STREAM, OUT)]),
     ("hipStreamGetDevice", (STREAM, OUT), ["cuStreamGetDevice", "cuDeviceGet"]),
     ("hipEventCreate", (OUT,), [("cuEventCreate", OUT, 0)]),
@@ -113,6 +118,7 @@ MAPPING = [
         [("cuEventElapsedTime", OUT, EVENT, OTHER_EVENT)],
     ),
     ("hipMalloc", (OUT, 100), [("cuMemAlloc_v2", OUT, 100)]),
+    ("hipExtMallocWithFlags", (OUT, 100, 0), [("cuMemAlloc_v2", OUT, 100)]),
     ("hipFree", (TO,), [("cuMemFree_v2", TO)]),
     ("hipMallocManaged", (OUT, 100, 1), [("cuMemAllocManaged", OUT, 100, 1)]),
     ("hipHostMalloc", (OUT, 100, 0x40000004), [("cuMemHostAlloc", OUT, 100, 7)]),

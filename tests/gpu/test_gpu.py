@@ -149,7 +149,7 @@ def test_clusters(mgpu: Mgpu) -> None:
     one = (1, 1, 1)
     for size in (2, 4, 8):
         mgpu.lib.mgpuLaunchClusterKernel(
-            kernel, size, 1, 1, 8, 1, 1, *one, 0, null, _params(mgpu, out), null
+            kernel, size, 1, 1, 8, 1, 1, *one, 0, null, _params(mgpu, out), null, 1
         )
         assert _numbers(mgpu, out, 8) == [size] * 8
     mgpu.lib.mgpuLaunchKernelCooperative(

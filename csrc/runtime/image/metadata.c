@@ -126,11 +126,11 @@ static unsigned segment_count(const unsigned char *bytes, size_t size, Elf64_Ehd
 /* Compilers make one or two; those of a damaged file may all be the same bytes. */
 enum { NOTE_SEGMENTS = 16 };
 
-/* True if a program header is of notes within the file; it is copied to *segment. `seen` counts
- * them: no more than NOTE_SEGMENTS are looked at. */
-static bool notes_in(const unsigned char *bytes, size_t size, const Elf64_Ehdr *header,
-                     unsigned index, Elf64_Phdr *segment, unsigned *seen) {
-    memcpy(segment, bytes + header->e_phoff + index * sizeof *segment, sizeof *segment);
+/* True if the program header at an address is of notes within the file of `size` bytes; it is
+ * copied to *segment. `seen` counts them: no more than NOTE_SEGMENTS are looked at. */
+static bool note_segment_at(const unsigned char *at, size_t size, Elf64_Phdr *segment,
+                            unsigned *seen) {
+    memcpy(segment, at, sizeof *segment);
     return segment->p_type == PT_NOTE && segment->p_offset <= size &&
            segment->p_filesz <= size - segment->p_offset && (*seen)++ < NOTE_SEGMENTS;
 }
@@ -156,12 +156,13 @@ void metadata_drop_queue(unsigned char *bytes, size_t size) {
     const unsigned count = segment_count(bytes, size, &header);
     unsigned seen = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!notes_in(bytes, size, &header, i, &segment, &seen))
+        unsigned char *at = bytes + header.e_phoff + i * sizeof segment;
+        if (!note_segment_at(at, size, &segment, &seen))
             continue;
         const size_t left = rewrite_notes(bytes + segment.p_offset, segment.p_filesz);
         segment.p_filesz = segment.p_memsz = left;
         /* Notes that overlap the headers are damage: what is where was read before. */
-        memcpy(bytes + header.e_phoff + i * sizeof segment, &segment, sizeof segment);
+        memcpy(at, &segment, sizeof segment);
         shorten_section(bytes, size, &header, segment.p_offset, left);
     }
 }
@@ -176,12 +177,13 @@ static bool find_metadata(const struct image *image, struct msgpack *metadata) {
     const unsigned count = ours ? segment_count(image->bytes, image->size, &header) : 0;
     unsigned seen = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!notes_in(image->bytes, image->size, &header, i, &segment, &seen))
+        const unsigned char *at = image->bytes + header.e_phoff + i * sizeof segment;
+        if (!note_segment_at(at, image->size, &segment, &seen))
             continue;
         const unsigned char *notes = image->bytes + segment.p_offset;
         struct note note;
-        for (size_t at = 0; note_at(notes, segment.p_filesz, at, &note); at += note.length) {
-            metadata->at = notes + at + note.head;
+        for (size_t n = 0; note_at(notes, segment.p_filesz, n, &note); n += note.length) {
+            metadata->at = notes + n + note.head;
             metadata->end = metadata->at + note.text;
             if (note.header.n_type == AMDGPU_METADATA)
                 return true;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from pathlib import Path
 
 import click
 
@@ -115,7 +114,8 @@ def replay(
         text = _script(os.path.abspath(recording), launch - 1, given)
         if script:
             place.check(script)
-            Path(script).write_text(text, encoding="utf-8")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(text)
         environment = preload.device_environment(preload.announced(device), os.environ)
         os.execve(sys.executable, [sys.executable, "-c", text], environment)
     except (Problem, OSError) as problem:

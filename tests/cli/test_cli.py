@@ -57,7 +57,7 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
 
 def test_path_and_abi() -> None:
     assert invoke("path").stdout == f"{LIB}\n"
-    assert invoke("abi").stdout == abi.markdown()
+    assert invoke("abi").stdout == f"{abi.markdown()}\n{abi.left_out()}"
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
@@ -79,7 +79,7 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
-        ("rep", ["plain,report"]),
+        ("rep", ["plain,replay", "plain,report"]),
         ("report --dev", ["plain,--device"]),
         ("run --device s", ["plain,softgpu"]),
         ("stats some", ["file,some"]),  # the shell's own, for files

@@ -138,6 +138,7 @@ def test_forum_asks_the_driver_for_launches_only(
     assert outcome.hip("hipStreamDestroy") <= 1
     if outcome.log is not None:
         names = [call["name"] for call in outcome.calls]
+        names = names[names.index("hipModuleLoadData") :]  # without HIP's start
         last_launch = len(names) - 1 - names[::-1].index("hipModuleLaunchKernel")
         assert "hipStreamDestroy" not in names[:last_launch]
         assert {name: names.count(name) for name in outcome.stats["hip"]} == {
@@ -190,14 +191,14 @@ def test_churn_asks_the_driver_for_memory_once(
     good(outcome)
     assert outcome.hip("hipModuleLaunchKernel") == LAUNCHES
     assert outcome.hip("hipMemcpyAsync") == 2 * LAUNCHES
-    assert outcome.hip("hipMalloc") == outcome.hip("hipFree") == 1
-    assert outcome.hip("hipHostMalloc") == outcome.hip("hipHostFree") == 2
+    assert (outcome.hip("hipMalloc"), outcome.hip("hipFree")) == (1, 0)
+    assert (outcome.hip("hipHostMalloc"), outcome.hip("hipHostFree")) == (2, 0)
     assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before it is destroyed
     assert outcome.hip("hipPointerGetAttributes") <= 4  # each end of each copy, once
     assert outcome.stats["cache"]["memory"] == {
         "hits": LAUNCHES - 1,
         "misses": 1,
-        "evictions": 1,
+        "evictions": 0,
     }
 
 

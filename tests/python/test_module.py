@@ -198,9 +198,10 @@ def test_what_is_no_image(given: Any, error: type[Exception], words: str) -> Non
 
 
 def test_without_what_reads_images() -> None:
-    code = "import sys; sys.modules['msgpack'] = None; import mgpu_rt; mgpu_rt.Module"
+    code = "import sys; sys.modules['msgpack'] = None; import mgpu_rt; mgpu_rt.Module(b'')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert f"lacks msgpack: {sys.executable} -m pip install" in result.stderr.splitlines()[-1]
+    said = f"needs msgpack, which {sys.executable} lacks: {sys.executable} -m pip install"
+    assert said in result.stderr.splitlines()[-1]
 
 
 # ---- kernels ----

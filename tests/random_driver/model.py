@@ -24,6 +24,7 @@ MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 #: Who calls, or what allocates (steps.c).
 MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
+ASKS = 2  # a wait that asks until the stream is idle
 
 
 Clock = dict["Stream", int]
@@ -241,12 +242,20 @@ class Program:
         join(stream.clock, event.clock)
         self.unevent(thread, other, event)
 
+    def sync(self, thread: int, how: int, stream: Stream) -> None:
+        """Lets the host wait for a stream; `how` is steps.c's."""
+        self.touch(thread, stream)
+        if how == ASKS and "asks" in self.without:
+            how = MGPU
+        self.say(thread, "sync", how, stream)
+        join(self.clock(thread), stream.clock)
+
     def _host_wait(self, thread: int, last: Stream, choice: int) -> None:
         self.touch(thread, last)
         how = choice // 8 % 5
         event = self.event(thread, choice & 1) if how == 4 else None
         if event is None:
-            self.say(thread, "sync", how % 4, last)
+            self.sync(thread, how % 4, last)
         else:
             self.record(thread, choice & 1, event, last)
             self.say(thread, "eventsync", choice >> 1 & 1, event)
@@ -318,6 +327,7 @@ class Program:
         self.touch(thread, buffer)
         if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
             if who == MGPU and stream is not self.null:
+                self.touch(thread, stream)
                 if choice % 2 or not self._may_be_early(buffer, stream):
                     self.order(thread, stream, choice, buffer)
                 self.submit(thread, stream, real=False)

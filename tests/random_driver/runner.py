@@ -96,7 +96,7 @@ class Device:
     copies_return: bool = False  # copies to pageable memory return before they have arrived
 
 
-def _stub(name: str, **options: str) -> Device:
+def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
     settings = {
         "MODE": "record",
         "KERNELS": str(OUT / "bodies.so"),
@@ -109,12 +109,15 @@ def _stub(name: str, **options: str) -> Device:
         ("build/hipstub",),
         tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
         memory=int(options.get("memory", 0)),
+        lacks=lacks,
         copies_return=True,
     )
 
 
 STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
+#: Nothing is done before somebody waits for it: whoever asks until it is done asks for ever.
+HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 SOFTGPU = Device(
     "softgpu",
@@ -131,7 +134,7 @@ CUDA = Device(
     ("build/cuhip",),
     lacks=("reset",),
 )
-DEVICES = {device.name: device for device in (STUB, REUSE, SMALL, SOFTGPU, CUDA)}
+DEVICES = {device.name: device for device in (STUB, REUSE, HELD, SMALL, SOFTGPU, CUDA)}
 
 
 @dataclass

@@ -90,26 +90,36 @@ def nothing(program: Program, thread: int, b: Bytes) -> None:
 def malloc(program: Program, thread: int, b: Bytes) -> None:
     if len(program.buffers) >= 12:
         return
-    index = program.index("buffer")
-    if index is None:
-        return
     kinds = (ALLOCATED,) * 8 + (MALLOC, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED)
     kind = kinds[b[0] % len(kinds)]
     count = WORDS[b[1] % len(WORDS)]
+    stream = program.pick(program.streams, b[2]) if kind == ALLOCATED else program.null
+    shared = kind == ALLOCATED and stream is program.null and b[3] % 8 == 7
+    _allocate(program, thread, count, stream, kind, shared)
+
+
+def _allocate(
+    program: Program,
+    thread: int,
+    count: int,
+    stream: Stream,
+    kind: int = ALLOCATED,
+    shared: bool = False,
+) -> Buffer | None:
     held = sum(4 * len(buffer.content) for buffer in program.buffers)
     if program.memory and held + 4 * count > program.memory // 2:
-        return
-    stream = program.pick(program.streams, b[2])
-    shared = kind == ALLOCATED and stream is program.null and b[3] % 8 == 7
+        return None
+    index = program.index("buffer")
+    if index is None:
+        return None
     buffer = Buffer(index, kind, thread, kind, np.zeros(count, np.uint32))
     if kind == ALLOCATED:
         program.prepare(thread, stream)
-    else:
-        stream = program.null
     program.ask("ok", thread, "malloc", kind, buffer, 4 * count, stream, shared)
     if kind == ALLOCATED and stream is not program.null:
         program.submit(thread, stream, buffer, real=False)
     program.buffers.append(buffer)
+    return buffer
 
 
 @_action(7)
@@ -181,6 +191,14 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
     _write(buffer, offset, np.full(count, word, np.uint32))
 
 
+def _fill(program: Program, thread: int, buffer: Buffer, stream: Stream, value: int) -> None:
+    """All of it, by the library."""
+    program.order(thread, stream, value, buffer)
+    program.submit(thread, stream, buffer, seen=True)
+    program.say(thread, "fill", MGPU, buffer, 0, len(buffer.content), value, stream)
+    _write(buffer, 0, np.full(len(buffer.content), value, np.uint32))
+
+
 @_action(5)
 def by_host(program: Program, thread: int, b: Bytes) -> None:
     buffer = program.pick([x for x in program.buffers if _host_memory(x.kind)], b[0])
@@ -220,9 +238,7 @@ def unstream(program: Program, thread: int, b: Bytes) -> None:
 @_action(5)
 def synchronise(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(program.streams, b[0])
-    program.touch(thread, stream)
-    program.say(thread, "sync", (0, 0, 0, 1, 2, 3)[b[1] % 6], stream)
-    join(program.clock(thread), stream.clock)
+    program.sync(thread, (0, 0, 0, 1, 2, 3)[b[1] % 6], stream)
 
 
 @_action(4)
@@ -341,24 +357,101 @@ def launch(program: Program, thread: int, b: Bytes) -> None:
     if count == 0:
         return
     function = _function(program, thread, module, kernel, b[2] // 5)
-    if function is None:
-        return
+    if function is not None:
+        who = int(b[3] % 5 == 4)
+        _launch(program, thread, who, function, stream, buffers, count, argument, b[4])
+
+
+def _launch(
+    program: Program,
+    thread: int,
+    who: int,
+    function: Function,
+    stream: Stream,
+    buffers: Sequence[Buffer],
+    count: int,
+    argument: int,
+    choice: int,
+) -> None:
+    """The first buffer is written, the second read (copy) or the module's global (bump)."""
+    buffer, module = buffers[0], function.module
     program.touch(thread, function, module)
-    program.order(thread, stream, b[4], *buffers)
-    program.submit(thread, stream, *buffers, seen=b[3] % 5 != 4)
+    program.order(thread, stream, choice, *buffers)
+    program.submit(thread, stream, *buffers, seen=who == MGPU)
     module.used[stream] = stream.count
-    number, who = KERNELS.index(kernel), int(b[3] % 5 == 4)
+    number = KERNELS.index(function.kernel)
     program.say(thread, "launch", who, function, number, stream, buffer, count, argument)
     value = np.uint32(module.value)
-    if kernel in ("mix", "slow"):
+    if function.kernel in ("mix", "slow"):
         words = buffer.content[:count] * np.uint32(3) + np.uint32(argument) + value
-    elif kernel == "copy":
+    elif function.kernel == "copy":
         words = buffers[1].content[:count] + value
     else:
         with np.errstate(over="ignore"):
             module.cell.content[0] = module.cell.content[0] * np.uint32(3) + value
         words = module.cell.content
     _write(buffer, 0, words)
+
+
+@_action(6)
+def free_early(program: Program, thread: int, b: Bytes) -> None:
+    """Frees a block on a stream of the library's while another one works on it. The next allocation
+    of that size is overwritten at once, so it must not be of that memory yet."""
+    buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
+    streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
+    if not streams:
+        return
+    worker = program.pick(streams, b[1])
+    others = [one for one in streams if one is not worker]
+    stream = worker if b[1] % 8 == 7 else program.pick(others, b[1] // 8)
+    taker = program.pick(streams, b[2] // 32) if b[4] // 8 % 2 else stream
+    order, between = b[4] // 2 % 4, b[4] // 16 % 4
+    if order == 3:
+        _work(program, thread, buffer, others[-1], b[3], 0)  # the worker's comes after it
+    elif order == 2:
+        for one in others:
+            program.sync(thread, MGPU, one)
+    _work(program, thread, buffer, worker, b[3], b[2])
+    program.release(thread, buffer, MGPU, 0, stream)
+    if between == 3:
+        program.sync(thread, MGPU, program.pick(others[::-1], b[4] // 64))
+    taken = _allocate(program, thread, len(buffer.content), taker)
+    if taken is None:
+        return
+    _fill(program, thread, taken, taker, b[3])
+    if b[4] // 128:
+        program.sync(thread, MGPU, taker)
+        program.sync(thread, MGPU, worker)
+
+
+def _library_streams(program: Program, thread: int, wanted: int) -> list[Stream]:
+    """As many or more, or two if there is no room for more; else none."""
+    for _ in range(wanted):
+        streams = [one for one in program.streams[1:] if one.who == MGPU]
+        if len(streams) < wanted:
+            stream(program, thread, bytes(ACTION))
+    streams = [one for one in program.streams[1:] if one.who == MGPU]
+    return streams if len(streams) > 1 else []
+
+
+def _work(
+    program: Program, thread: int, buffer: Buffer, stream: Stream, choice: int, value: int
+) -> None:
+    """A kernel that takes its time and writes the buffer, or reads it; without a module, a fill."""
+    module = program.pick(program.modules, choice // 4)
+    others = [x for x in program.buffers if x.kind == ALLOCATED and x is not buffer]
+    target = program.pick(others, choice // 16) if choice % 4 == 3 else None
+    function = None
+    if module is not None:
+        kernel = "slow" if target is None else "copy"
+        function = _function(program, thread, module, kernel, 1)
+    if function is None:
+        _fill(program, thread, buffer, stream, value)
+        return
+    buffers = [buffer] if target is None else [target, buffer]
+    count = min(buffer.known, len(buffers[0].content), MOST_IN_KERNEL)
+    argument = value if target is None else buffer.index
+    _launch(program, thread, MGPU, function, stream, buffers, count, argument, value)
 
 
 @_action(4)

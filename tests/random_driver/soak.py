@@ -31,8 +31,9 @@ EXAMPLES = 10  # cases of a seed
 
 #: Of 12 seeds: how many go to which device, and whether the program goes on at the process's end.
 SHARES = (
-    *((runner.STUB, False),) * 3,
-    *((runner.REUSE, False),) * 3,
+    *((runner.STUB, False),) * 2,
+    *((runner.REUSE, False),) * 2,
+    *((runner.HELD, False),) * 2,
     (runner.SMALL, False),
     *((runner.SOFTGPU, False),) * 3,
     (runner.STUB, True),

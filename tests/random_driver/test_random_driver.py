@@ -14,6 +14,7 @@ from tests.random_driver import images, programs, runner
 SAMPLES = {
     "stub": (runner.STUB, 25, 15),
     "stub, reuse": (runner.REUSE, 25, 15),
+    "stub, held": (runner.HELD, 15, 5),
     "stub, little memory": (runner.SMALL, 10, 5),
     "softgpu": (runner.SOFTGPU, 8, 6),
 }

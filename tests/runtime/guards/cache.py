@@ -480,4 +480,16 @@ CACHE = [
         "    return true;",
         f"{FREED}:test_what_no_device_has_empties_no_cache",
     ),
+    Guard(
+        "cache/blocks.c",
+        "fits_device(size, device) && caches_make_room(*error)",
+        "false",
+        f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
+    ),
+    Guard(
+        "cache/caches.h",
+        "UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_)",
+        "false",
+        f"{LIMITS}:test_04_a_module_that_needs_the_memory",
+    ),
 ]

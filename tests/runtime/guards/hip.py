@@ -8,7 +8,6 @@ from tests.runtime.guards.guard import (
     KNOWN,
     LAST_ERROR,
     LOCAL_RANK,
-    MEMORY,
     RESET,
     TRAPS,
     Guard,
@@ -62,12 +61,6 @@ HIP = [
         "!promises.text_relocations",
         "true",
         f"{CONSTANTS}:test_constants_that_the_loader_relocated_are_compared",
-    ),
-    Guard(
-        "cache/caches.h",
-        "UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_)",
-        "false",
-        f"{MEMORY}:test_out_of_memory_gives_back_all_that_is_cached",
     ),
     Guard(
         "hip/report.c",

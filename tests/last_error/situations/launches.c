@@ -91,13 +91,13 @@ SITUATION(cooperative_in_clusters) {
 SITUATION(clusters_of_one) {
     hipFunction_t function = kernel();
     if (mgpuLaunchClusterKernel != NULL)
-        CALL(mgpuLaunchClusterKernel(function, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        CALL(mgpuLaunchClusterKernel(function, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, 1));
 }
 
 SITUATION(clusters) {
     hipFunction_t function = kernel();
     if (mgpuLaunchClusterKernel != NULL)
-        CALL(mgpuLaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        CALL(mgpuLaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, 1));
 }
 
 SITUATION(symbol_unknown) {

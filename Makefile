@@ -119,7 +119,7 @@ check-install: all needs-tools needs-test needs-install $(HIPSTUB_LIBRARIES)
 
 C_SOURCES = $(shell git ls-files '*.c' '*.h')
 
-lint:
+lint: | $(VENV)/.ready needs-test
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	clang-format-22 --dry-run --Werror $(C_SOURCES)

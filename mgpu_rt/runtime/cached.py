@@ -115,7 +115,8 @@ class _Kept:
         self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
         self.images: dict[int, Image] = {}
         self.functions: dict[tuple[int, str], int] = {}
-        self.streams: list[int] = []
+        self.streams: list[int] = []  # that nobody holds
+        self.made: set[int] = set()  # all streams of ours
         self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
         self.sizes: dict[int, int] = {}
@@ -124,7 +125,11 @@ class _Kept:
 
 
 class CachedRuntime(PlainRuntime):
-    """The same, with what is got from HIP kept: modules, functions, streams, events, memory."""
+    """The same, with what is got from HIP kept: modules, functions, streams, events, memory.
+
+    It must not meet a program that destroys streams of this runtime's by HIP: it does not see that,
+    and HIP may give the handle to a stream of another kind.
+    """
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -194,7 +199,10 @@ class CachedRuntime(PlainRuntime):
 
     def stream_create(self) -> int:
         stream = _take(self._here.streams, self.hip.stream_idle)
-        return stream or self._enter(self._got(super().stream_create))
+        if stream is None:
+            stream = self._enter(self._got(super().stream_create))
+            self._here.made.add(stream)
+        return stream
 
     def stream_destroy(self, stream: int) -> None:
         owner = self._owner(stream)
@@ -214,7 +222,8 @@ class CachedRuntime(PlainRuntime):
         else:
             super().event_destroy(event)
 
-    # A freed block is for its own stream at once: the stream's order keeps its uses apart.
+    # A freed block is for its own stream at once: the stream's order keeps its uses apart. While
+    # another one is at work, perhaps on the block, HIP frees it, and waits for the device.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -228,12 +237,15 @@ class CachedRuntime(PlainRuntime):
     def mem_free(self, address: int, stream: int) -> None:
         owner = self._owner(address)
         size = owner.sizes.pop(address, 0) if owner else 0
-        if owner and stream and size:
+        if owner and stream and size and self._alone_at_work(owner, stream):
             owner.blocks[stream, size].append(address)
             return
         if owner:
             owner.known.discard(address)
         super().mem_free(address, stream)  # which waits for the device
+
+    def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
+        return all(one == stream or self.hip.stream_idle(one) for one in list(owner.made))
 
     # What is kept goes back to HIP where memory is short, and at the end.
 
@@ -258,6 +270,7 @@ class CachedRuntime(PlainRuntime):
         for kept, back in lists:
             while (handle := _take(kept)) is not None:
                 here.known.discard(handle)
+                here.made.discard(handle)
                 back(handle)
                 count += 1
         here.functions = {key: f for key, f in here.functions.items() if key[0] in here.known}

@@ -230,7 +230,7 @@ def unstream(program: Program, thread: int, b: Bytes) -> None:
         return
     program.leave(thread, stream, b[3])
     program.streams.remove(stream)
-    crosses = b[1] % 4 == 3
+    crosses = b[1] % 4 == 3 and "crossed-streams" not in program.without
     program.crosses |= crosses
     program.say(thread, "unstream", int(crosses == (stream.who == MGPU)), stream)
 

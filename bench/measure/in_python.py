@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from bench.measure import programs
 from bench.measure.rounds import METHOD as ROUNDS
 from bench.setup import native
@@ -31,7 +33,8 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     """``repetitions`` rounds of each side in turn."""
     native.need(native.RUNTIME)
     plain = {side.name: side for side in all_sides(device, None)}
-    base = {**plain[OURS].environment, "PYTHONPATH": str(native.ROOT)}
+    python = {"MGPU_RT_PYTHON": sys.executable, "PYTHONPATH": str(native.ROOT)}
+    base = {**plain[OURS].environment, **python}
     sides = [
         plain[STOCK],
         plain[OURS],

@@ -211,12 +211,13 @@ static bool find_hip(struct hip_library *library) {
 struct found {
     int devices; /* -1: it does not say */
     int version; /* 0: the same */
+    uint64_t begin, nanoseconds;
 };
-static const struct found nothing_found = {-1, 0};
+static const struct found nothing_found = {.devices = -1};
 
 static struct found start_hip(const struct hip_functions *functions) {
     struct found found = nothing_found;
-    const uint64_t begin = stats_now();
+    found.begin = stats_now();
     const hipError_t started = functions->Init(0);
     const hipError_t counted = functions->GetDeviceCount(&found.devices);
     const hipError_t told = functions->RuntimeGetVersion(&found.version);
@@ -224,7 +225,7 @@ static struct found start_hip(const struct hip_functions *functions) {
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
         (void)functions->GetLastError(); /* the program's own calls are to meet the error */
-    start_initialised(begin, stats_now() - begin, found.version);
+    found.nanoseconds = stats_now() - found.begin;
     return found;
 }
 
@@ -236,6 +237,9 @@ static void report_found(const char *path, int devices) {
 }
 
 static void install(const struct hip_library *library, struct found found) {
+    start_initialised(found.begin, found.nanoseconds, found.version);
+    if (!options.caches)
+        found = nothing_found; /* as stock, which does not ask */
     limits_set();
     hip_device_count = found.devices > 0 ? found.devices : 1;
     hip_no_device = found.devices == 0;
@@ -270,8 +274,6 @@ static void find_and_install(void) {
     atexit(note_late);
     if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library->functions);
-    if (!options.caches)
-        found = nothing_found; /* as stock, which does not ask */
     pthread_mutex_lock(&start_lock);
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);

@@ -120,8 +120,7 @@ class _Kept:
         self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
         self.sizes: dict[int, int] = {}
-        self.watch: int = 0  # memory of ours
-        self.number: int | None = None  # which HIP has given to it
+        self.watch: tuple[int, int | None] | None = None  # memory of ours, and HIP's number of it
 
 
 class CachedRuntime(PlainRuntime):
@@ -133,26 +132,24 @@ class CachedRuntime(PlainRuntime):
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
-        self._devices: dict[int, _Kept] = defaultdict(self._anew)
+        self._devices: dict[int, _Kept] = {}
         self._home: dict[int, int] = {}  # the device of each handle
-
-    def _anew(self) -> _Kept:
-        return _Kept()
 
     def _of(self, device: int) -> _Kept:
         """What is kept of a device. Somebody may have reset that: then memory of ours is gone, and
         nothing of that device is known any more."""
-        kept = self._devices[device]
-        if kept.number is not None and self.hip.buffer_id(kept.watch) != kept.number:
-            kept = self._devices[device] = self._anew()
+        kept = self._devices.setdefault(device, _Kept())  # the same for threads that come at once
+        memory, number = kept.watch or (0, None)
+        if number is not None and self.hip.buffer_id(memory) != number:
+            kept = self._devices[device] = _Kept()
         return kept
 
     @property
     def _here(self) -> _Kept:
         kept = self._of(self.hip.device())
-        if not kept.watch:
-            kept.watch = self.hip.watch_memory()
-            kept.number = self.hip.buffer_id(kept.watch) if kept.watch else None
+        if kept.watch is None:
+            memory = self.hip.watch_memory()
+            kept.watch = memory, self.hip.buffer_id(memory) if memory else None
         return kept
 
     def _owner(self, handle: int) -> _Kept | None:
@@ -161,10 +158,10 @@ class CachedRuntime(PlainRuntime):
         kept = self._of(device) if device is not None else None
         return kept if kept and handle in kept.known else None
 
-    def _enter(self, handle: int) -> int:
+    def _enter(self, here: _Kept, handle: int) -> int:
         if handle:
             self._home[handle] = self.hip.device()
-            self._devices[self._home[handle]].known.add(handle)
+            here.known.add(handle)
         return handle
 
     # An image is known by its bytes. One that kernels can write into is loaded anew each time.
@@ -175,7 +172,8 @@ class CachedRuntime(PlainRuntime):
         if module is None:
             module = self._got(super().module_load, image)
             if image.is_constant:
-                here.images[self._enter(module)] = image
+                here.images[module] = image
+                self._enter(here, module)
         return module
 
     def module_unload(self, module: int) -> None:
@@ -198,10 +196,11 @@ class CachedRuntime(PlainRuntime):
     # A stream is handed out again only idle: new work never waits behind another owner's.
 
     def stream_create(self) -> int:
-        stream = _take(self._here.streams, self.hip.stream_idle)
+        here = self._here
+        stream = _take(here.streams, self.hip.stream_idle)
         if stream is None:
-            stream = self._enter(self._got(super().stream_create))
-            self._here.made.add(stream)
+            stream = self._enter(here, self._got(super().stream_create))
+            here.made.add(stream)
         return stream
 
     def stream_destroy(self, stream: int) -> None:
@@ -212,8 +211,9 @@ class CachedRuntime(PlainRuntime):
             super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def event_create(self) -> int:
-        event = _take(self._here.events, self.hip.event_done)
-        return event or self._enter(self._got(super().event_create))
+        here = self._here
+        event = _take(here.events, self.hip.event_done)
+        return event or self._enter(here, self._got(super().event_create))
 
     def event_destroy(self, event: int) -> None:
         owner = self._owner(event)
@@ -229,7 +229,7 @@ class CachedRuntime(PlainRuntime):
         here = self._here
         address = _take(here.blocks[stream, size])
         if address is None:
-            address = self._enter(self._got(super().mem_alloc, size, stream, host_shared))
+            address = self._enter(here, self._got(super().mem_alloc, size, stream, host_shared))
         if address:
             here.sizes[address] = size
         return address

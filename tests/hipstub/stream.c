@@ -79,7 +79,7 @@ static void let_go(struct ihipStream_t *stream, uint64_t ticket) {
 /* Whether the stream keeps it for now. Who waits for it waits for what is before it, too. */
 static bool is_held(const struct ihipStream_t *stream, const struct operation *operation) {
     if (operation->number > stream->let_go)
-        return operation->delayed && stream->pace.waiters > 0;
+        return stream->pace.waiters > 0;
     for (const struct wait *wait = operation->waits; wait != NULL; wait = wait->next)
         let_go(wait->stream, wait->ticket);
     return false;

@@ -44,8 +44,10 @@ def test_streams_run_by_themselves(hip: Stub) -> None:
 
 @on_stub(HIPSTUB_ASYNC="held")
 def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
-    """And what that waits for, on whatever stream."""
+    """And what that waits for, on whatever stream. A record is work as all else."""
     first, second, idle, event = hip.stream(), hip.stream(), hip.stream(), hip.event()
+    marked, mark = hip.stream(), hip.event()
+    hip.hipEventRecord(mark, marked)
     hip.launch(first)
     hip.hipEventRecord(event, first)
     hip.launch(first)
@@ -53,7 +55,8 @@ def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
     hip.launch(second)
     hip.launch(idle)
     assert hip.hipStreamSynchronize(second) == 0
-    assert [hip.lib.hipstub_pending(s) for s in (first, second, idle)] == [1, 0, 1]
+    assert [hip.lib.hipstub_pending(s) for s in (first, second, idle, marked)] == [1, 0, 1, 1]
+    assert hip.hipEventQuery(mark) == 600
     assert hip.hipDeviceSynchronize() == 0
     assert [hip.hipStreamQuery(s) for s in (first, second, idle)] == [0] * 3
 

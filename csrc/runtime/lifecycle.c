@@ -35,6 +35,7 @@ enum { EXIT_REGISTRATIONS = 8 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool options_known;
+static bool installing; /* under it */
 
 /* ---- cancellation ----
  *
@@ -66,8 +67,9 @@ int runtime_give_back(void) {
 
 /* ---- fork ---- */
 
-/* In the order in which they are taken elsewhere, so that a child finds them free. */
-static pthread_mutex_t *const locks[] = {&start_lock, &tables_lock, &stream_pool_lock};
+/* In the order in which they are taken elsewhere, so that a child finds them free, and what they
+ * guard whole. Under these no allocator is called, as a fork may have the allocator's lock. */
+static pthread_mutex_t *const locks[] = {&tables_lock, &stream_pool_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
 static void before_fork(void) {
@@ -79,10 +81,20 @@ static void after_fork(void) {
         pthread_mutex_unlock(locks[i]);
 }
 
+/* A thread of the parent's may have been at the first call: the child makes its own, from the
+ * beginning. */
+static void start_anew(void) {
+    start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (installing)
+        recorder_leave();
+    installing = false;
+}
+
 /* HIP works in a child if it has not started before. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     route_forked();
+    start_anew();
     if (started) {
         runtime_forked = true;
         manager_forked();
@@ -275,8 +287,10 @@ static void find_and_install(void) {
     if (opened && (options.caches || stats_wanted()))
         found = start_hip(&library->functions);
     pthread_mutex_lock(&start_lock);
+    installing = true;
     if (load_acquire(&runtime_mode) & MODE_UNSTARTED)
         install(library, found);
+    installing = false;
     pthread_mutex_unlock(&start_lock);
     free(library);
 }

@@ -86,7 +86,7 @@ bool block_enter(void *address, size_t size, int device, bool shared) {
     block->number = 0;
     block->stream = NULL;
     add_reserved(device, size);
-    ranges_add((uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
+    ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     store_release(&block->state, shared ? BLOCK_SHARED : BLOCK_LIVE);
     pthread_mutex_unlock(&tables_lock);
     return true;

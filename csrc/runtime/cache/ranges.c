@@ -1,38 +1,18 @@
-/* A sorted array and a few newcomers beside it, under a sequence lock: few writes, each beside a
- * call of HIP that costs far more, and a binary search and a short scan for each copy. What leaves
- * the array stays as a gap until the newcomers are merged in, so that a program which holds 100,000
- * blocks does not shift them for each one more. */
+/* A treap by address: a binary tree that is a heap of the addresses' hashes, so that its depth is
+ * logarithmic in whatever order addresses come. What it is made of lies in the entries of blocks
+ * and of registered memory, which are never freed: nothing is allocated here, and readers may walk
+ * it without a lock. A sequence tells them whether it was written meanwhile. */
 #include "cache/ranges.h"
+#include "base/handles.h"
+#include "base/state.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { NEWCOMERS = 32, FIRST_CAPACITY = 1024, ATTEMPTS = 4 };
+enum { ATTEMPTS = 4, STEPS = 64 /* a reader looks after so many whether it runs in a circle */ };
 
-struct range {
-    uintptr_t begin, end;
-    uintptr_t kind; /* RANGE_NONE: a gap */
-};
-
-/* A larger array replaces it; the old one stays, for late readers: less than as much again. */
-static struct range *sorted;
-static size_t sorted_count, capacity;
-static struct range newcomers[NEWCOMERS];
-static size_t newcomer_count;
-static uint64_t sequence; /* odd while it is written */
-static bool incomplete;   /* for good: there was no memory */
+static struct range *root; /* no two share bytes */
+static uint64_t sequence;  /* odd while the tree is written */
 uint64_t ranges_changes;
-
-static uintptr_t get(const uintptr_t *field) {
-    return load_relaxed(field);
-}
-
-static void set(struct range *to, struct range range) {
-    store_relaxed(&to->begin, range.begin);
-    store_relaxed(&to->end, range.end);
-    store_relaxed(&to->kind, range.kind);
-}
 
 static void begin_write(void) {
     store_relaxed(&sequence, sequence + 1);
@@ -45,42 +25,28 @@ static void end_write(void) {
 
 /* ---- looking ---- */
 
-/* Index of the first range that ends after an address. */
-static size_t search(const struct range *ranges, size_t count, uintptr_t address) {
-    size_t low = 0;
-    while (low < count) {
-        const size_t middle = (low + count) / 2;
-        if (get(&ranges[middle].end) <= address)
-            low = middle + 1;
-        else
-            count = middle;
+/* The last range that begins before an address. */
+static struct range *last_before(uintptr_t end, uint64_t now) {
+    struct range *found = NULL, *range = load_acquire(&root);
+    for (unsigned steps = 1; range; steps++) {
+        if (load_relaxed(&range->begin) < end) {
+            found = range;
+            range = load_acquire(&range->right);
+        } else {
+            range = load_acquire(&range->left);
+        }
+        if (steps % STEPS == 0 && load_relaxed(&sequence) != now)
+            break;
     }
-    return low;
+    return found;
 }
 
-/* What these bytes are, if only this range is there. */
-static enum range_kind kind_in(const struct range *range, uintptr_t begin, uintptr_t end) {
-    const enum range_kind kind = (enum range_kind)get(&range->kind);
-    if (kind == RANGE_NONE || get(&range->end) <= begin || get(&range->begin) >= end)
+static enum range_kind look_up(uintptr_t begin, uintptr_t end, uint64_t now) {
+    const struct range *range = last_before(end, now);
+    if (!range || load_relaxed(&range->end) <= begin)
         return RANGE_NONE;
-    return get(&range->begin) <= begin && end <= get(&range->end) ? kind : RANGE_MIXED;
-}
-
-static enum range_kind look_up(uintptr_t begin, uintptr_t end) {
-    const size_t count = load_acquire(&sorted_count);
-    const struct range *ranges = load_acquire(&sorted);
-    for (size_t i = search(ranges, count, begin); i < count && get(&ranges[i].begin) < end; i++) {
-        const enum range_kind kind = kind_in(&ranges[i], begin, end);
-        if (kind != RANGE_NONE)
-            return kind;
-    }
-    const size_t new_count = load_relaxed(&newcomer_count);
-    for (size_t i = 0; i < new_count && i < NEWCOMERS; i++) {
-        const enum range_kind kind = kind_in(&newcomers[i], begin, end);
-        if (kind != RANGE_NONE)
-            return kind;
-    }
-    return RANGE_NONE;
+    const bool inside = load_relaxed(&range->begin) <= begin && end <= load_relaxed(&range->end);
+    return inside ? (enum range_kind)load_relaxed(&range->kind) : RANGE_MIXED;
 }
 
 enum range_kind ranges_find(const void *address, size_t bytes) {
@@ -88,122 +54,118 @@ enum range_kind ranges_find(const void *address, size_t bytes) {
         const uint64_t before = load_acquire(&sequence);
         if (before & 1)
             continue;
-        const enum range_kind kind = look_up((uintptr_t)address, (uintptr_t)address + bytes);
+        const enum range_kind kind =
+            look_up((uintptr_t)address, (uintptr_t)address + bytes, before);
         fence_acquire();
         if (load_relaxed(&sequence) == before)
-            return load_relaxed(&incomplete) ? RANGE_MIXED : kind;
+            return kind;
     }
     return RANGE_MIXED;
 }
 
 /* ---- changing ---- */
 
-static bool grow(size_t wanted) {
-    size_t larger_capacity = capacity ? capacity : FIRST_CAPACITY;
-    while (larger_capacity < wanted)
-        larger_capacity *= 2;
-    if (larger_capacity == capacity)
-        return true;
-    struct range *larger = calloc(larger_capacity, sizeof *larger);
-    if (!larger)
-        return false;
-    if (sorted_count)
-        memcpy(larger, sorted, sorted_count * sizeof *larger);
-    store_release(&sorted, larger);
-    capacity = larger_capacity;
-    return true;
+static uint64_t height(const struct range *range) {
+    return range->begin * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-static int by_begin(const void *a, const void *b) {
-    const struct range *left = a, *right = b;
-    return (left->begin > right->begin) - (left->begin < right->begin);
+static void set(struct range **link, struct range *range) {
+    store_release(link, range);
 }
 
-static void close_gaps(void) {
-    size_t kept = 0;
-    for (size_t i = 0; i < sorted_count; i++)
-        if (sorted[i].kind != RANGE_NONE)
-            set(&sorted[kept++], sorted[i]);
-    store_release(&sorted_count, kept);
-}
-
-/* The newcomers take their places, from the end on. False without memory. */
-static bool merge(void) {
-    close_gaps();
-    if (!grow(sorted_count + newcomer_count))
-        return false;
-    qsort(newcomers, newcomer_count, sizeof *newcomers, by_begin);
-    size_t from = sorted_count, to = sorted_count + newcomer_count;
-    for (size_t next = newcomer_count; next > 0;) {
-        if (from > 0 && sorted[from - 1].begin > newcomers[next - 1].begin)
-            set(&sorted[--to], sorted[--from]);
-        else
-            set(&sorted[--to], newcomers[--next]);
+/* It takes the place of the first that is less high; what is there goes to its two sides. */
+static void insert(struct range *fresh) {
+    struct range **link = &root;
+    while (*link && height(*link) >= height(fresh))
+        link = (*link)->begin < fresh->begin ? &(*link)->right : &(*link)->left;
+    struct range *rest = *link, **left = &fresh->left, **right = &fresh->right;
+    set(link, fresh);
+    while (rest) {
+        const bool before = rest->begin < fresh->begin;
+        set(before ? left : right, rest);
+        *(before ? &left : &right) = before ? &rest->right : &rest->left;
+        rest = before ? rest->right : rest->left;
     }
-    store_release(&sorted_count, sorted_count + newcomer_count);
-    store_relaxed(&newcomer_count, 0);
-    return true;
+    set(left, NULL);
+    set(right, NULL);
+}
+
+/* What is below it takes its place, the higher one first. */
+static void lift_below(struct range **link) {
+    struct range *left = (*link)->left, *right = (*link)->right;
+    while (left && right) {
+        const bool is_left = height(left) >= height(right);
+        struct range *higher = is_left ? left : right;
+        set(link, higher);
+        link = is_left ? &higher->right : &higher->left;
+        *(is_left ? &left : &right) = *link;
+    }
+    set(link, left ? left : right);
+}
+
+static void remove_range(const struct range *range) {
+    struct range **link = &root;
+    while (*link != range)
+        link = (*link)->begin < range->begin ? &(*link)->right : &(*link)->left;
+    begin_write();
+    lift_below(link);
+    end_write();
 }
 
 /* A range that shares bytes with these; NULL if there is none. */
 static struct range *overlapping(uintptr_t begin, uintptr_t end) {
-    for (size_t i = 0; i < newcomer_count; i++)
-        if (newcomers[i].begin < end && newcomers[i].end > begin)
-            return &newcomers[i];
-    for (size_t i = search(sorted, sorted_count, begin); i < sorted_count && sorted[i].begin < end;
-         i++)
-        if (sorted[i].kind != RANGE_NONE)
-            return &sorted[i];
-    return NULL;
+    struct range *range = last_before(end, sequence);
+    return range && range->end > begin ? range : NULL;
 }
 
-static void remove_range(struct range *range) {
-    begin_write();
-    if (range >= newcomers && range < newcomers + NEWCOMERS) {
-        set(range, newcomers[newcomer_count - 1]);
-        store_relaxed(&newcomer_count, newcomer_count - 1);
-    } else {
-        store_relaxed(&range->kind, RANGE_NONE);
-    }
-    end_write();
-}
-
-void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind) {
-    struct range *stale;
+void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind) {
+    const struct range *stale;
     ranges_change();
     while ((stale = overlapping(begin, begin + bytes)))
         remove_range(stale);
-    if (incomplete)
+    if (!bytes)
         return;
     begin_write();
-    if (newcomer_count == NEWCOMERS && !merge())
-        incomplete = true;
-    else {
-        set(&newcomers[newcomer_count], (struct range){begin, begin + bytes, kind});
-        store_relaxed(&newcomer_count, newcomer_count + 1);
-    }
+    store_relaxed(&range->begin, begin);
+    store_relaxed(&range->end, begin + bytes);
+    store_relaxed(&range->kind, kind);
+    insert(range);
     end_write();
 }
 
-/* The range that begins there; NULL if none does. */
-static struct range *range_at(uintptr_t begin) {
-    for (size_t i = 0; i < newcomer_count; i++)
-        if (newcomers[i].begin == begin)
-            return &newcomers[i];
-    const size_t at = search(sorted, sorted_count, begin);
-    return at < sorted_count && sorted[at].begin == begin && sorted[at].kind != RANGE_NONE
-               ? &sorted[at]
-               : NULL;
-}
-
 void ranges_remove(uintptr_t begin) {
-    struct range *range = range_at(begin);
+    const struct range *range = overlapping(begin, begin + 1);
     ranges_change();
-    if (range)
+    if (range && range->begin == begin)
         remove_range(range);
 }
 
 void *ranges_begin(const void *address, size_t bytes) {
     const struct range *range = overlapping((uintptr_t)address, (uintptr_t)address + bytes);
     return range ? (void *)range->begin : NULL;
+}
+
+/* ---- registered host memory ---- */
+
+struct registered {
+    struct handle handle; /* the address */
+    struct range range;
+};
+
+static struct handle_map registered_map = HANDLE_MAP(struct registered);
+
+void ranges_register(const void *address, size_t bytes) {
+    struct registered *entry = handle_enter(&registered_map, address);
+    pthread_mutex_lock(&tables_lock);
+    if (entry)
+        ranges_add(&entry->range, (uintptr_t)address, bytes, RANGE_REGISTERED);
+    else
+        ranges_change(); /* HIP is asked what it is */
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void ranges_unregister(const void *address) {
+    pthread_mutex_lock(&tables_lock);
+    ranges_remove((uintptr_t)address);
+    pthread_mutex_unlock(&tables_lock);
 }

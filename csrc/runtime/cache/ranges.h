@@ -20,11 +20,23 @@ enum range_kind {
     RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
 };
 
-/* Both need tables_lock. A range that overlaps older ones ends those: HIP would not have handed
- * out, or registered, what is still another's. */
-void ranges_add(uintptr_t begin, size_t bytes, enum range_kind kind);
+/* In the entry of what it is: never freed, and always of the same address. */
+struct range {
+    struct range *left, *right;
+    uintptr_t begin, end;
+    uintptr_t kind; /* enum range_kind */
+};
+
+/* Both need tables_lock, and allocate nothing. A range that overlaps older ones ends those: HIP
+ * would not have handed out, or registered, what is still another's. */
+void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_kind kind);
 /* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
+
+/* HIP has registered host memory, or unregistered it. Both take tables_lock. Without memory for an
+ * entry nothing is known of the address. */
+void ranges_register(const void *address, size_t bytes);
+void ranges_unregister(const void *address);
 
 /* What `bytes` bytes from an address on are. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);

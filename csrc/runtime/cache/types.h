@@ -10,6 +10,7 @@
 #include "base/abi.h"
 #include "base/handles.h"
 #include "base/state.h"
+#include "cache/ranges.h"
 #include "image/image.h"
 
 #include <stdbool.h>
@@ -135,6 +136,7 @@ struct block {
     uint64_t uses;         /* how often it was handed out */
     uint64_t last_use;     /* block_clock when it was given back last */
     uint64_t entered;      /* and when HIP handed it out */
+    struct range range;
     struct block *next_spilled;
     /* Of a block that was freed while other streams were at work (blocks_waiting.h). */
     struct wait *waits; /* room for the most there ever were */

@@ -30,9 +30,7 @@ void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
                        (unsigned long long)sizeBytes);
         return;
     }
-    pthread_mutex_lock(&tables_lock);
-    ranges_add((uintptr_t)ptr, sizeBytes, RANGE_REGISTERED);
-    pthread_mutex_unlock(&tables_lock);
+    ranges_register(ptr, sizeBytes);
     lazy_visible(1);
 }
 
@@ -45,9 +43,7 @@ void impl_mgpuMemHostUnregister(void *ptr) {
         report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);
         return;
     }
-    pthread_mutex_lock(&tables_lock);
-    ranges_remove((uintptr_t)ptr);
-    pthread_mutex_unlock(&tables_lock);
+    ranges_unregister(ptr);
     lazy_visible(-1);
 }
 

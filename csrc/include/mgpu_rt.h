@@ -42,12 +42,14 @@ int mgpu_rt_empty_cache(void);
  *     start      ns of HIP's own start, which is in no call's time
  *     device     name of the device that it started on; hip, its release (null: not known)
  *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
- *     kernels    by name: launches, ns within the calls that launch; "(others)": of kernels that
- *                did not come from mgpuModuleGetFunction
+ *     kernels    by name: launches, ns within the calls that launch, module: the gpu.module of the
+ *                kernel's image (null: not known). Kernels of one name in several images have that
+ *                before it, "main_kernel_0::main_kernel", or else 8 digits of the image's hash.
+ *                "(others)": of kernels that did not come from mgpuModuleGetFunction
  *     copies     to_device, from_device, on_device, fill: calls, bytes. unknown: neither end is
  *                memory of mgpuMemAlloc's (with MGPU_RT_CACHE=off all are)
  *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
- *                for, why it is loaded anew each time (or null)
+ *                for, name of its gpu.module, why it is loaded anew each time (both may be null)
  *     cache      of modules, functions, streams, events, memory: hits, misses, evictions
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
  *     manager    none, starting, serving, ended

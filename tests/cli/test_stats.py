@@ -13,7 +13,7 @@ import pytest
 from bench.setup.printing import print_library
 from mgpu_rt.cli.stats import recordings
 from mgpu_rt.cli.stats.comparison import as_dict
-from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added
+from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added, parse
 from tests.support.child import library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
@@ -257,6 +257,19 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_caches_of_processes_are_added_up() -> None:
     run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
     assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
+
+
+def test_processes_that_met_different_kernels_of_one_name_are_added_up() -> None:
+    """One that has met a single `mark` shows it plain, and says whose it is."""
+    plain = {"mark": {"launches": 2, "ns": 20, "module": "first"}}
+    full = {
+        "first::mark": {"launches": 1, "ns": 10, "module": "first"},
+        "second::mark": {"launches": 4, "ns": 40, "module": "second"},
+    }
+    empty: dict = {"abi": {}, "hip": {}, "cache": {}}
+    runs = [parse({**empty, "kernels": kernels}, "x") for kernels in (plain, full)]
+    assert added(runs).kernels == {"first::mark": Counter(3, 30), "second::mark": Counter(4, 40)}
+    assert set(added(runs[:1]).kernels) == {"mark"}
 
 
 def test_the_longest_function_comes_first() -> None:

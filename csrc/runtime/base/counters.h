@@ -73,17 +73,20 @@ struct memory_counter {
     uint64_t blocks, live;
 };
 
-/* A kernel of an image; the same name in another image is another one. */
-struct kernel_counter {
-    struct counter launches;
-    uint64_t image; /* its hash; 0: not known */
-    char name[232]; /* cut off, if it is longer */
+/* A kernel of an image; the same name in another image is another one. Names are cut off, if they
+ * are longer. */
+enum { MODULE_NAME = 112 };
+struct kernel_name {
+    uint64_t image;           /* its hash; 0: not known */
+    char module[MODULE_NAME]; /* the gpu.module that the image was made of; "": not known */
+    char name[232];
 };
 
 /* All loads of an image. */
 struct module_counter {
     uint64_t bytes, loads, driver_loads;
     uint64_t why; /* enum unshared */
+    char name[MODULE_NAME];
 };
 
 /* Why an image is loaded anew each time. */
@@ -123,7 +126,8 @@ struct counts {
     struct memory_counter memory[MEMORY_DEVICES];
     struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* keys.h; a module's is its hash */
-    struct kernel_counter kernels[KERNELS];
+    struct counter kernels[KERNELS];                     /* launches */
+    struct kernel_name kernel_names[KERNELS];
     struct module_counter modules[MODULES];
 } __attribute__((aligned(COUNT_PAGE)));
 

@@ -38,7 +38,7 @@ struct trace {
     uint64_t gpu_lost; /* work of the GPU whose times were not to be had */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
-    char kernel_names[KERNELS][sizeof((struct kernel_counter *)0)->name];
+    struct kernel_name kernel_names[KERNELS];
     struct trace_event events[TRACE_EVENTS];
 } __attribute__((aligned(COUNT_PAGE)));
 

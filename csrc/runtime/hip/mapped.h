@@ -37,4 +37,11 @@ bool mapped_home(char *path, size_t size);
  * lock, which the child then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
+/* The name of the constant that lies at an address, from the symbol table of the file that it was
+ * mapped from. False if the file has none, is another one by now, or has names of more than
+ * MAPPED_SYMBOL bytes there; in a child of fork, as above; and once 256 MiB of symbols have been
+ * read in the process. Reads the file: for what is recorded, once an image. */
+enum { MAPPED_SYMBOL = 256 };
+bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
+
 #endif

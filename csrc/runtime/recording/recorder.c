@@ -12,6 +12,7 @@
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "image/image.h"
+#include "recording/module_name.h"
 #include "recording/start.h"
 #include "recording/statistics.h"
 #include "recording/trace_json.h"
@@ -65,6 +66,7 @@ static size_t image_row(const void *data) {
     if (row < MODULES && fresh) {
         counts.modules[row].bytes = image.size;
         counts.modules[row].why = why_unshared(&image);
+        image_module_name(data, counts.modules[row].name, MODULE_NAME);
     }
     return row;
 }
@@ -117,12 +119,16 @@ static uint64_t kernel_key(uint64_t image, const char *name) {
     return key ? key : 1;
 }
 
-static void name_kernel(size_t row, uint64_t image, const char *name) {
-    struct kernel_counter *kernel = &counts.kernels[row];
-    kernel->image = image;
+/* module: the image's row + 1; 0 if it has none. */
+static void name_kernel(size_t row, size_t module, const char *name) {
+    struct kernel_name *kernel = &counts.kernel_names[row];
+    if (module) {
+        kernel->image = counts.module_keys[module - 1];
+        memcpy(kernel->module, counts.modules[module - 1].name, sizeof kernel->module);
+    }
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     if (trace_on())
-        memcpy(trace_now->kernel_names[row], kernel->name, sizeof kernel->name);
+        trace_now->kernel_names[row] = *kernel;
 }
 
 /* HIP was asked for a kernel. */
@@ -135,7 +141,7 @@ static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
     const size_t row =
         key_enter(counts.kernel_keys, KERNELS, kernel_key(image, call->name), &fresh);
     if (row < KERNELS && fresh)
-        name_kernel(row, image, call->name);
+        name_kernel(row, module, call->name);
     set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
 }
 
@@ -147,8 +153,7 @@ size_t recorder_kernel(const void *handle) {
 /* The kernel's row. */
 static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
     const size_t row = recorder_kernel(call->kernel);
-    struct counter *launches =
-        row < KERNELS ? &counts.kernels[row].launches : &counts.other_kernels;
+    struct counter *launches = row < KERNELS ? &counts.kernels[row] : &counts.other_kernels;
     fetch_add_relaxed(&launches->calls, 1);
     fetch_add_relaxed(&launches->nanoseconds, nanoseconds);
     return row;

@@ -13,18 +13,25 @@
 /* Whatever a damaged file holds, its texts end. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
 
+static void end_kernel_names(struct kernel_name names[KERNELS]) {
+    for (size_t i = 0; i < KERNELS; i++) {
+        END_TEXT(names[i].module);
+        END_TEXT(names[i].name);
+    }
+}
+
 static void print_stats_record(FILE *out, struct counts *record) {
     END_TEXT(record->process.program);
     END_TEXT(record->start.device);
-    for (size_t i = 0; i < KERNELS; i++)
-        END_TEXT(record->kernels[i].name);
+    end_kernel_names(record->kernel_names);
+    for (size_t i = 0; i < MODULES; i++)
+        END_TEXT(record->modules[i].name);
     statistics_print_record(out, record);
 }
 
 static void print_trace_record(FILE *out, struct trace *record) {
     END_TEXT(record->process.program);
-    for (size_t i = 0; i < KERNELS; i++)
-        END_TEXT(record->kernel_names[i]);
+    end_kernel_names(record->kernel_names);
     for (size_t i = 0; i < TRACE_THREADS; i++)
         END_TEXT(record->thread_names[i]);
     (void)trace_print(out, record, "unfinished");

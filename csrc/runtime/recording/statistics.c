@@ -2,6 +2,7 @@
 #include "recording/statistics.h"
 #include "base/abi.h"
 #include "base/counters.h"
+#include "recording/kernel_label.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ struct row {
 struct rows {
     size_t count;
     struct row rows[KERNELS + ABI_COUNT + HIP_COUNT];
+    struct kernel_labels labels;
+    struct kernel_text texts[KERNELS];
 };
 
 static int by_time(const void *a, const void *b) {
@@ -95,8 +98,9 @@ void statistics_print_tables(FILE *out) {
     for (size_t i = 0; i < HIP_COUNT; i++)
         add_row(table, hip_names[i], &counts.hip[i]);
     print_table(out, "mgpu_rt: calls of the driver", "function", table);
+    kernel_labels(&table->labels, counts.kernel_names);
     for (size_t i = 0; i < KERNELS; i++)
-        add_row(table, counts.kernels[i].name, &counts.kernels[i].launches);
+        add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &counts.kernels[i]);
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);

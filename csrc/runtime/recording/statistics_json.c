@@ -7,6 +7,7 @@
 #include "manager/manager.h"
 #include "mgpu_rt.h"
 #include "recording/json.h"
+#include "recording/kernel_label.h"
 #include "recording/statistics.h"
 
 #include <inttypes.h>
@@ -31,13 +32,17 @@ static void print_process(FILE *out, const struct process *process, uint64_t end
 }
 
 /* null is what is not known. */
+static void print_text_or_null(FILE *out, const char *text) {
+    if (text[0])
+        json_text(out, text);
+    else
+        fputs("null", out);
+}
+
 static void print_start_and_device(FILE *out, const struct start *start) {
     char release[STATISTICS_RELEASE];
     fprintf(out, "\"start\": {\"ns\": %" PRIu64 "}, \"device\": {\"name\": ", start->nanoseconds);
-    if (start->device[0])
-        json_text(out, start->device);
-    else
-        fputs("null", out);
+    print_text_or_null(out, start->device);
     if (start->version)
         fprintf(out, ", \"hip\": \"%s\"}", statistics_release(start->version, release));
     else
@@ -57,40 +62,52 @@ static void print_counters(FILE *out, const char *key, const struct counter *cou
 
 /* ---- kernels ---- */
 
-static int by_kernel_name(const void *a, const void *b) {
-    const struct kernel_counter *const *left = a, *const *right = b;
-    return strcmp((*left)->name, (*right)->name);
-}
-
-static void print_kernel(FILE *out, const char *name, const struct counter *launches) {
-    json_text(out, name);
-    fprintf(out, ": {\"launches\": %" PRIu64 ", \"ns\": %" PRIu64 "}", launches->calls,
+static void print_launches(FILE *out, const struct counter *launches) {
+    fprintf(out, ": {\"launches\": %" PRIu64 ", \"ns\": %" PRIu64, launches->calls,
             launches->nanoseconds);
 }
 
-/* Kernels of one name in several images are one here. */
-static void print_kernels(FILE *out, const struct counts *record) {
-    const struct kernel_counter *used[KERNELS];
-    size_t count = 0;
-    bool first = true;
-    for (size_t i = 0; i < KERNELS; i++)
-        if (record->kernels[i].launches.calls)
-            used[count++] = &record->kernels[i];
-    qsort(used, count, sizeof *used, by_kernel_name);
-    fputs("\"kernels\": {", out);
-    for (size_t i = 0; i < count;) {
-        struct counter sum = {0, 0};
-        const char *name = used[i]->name;
-        for (; i < count && strcmp(used[i]->name, name) == 0; i++) {
-            sum.calls += used[i]->launches.calls;
-            sum.nanoseconds += used[i]->launches.nanoseconds;
+static bool have_one_label(const struct kernel_labels *labels, size_t one, size_t other) {
+    struct kernel_text text, other_text;
+    return strcmp(labels->names[one].name, labels->names[other].name) == 0 &&
+           strcmp(kernel_label(labels, one, &text), kernel_label(labels, other, &other_text)) == 0;
+}
+
+/* Names that were cut off may have become one. Its launches are added up, and shown at the first of
+ * its rows; what is shown elsewhere has 0 calls. */
+static struct counter launches_of(const struct counts *record, const struct kernel_labels *labels,
+                                  size_t row) {
+    struct counter sum = {0, 0};
+    for (size_t i = 0; i < KERNELS && record->kernels[row].calls; i++)
+        if (record->kernels[i].calls && have_one_label(labels, i, row)) {
+            if (i < row)
+                return (struct counter){0, 0};
+            sum.calls += record->kernels[i].calls;
+            sum.nanoseconds += record->kernels[i].nanoseconds;
         }
+    return sum;
+}
+
+static void print_kernels(FILE *out, const struct counts *record,
+                          const struct kernel_labels *labels) {
+    struct kernel_text text;
+    bool first = true;
+    fputs("\"kernels\": {", out);
+    for (size_t i = 0; i < KERNELS; i++) {
+        const struct counter launches = launches_of(record, labels, i);
+        if (!launches.calls)
+            continue;
         fputs(json_separator(&first), out);
-        print_kernel(out, name, &sum);
+        json_text(out, kernel_label(labels, i, &text));
+        print_launches(out, &launches);
+        fputs(", \"module\": ", out);
+        print_text_or_null(out, record->kernel_names[i].module);
+        fputs("}", out);
     }
     if (record->other_kernels.calls) {
-        fputs(json_separator(&first), out);
-        print_kernel(out, "(others)", &record->other_kernels);
+        fprintf(out, "%s\"(others)\"", json_separator(&first));
+        print_launches(out, &record->other_kernels);
+        fputs(", \"module\": null}", out);
     }
     fputs("}", out);
 }
@@ -104,30 +121,35 @@ static const char *const unshared_reasons[UNSHARED_REASONS] = {
     [UNSHARED_OPAQUE] = "\"it may have writable globals, in parts that cannot be read\"",
 };
 
-static void print_module(FILE *out, const struct counts *record, size_t row) {
+static void print_module(FILE *out, const struct counts *record, const struct kernel_labels *labels,
+                         size_t row) {
     const struct module_counter *module = &record->modules[row];
     const uint64_t hash = record->module_keys[row];
+    struct kernel_text text;
     bool first = true;
     fprintf(out,
             "{\"image\": \"%016" PRIx64 "\", \"bytes\": %" PRIu64 ", \"loads\": %" PRIu64
             ", \"driver_loads\": %" PRIu64 ", \"kernels\": [",
             hash, module->bytes, module->loads, module->driver_loads);
     for (size_t i = 0; i < KERNELS; i++)
-        if (record->kernel_keys[i] && record->kernels[i].image == hash) {
+        if (record->kernel_keys[i] && record->kernel_names[i].image == hash) {
             fputs(json_separator(&first), out);
-            json_text(out, record->kernels[i].name);
+            json_text(out, kernel_label(labels, i, &text));
         }
-    fprintf(out, "], \"why\": %s}",
+    fputs("], \"name\": ", out);
+    print_text_or_null(out, module->name);
+    fprintf(out, ", \"why\": %s}",
             unshared_reasons[module->why < UNSHARED_REASONS ? module->why : UNSHARED_NOT]);
 }
 
-static void print_modules(FILE *out, const struct counts *record) {
+static void print_modules(FILE *out, const struct counts *record,
+                          const struct kernel_labels *labels) {
     bool first = true;
     fputs("\"modules\": [", out);
     for (size_t i = 0; i < MODULES; i++)
         if (record->modules[i].loads) {
             fputs(json_separator(&first), out);
-            print_module(out, record, i);
+            print_module(out, record, labels, i);
         }
     fputs("]", out);
 }
@@ -209,17 +231,19 @@ static void print_memory(FILE *out, const struct counts *record) {
 /* ---- all of it ---- */
 
 static void print_counts(FILE *out, const struct counts *record) {
+    struct kernel_labels labels;
+    kernel_labels(&labels, record->kernel_names);
     print_start_and_device(out, &record->start);
     fputs(", ", out);
     print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
     fputs(", ", out);
     print_counters(out, "hip", record->hip, hip_names, HIP_COUNT);
     fputs(", ", out);
-    print_kernels(out, record);
+    print_kernels(out, record, &labels);
     fputs(", ", out);
     print_copies(out, record);
     fputs(", ", out);
-    print_modules(out, record);
+    print_modules(out, record, &labels);
     fputs(", ", out);
     print_caches(out, record);
     fputs(", ", out);

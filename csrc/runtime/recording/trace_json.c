@@ -2,6 +2,7 @@
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "recording/json.h"
+#include "recording/kernel_label.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -66,16 +67,17 @@ static const char *function_of(const struct trace_event *event) {
 }
 
 /* NULL if it launches none, or one without a name. */
-static const char *kernel_name_of(const struct trace *trace, const struct trace_event *event) {
+static const char *launched_kernel(const struct kernel_labels *labels,
+                                   const struct trace_event *event, struct kernel_text *text) {
     const bool named = event->kind != TRACE_DRIVER && event->kernel < KERNELS;
-    return named ? trace->kernel_names[event->kernel] : NULL;
+    return named ? kernel_label(labels, event->kernel, text) : NULL;
 }
 
-static void print_args(FILE *out, const struct trace *trace, const struct trace_event *event) {
+/* kernel: NULL if there is none. */
+static void print_args(FILE *out, const struct trace_event *event, const char *kernel) {
     bool first = true;
     fputs("\"args\": {", out);
     if (event->kind != TRACE_DRIVER) {
-        const char *kernel = kernel_name_of(trace, event);
         if (kernel) {
             fprintf(out, "%s\"kernel\": ", json_separator(&first));
             json_text(out, kernel);
@@ -94,14 +96,13 @@ static void print_args(FILE *out, const struct trace *trace, const struct trace_
 
 /* A row of the trace: a thread of the process, or a stream. */
 struct place {
-    const char *name, *category;
+    const char *name, *category, *kernel;
     int64_t process;
     uint32_t row;
 };
 
 /* Chrome counts in microseconds. */
-static void print_event(FILE *out, const struct trace *trace, const struct trace_event *event,
-                        const struct place *place) {
+static void print_event(FILE *out, const struct trace_event *event, const struct place *place) {
     fputs(",\n{\"ph\": \"X\", \"name\": ", out);
     json_text(out, place->name);
     fprintf(out,
@@ -110,7 +111,7 @@ static void print_event(FILE *out, const struct trace *trace, const struct trace
             place->category, place->process, place->row, event->begin / 1000,
             (unsigned)(event->begin % 1000), event->nanoseconds / 1000,
             (unsigned)(event->nanoseconds % 1000));
-    print_args(out, trace, event);
+    print_args(out, event, place->kernel);
     fputs("}", out);
 }
 
@@ -145,30 +146,33 @@ static bool is_work(const struct trace_event *event) {
     }
 }
 
-static void print_one(FILE *out, const struct trace *trace, const struct trace_event *event) {
+static void print_one(FILE *out, const struct trace *trace, const struct kernel_labels *labels,
+                      const struct trace_event *event) {
     const int64_t process = trace->process.id;
     if (event->kind == TRACE_MEMORY) {
         print_memory_event(out, process, event);
         return;
     }
     if (event->kind == TRACE_START) {
-        print_event(out, trace, event,
-                    &(struct place){"HIP's start", "start", process, event->thread});
+        print_event(out, event,
+                    &(struct place){"HIP's start", "start", NULL, process, event->thread});
         return;
     }
     const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";
-    const char *kernel = kernel_name_of(trace, event);
+    struct kernel_text text;
+    const char *kernel = launched_kernel(labels, event, &text);
     const char *work = kernel ? kernel : function_of(event);
     if (event->kind == TRACE_GPU) {
-        print_event(out, trace, event,
-                    &(struct place){work, "gpu", gpu_id(&trace->process), event->stream});
+        print_event(out, event,
+                    &(struct place){work, "gpu", kernel, gpu_id(&trace->process), event->stream});
         return;
     }
-    print_event(out, trace, event,
-                &(struct place){function_of(event), category, process, event->thread});
+    print_event(out, event,
+                &(struct place){function_of(event), category, kernel, process, event->thread});
     if (is_work(event))
-        print_event(out, trace, event,
-                    &(struct place){work, "stream", streams_id(&trace->process), event->stream});
+        print_event(
+            out, event,
+            &(struct place){work, "stream", kernel, streams_id(&trace->process), event->stream});
 }
 
 /* The rows of streams that have events. */
@@ -193,6 +197,8 @@ static struct trace_kept print_events(FILE *out, const struct trace *trace) {
     const uint64_t end = load_acquire(&trace->next);
     const uint64_t begin = end > TRACE_EVENTS ? end - TRACE_EVENTS : 0;
     struct rows *rows = calloc(1, sizeof *rows);
+    struct kernel_labels labels;
+    kernel_labels(&labels, trace->kernel_names);
     struct trace_kept kept = {0, (size_t)begin};
     for (uint64_t number = begin; number < end; number++) {
         const struct trace_event *event = &trace->events[number % TRACE_EVENTS];
@@ -200,7 +206,7 @@ static struct trace_kept print_events(FILE *out, const struct trace *trace) {
             kept.lost++;
             continue;
         }
-        print_one(out, trace, event);
+        print_one(out, trace, &labels, event);
         if (rows)
             note_row(rows, event);
         kept.events++;

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.cli.stats import checked, recordings
+from mgpu_rt.images.names import full_name
 from mgpu_rt.report import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
@@ -231,11 +232,19 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         program=_by_name(run.program for run in every),
         driver=_by_name(run.driver for run in every),
         caches=_by_name(run.caches for run in every),
-        kernels=_by_name(run.kernels for run in every),
+        kernels=_by_name(_kernels_among(run, every) for run in every),
         copies=_by_name(run.copies for run in every),
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
     )
+
+
+def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
+    """By the names that other processes show, which may have met more kernels of one name."""
+    shown = {name for other in every for name in other.kernels}
+    listed = run.raw.get("kernels", {})
+    full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
+    return {full[name] if full[name] in shown else name: row for name, row in run.kernels.items()}
 
 
 def _by_name(parts: Iterable[dict[str, Sum]]) -> dict[str, Sum]:

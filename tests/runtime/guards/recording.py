@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, PLACES, TRACE, Guard
+from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, NAMES, PLACES, TRACE, Guard
 
 RECORDING = [
     Guard(
@@ -207,5 +207,24 @@ RECORDING = [
         "if (!runtime_counting())\n        return;",
         "",
         f"{COUNTED}:test_nothing_is_counted_that_was_not_asked_for",
+    ),
+    Guard(
+        "hip/mapped_symbol.c",
+        " && has_segments(file, &header, object) &&",
+        " &&",
+        f"{NAMES}:test_a_library_that_was_replaced_names_nothing",
+        also=("static bool has_segments", "__attribute__((unused)) static bool has_segments"),
+    ),
+    Guard(
+        "recording/kernel_label.c",
+        "!names[row].module[0] || strcmp(names[row].module, names[i].module) == 0",
+        "!names[row].module[0]",
+        f"{NAMES}:test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash",
+    ),
+    Guard(
+        "recording/module_name.c",
+        "    symbol[0] = '\\0';\n}\n\nvoid",
+        "}\n\nvoid",
+        f"{NAMES}:test_a_constant_that_is_none_of_mlirs_names_nothing",
     ),
 ]

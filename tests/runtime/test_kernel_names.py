@@ -1,0 +1,142 @@
+"""Kernels of one name in several images are told apart wherever kernels are counted."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.support import programs
+from tests.support.child import Mgpu, in_child
+from tests.support.folders import in_folder
+from tests.support.images import code_object
+
+COUNTED = {"MGPU_RT_STATS": "/dev/null"}
+ROUNDS = 5
+
+#: A constant as MLIR's: static, and named by the gpu.module.
+CONSTANT = """
+__asm__(".section .rodata\\n.balign 4096\\n.type {symbol}, @object\\n{symbol}:\\n"
+        ".incbin \\"{path}\\"\\n.size {symbol}, . - {symbol}\\n.text\\n");
+const void *image(void) {{
+    const void *at;
+    __asm__("lea {symbol}(%%rip), %0" : "=r"(at));
+    return at;
+}}
+"""
+
+
+def constant(out: Path, symbol: str, module: str, *flags: str) -> Path:
+    """A shared library that holds an image of samename.mlir."""
+    image, source = out.with_suffix(".image"), out.with_suffix(".c")
+    image.write_bytes(code_object("samename", module))
+    source.write_text(CONSTANT.format(symbol=symbol, path=image))
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", out, source], check=True)
+    return out
+
+
+def launch_mark(mgpu: Mgpu, *libraries: Path) -> None:
+    for path in libraries:
+        find = ctypes.CDLL(str(path)).image
+        find.restype = ctypes.c_void_p
+        module = mgpu.load(mgpu.ffi.cast("void *", find()))
+        mgpu.launch(mgpu.function(module, "mark"))
+
+
+def names(mgpu: Mgpu) -> list[str]:
+    return sorted(mgpu.stats()["kernels"])
+
+
+def run(llvm: int, strip: bool, **environment: str) -> tuple[subprocess.CompletedProcess, dict]:
+    way = programs.ways()["linked"]
+    program = programs.build("samename", llvm, ROUNDS, way.linked)
+    with tempfile.TemporaryDirectory() as folder:
+        stats = Path(folder, "stats")
+        if strip:
+            program = Path(folder, "stripped")
+            built = programs.build("samename", llvm, ROUNDS, way.linked)
+            subprocess.run(["strip", "-o", program, built], check=True)
+        env = programs.run_environment(way, "stub", llvm, "builtin", **environment)
+        env["MGPU_RT_STATS"] = f"1,{stats}"
+        done = subprocess.run([program], env=env, capture_output=True, text=True)
+        return done, json.loads(stats.read_text())
+
+
+def test_the_constants_symbol_names_the_module() -> None:
+    for llvm in (22, 19):
+        done, stats = run(llvm, strip=False)
+        assert done.stdout == "12\n"
+        rows = {name: (row["launches"], row["module"]) for name, row in stats["kernels"].items()}
+        assert rows == {"first::mark": (ROUNDS, "first"), "second::mark": (ROUNDS, "second")}
+        assert {(m["name"], *m["kernels"]) for m in stats["modules"]} == {
+            ("first", "first::mark"),
+            ("second", "second::mark"),
+        }
+        assert " first::mark\n" in done.stderr and " second::mark\n" in done.stderr
+
+
+def test_a_stripped_program_shows_the_images_hash() -> None:
+    _, stats = run(22, strip=True)
+    expected = {f"{module['image'][:8]}::mark" for module in stats["modules"]}
+    assert len(expected) == 2
+    assert set(stats["kernels"]) == expected
+    assert {row["module"] for row in stats["kernels"].values()} == {None}
+
+
+@in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
+@in_folder
+def test_the_trace_shows_the_same_names(mgpu: Mgpu) -> None:
+    folder = Path.cwd()
+    launch_mark(
+        mgpu,
+        constant(folder / "one.so", "first_binary", "first"),
+        constant(folder / "two.so", "second_bin_cst", "second"),
+    )
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    launched = {event["args"].get("kernel") for event in trace["traceEvents"]}
+    assert launched - {None} == {"first::mark", "second::mark"}
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
+def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
+    launch_mark(mgpu, constant(Path.cwd() / "one.so", "first_binary", "first"))
+    assert names(mgpu) == ["mark"]
+    assert mgpu.stats()["kernels"]["mark"]["module"] == "first"
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
+def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu: Mgpu) -> None:
+    folder = Path.cwd()
+    launch_mark(
+        mgpu,
+        constant(folder / "one.so", "main_kernel_gpubin_cst", "first"),
+        constant(folder / "two.so", "main_kernel_gpubin_cst", "second"),
+    )
+    images = {module["image"][:8] for module in mgpu.stats()["modules"]}
+    assert names(mgpu) == sorted(f"{image}::mark" for image in images)
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
+def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
+    """Its symbols are of another file than the one that is mapped."""
+    one = constant(Path.cwd() / "one.so", "first_binary", "first")
+    ctypes.CDLL(str(one))
+    fresh = constant(Path.cwd() / "fresh.so", "other_binary", "first", "-Wl,-z,separate-code")
+    padded = constant(Path.cwd() / "padded.so", "other_binary", "first", "-Wl,-z,norelro", "-g")
+    mapped = one.read_bytes()
+    other = next(path for path in (padded, fresh) if path.read_bytes()[64:512] != mapped[64:512])
+    other.replace(one)
+    launch_mark(mgpu, one)
+    assert mgpu.stats()["kernels"]["mark"]["module"] is None
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
+def test_a_constant_that_is_none_of_mlirs_names_nothing(mgpu: Mgpu) -> None:
+    launch_mark(mgpu, constant(Path.cwd() / "one.so", "table", "first"))
+    assert mgpu.stats()["kernels"]["mark"]["module"] is None

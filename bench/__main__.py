@@ -29,7 +29,7 @@ from bench.measure import (
     startup,
     threads,
 )
-from bench.setup import build, device, native
+from bench.setup import build, device, native, pack
 from bench.setup import hosts as hosting
 from bench.setup import models as prepared
 from bench.setup.device import Device
@@ -187,6 +187,7 @@ def main(
     asked = Request(repetitions, thread_count, llvm_runtime)
     todo = [(name, on) for on in found for name in only or WHERE if on.name in WHERE[name]]
     results: list[Result] = []
+    written = report.place(found, out)
     broken = False
     with Progress(console, len(todo)) as progress:
         for name, on in todo:
@@ -198,9 +199,9 @@ def main(
                 broken = True
                 continue
             report.show(results[-1], console)
+            report.write(results, found, written)  # each time: a machine may be lent for minutes
     report.show_summary(results, console)
     if results:
-        written = report.write(results, found, out)
         console.print(f"written to {written}; python -m bench plot {written} draws it")
     sys.exit(1 if broken else 0)
 
@@ -228,12 +229,18 @@ def tables() -> None:
 
 @main.command()
 @click.option("--chip", default=device.CUDA_CHIP, show_default=True)
-def prepare(chip: str) -> None:
-    """Build all that needs MLIR, to carry build/ to a machine that has none."""
+@click.option("--python", default="3.12", show_default=True, help="The release of Python there.")
+def prepare(chip: str, python: str) -> None:
+    """Pack all that a machine with a GPU lacks that has neither MLIR nor a network.
+
+    Unpack build/bench/pack.tar.gz there in a checkout, and run `sh bench/run.sh`.
+    """
     names = [program.name for program in programs.PROGRAMS]
-    made = [*build.prepare(chip, names, device.ITERATIONS), *prepared.prepare(chip)]
-    for path in (*made, *hosting.prepare(chip, device.ITERATIONS, hosts.TARGETS)):
-        print(path)
+    build.prepare(device.AMD_CHIP, names, device.ITERATIONS)  # for the stub
+    build.prepare(chip, names, device.ITERATIONS)
+    prepared.prepare(chip)
+    hosting.prepare(chip, device.ITERATIONS, hosts.TARGETS)
+    print(pack.write(python))
 
 
 if __name__ == "__main__":

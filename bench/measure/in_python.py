@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from bench.measure import programs
@@ -33,7 +34,8 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     """``repetitions`` rounds of each side in turn."""
     native.need(native.RUNTIME)
     plain = {side.name: side for side in all_sides(device, None)}
-    python = {"MGPU_RT_PYTHON": sys.executable, "PYTHONPATH": str(native.ROOT)}
+    found = os.pathsep.join([str(native.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    python = {"MGPU_RT_PYTHON": sys.executable, "PYTHONPATH": found}
     base = {**plain[OURS].environment, **python}
     sides = [
         plain[STOCK],

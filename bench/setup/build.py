@@ -127,7 +127,10 @@ def bare_runtime() -> Path:
             raise native.Failed(f"{sources / 'entry.c'} no longer tests as {__file__} expects")
         entry.write_text(text.replace(_TEST, "true"), encoding="utf-8")
         bare = "build/lib/libmlir_rocm_runtime-bare.so"
-        native.run(["make", "-s", "-C", scratch, "-f", "csrc/runtime/build.mk", f"LIBRARY={bare}"])
+        native.run(
+            ["make", "-s", "-C", scratch, "-f", "csrc/runtime/build.mk", f"LIBRARY={bare}"],
+            timeout=1200,
+        )
         result.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(Path(scratch, bare), result)
     return result

@@ -120,7 +120,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
 def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, Any]:
     """Everything that is needed to judge the figures later."""
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "date": _now(),
         "processor": _processor(),
         "processors": len(os.sched_getaffinity(0)),
         "load": os.getloadavg()[0],  # other programs' share, averaged over a minute
@@ -146,14 +146,20 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
     }
 
 
-def write(results: Sequence[Result], devices: Sequence[Device], directory: Path) -> Path:
-    """Writes ``<time>-<devices>.json`` into the directory and returns its path."""
-    content = as_json(results, devices)
-    directory.mkdir(parents=True, exist_ok=True)
-    stamp = content["date"][:19].replace(":", "")
-    path = directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
-    path.write_text(_lines(content) + "\n", encoding="utf-8")
-    return path
+def place(devices: Sequence[Device], directory: Path) -> Path:
+    """``<time>-<devices>.json`` in the directory."""
+    stamp = _now()[:19].replace(":", "")
+    return directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"
+
+
+def write(results: Sequence[Result], devices: Sequence[Device], path: Path) -> None:
+    """Writes the file, or writes it anew."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_lines(as_json(results, devices)) + "\n", encoding="utf-8")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def _lines(content: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import json
 import random
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -290,9 +291,30 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     assert "nvidia-smi names no NVIDIA GPU here" in done.output
 
 
+def test_what_was_measured_stays_where_a_later_one_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that was lent for minutes goes away in the middle of a run."""
+
+    def measured(name: str, *_: object) -> Callable[[object], Result]:
+        def measure(_step: object) -> Result:
+            if name == "replay":
+                raise OSError
+            return Result(name, "d", "m", [Figure("a", 1.5, "ns")])
+
+        return measure
+
+    monkeypatch.setattr(command, "_benchmark", measured)
+    words = ["--device", "stub", "--only", "startup", "--only", "replay", "--out", str(tmp_path)]
+    assert isinstance(CliRunner().invoke(command.main, words).exception, OSError)
+    (path,) = tmp_path.iterdir()
+    assert list(json.loads(path.read_text())["benchmarks"]) == ["startup-stub"]
+
+
 def test_json_is_one_line_a_figure(tmp_path: Path) -> None:
     result = Result("x", "d", "m", [Figure("a", 1.5, "ns", at_most=2)], data=[{"k": [1, 2]}])
-    path = report.write([result], [], tmp_path)
+    path = report.place([], tmp_path)
+    report.write([result], [], path)
     lines = path.read_text().splitlines()
     assert '        {"name": "a", "value": 1.5, "unit": "ns", "at_most": 2, "met": true}' in lines
     benchmark = json.loads(path.read_text())["benchmarks"]["x-stub"]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 from bench import PROGRAMS
+from bench.setup import pack
 from bench.setup.printing import print_library
 from mgpu_rt.lowering import cache, lower
 from tests.gpu import CHIP, KERNELS, tensormap
@@ -24,8 +24,6 @@ from tests.python import KERNELS as EXAMPLE
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
 ITERATIONS = (None, 7, 1000)
-PACKAGES = ("cffi==2.1.1", "pycparser==3.0", "click==8.5.1", "pyelftools==0.33", "rich==15.0.0")
-PACKAGES += ("msgpack==1.2.4",)
 
 
 def lower_all() -> None:
@@ -49,25 +47,17 @@ def lower_all() -> None:
     lower.code_objects(PROGRAMS / "forum.mlir", "gfx1100")  # which is to be refused
 
 
-def wheels(python: str) -> None:
-    """Downloads the packages as wheels for that release of Python."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
-    command += ["--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64"]
-    subprocess.run([*command, f"--dest={OUT / 'wheels'}", *PACKAGES], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.gpu.pack", description="pack for a GPU machine")
     parser.add_argument("--python", default="3.12", help="the release of Python there")
     options = parser.parse_args()
     lower_all()
-    wheels(options.python)
+    pack.wheels(options.python)
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     built = [*(ROOT / "build" / "lib").iterdir(), *(ROOT / "build" / "cuhip").glob("*.so*")]
-    built += [*(ROOT / "mgpu_rt").glob("*.so"), *(OUT / "wheels").iterdir()]
+    built += [*(ROOT / "mgpu_rt").glob("*.so"), *pack.WHEELS.iterdir()]
     built += [path for path in cache.OBJECTS.iterdir() if path.is_file()]
     with tarfile.open(OUT / "pack.tar.gz", "w:gz") as archive:
         for path in (*(ROOT / name for name in tracked), *built):

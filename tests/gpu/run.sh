@@ -7,13 +7,7 @@
 # SANITIZE=1 runs them once more, under compute-sanitizer.
 set -e
 cd "$(dirname "$0")/../.."
-: "${PYTHON:=python3}"
-
-"$PYTHON" -m venv --system-site-packages .venv
-.venv/bin/python -m pip install --quiet --no-index --no-deps build/gpu/wheels/*.whl
-# The packages of an interpreter that is itself in a virtual environment are not its system's.
-"$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("platlib"))' \
-	>"$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/host.pth"
+. tests/gpu/venv.sh
 
 make -s -f tests/hipstub/build.mk hipstub
 make -s -f bench/stock/build.mk stock

@@ -274,14 +274,8 @@ static void install(const struct hip_library *library, struct found found) {
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_UNSTARTED);
 }
 
-/* On the heap: a path is too much for a thread with a stack of 16 KB. */
-static void find_and_install(void) {
-    struct hip_library *library = malloc(sizeof *library);
+static void find_into(struct hip_library *library) {
     struct found found = nothing_found;
-    if (!library) {
-        fputs("mgpu_rt: no memory to look for HIP\n", stderr);
-        abort();
-    }
     const bool opened = find_hip(library);
     atexit(note_late);
     if (opened && (options.caches || stats_wanted()))
@@ -292,6 +286,21 @@ static void find_and_install(void) {
         install(library, found);
     installing = false;
     pthread_mutex_unlock(&start_lock);
+}
+
+static __attribute__((noinline)) void find_on_stack(void) {
+    struct hip_library library;
+    find_into(&library);
+}
+
+/* On the heap: a path is too much for a thread with a stack of 16 KB. Without memory all the same.
+ */
+static void find_and_install(void) {
+    struct hip_library *library = malloc(sizeof *library);
+    if (library)
+        find_into(library);
+    else
+        find_on_stack();
     free(library);
 }
 

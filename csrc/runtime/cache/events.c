@@ -133,7 +133,7 @@ bool event_release(struct thread *thread, struct event *event) {
 /* ---- leaving ---- */
 
 static void release_slots(struct thread *thread) {
-    while (thread->event_count)
+    while (!thread_is_none(thread) && thread->event_count)
         queue(thread->events[--thread->event_count]);
 }
 

@@ -47,6 +47,8 @@ static struct function_slot *choose_function_slot(struct thread *thread, hipModu
 
 static void bind_function_slot(const struct lookup *lookup, struct function *function) {
     const char *name = lookup->name;
+    if (thread_is_none(lookup->thread))
+        return;
     *choose_function_slot(lookup->thread, lookup->known_as, name) =
         (struct function_slot){lookup->known_as,   name,
                                lookup->module,     function,

@@ -59,10 +59,14 @@ static struct module_slot *choose_module_slot(struct thread *thread, const void 
     return chosen;
 }
 
-/* Makes a slot of the thread serve a module that was just taken or loaded. */
+/* The thread has just taken or loaded a module: its next load of the image finds it there. */
 static void bind_slot(const struct load *load, struct module *module) {
-    *choose_module_slot(load->thread, load->data) =
-        (struct module_slot){load->data, module, module->generation, load->constant};
+    if (thread_is_none(load->thread))
+        return;
+    load->thread->loaded = module;
+    if (module->shared)
+        *choose_module_slot(load->thread, load->data) =
+            (struct module_slot){load->data, module, module->generation, load->constant};
 }
 
 __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
@@ -119,7 +123,6 @@ struct module *module_take_known(const struct load *load) {
         return NULL;
     module_note_use(module);
     bind_slot(load, module);
-    load->thread->loaded = module;
     return module;
 }
 
@@ -193,9 +196,7 @@ bool module_enter(const struct load *load, hipModule_t handle) {
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
     device_watch(load->device);
-    if (module->shared)
-        bind_slot(load, module);
-    load->thread->loaded = module;
+    bind_slot(load, module);
     return true;
 }
 

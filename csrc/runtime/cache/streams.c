@@ -133,7 +133,7 @@ static void settle_noted(bool done) {
 /* Of several threads here each waits by itself: one that finds another waiting knows nothing yet.
  */
 hipError_t stream_wait_for_device(int device) {
-    uintptr_t token = (uintptr_t)thread_get();
+    uintptr_t token = (uintptr_t)&token; /* no other wait has it meanwhile */
     if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)
         return hipSuccess;
     const int current = hip_current_device();

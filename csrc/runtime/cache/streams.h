@@ -77,7 +77,7 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
 }
 
 /* Whether work was submitted to the null stream or to streams of the program's own since the device
- * was last synchronised: OTHERS_BUSY, or the address of the thread that synchronises just now. */
+ * was last synchronised: OTHERS_BUSY, or a word of who synchronises just now. */
 enum { OTHERS_IDLE, OTHERS_BUSY };
 extern uintptr_t stream_others;
 

@@ -279,12 +279,15 @@ static void forget_streams(int device) {
 
 void stream_unchoose(struct thread *thread) {
     struct stream *stream = thread->chosen;
+    if (!stream)
+        return;
     thread->chosen = NULL;
-    if (stream)
-        stream_return(stream);
+    stream_return(stream);
 }
 
 bool stream_choose(struct thread *thread, hipStream_t handle) {
+    if (thread_is_none(thread))
+        return false;
     thread->chosen = stream_lend(handle, hip_current_device());
     return thread->chosen != NULL;
 }

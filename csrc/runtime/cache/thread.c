@@ -5,16 +5,26 @@
 #include "cache/caches.h"
 #include "hip/device.h"
 
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 struct thread *thread_list;
 
+static struct module_slot no_modules[2];
+static struct function_slot no_functions[2];
+struct thread thread_none = {.modules = no_modules,
+                             .functions = no_functions,
+                             .module_bits = 1,
+                             .function_bits = 1,
+                             .event_count = EVENT_SLOTS};
+
 uint64_t thread_take_tickets(struct thread *thread) {
     static uint64_t given;
-    thread->ticket = fetch_add_relaxed(&given, TICKET_BLOCK) + 1;
-    return thread->ticket;
+    const uint64_t first = fetch_add_relaxed(&given, TICKET_BLOCK) + 1;
+    if (!thread_is_none(thread))
+        thread->ticket = first;
+    return first;
 }
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -58,11 +68,21 @@ static struct thread *make_block(void) {
     return NULL;
 }
 
+/* Once: the program may choose another one. */
+static void choose_device(void) {
+    static __thread bool chosen;
+    if (chosen)
+        return;
+    chosen = true;
+    if (options.device_number >= 0)
+        device_choose();
+}
+
 struct thread *thread_new(void) {
     struct thread *thread = make_block();
     if (!thread) {
-        fputs("mgpu_rt: no memory for a thread's table\n", stderr);
-        abort();
+        choose_device();
+        return &thread_none;
     }
     pthread_once(&key_once, make_key);
     pthread_mutex_lock(&tables_lock);
@@ -72,7 +92,6 @@ struct thread *thread_new(void) {
     if (key_made)
         pthread_setspecific(key, thread);
     thread_self = thread;
-    if (options.device_number >= 0)
-        device_choose();
+    choose_device();
     return thread;
 }

@@ -6,6 +6,8 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 
+#include <stdbool.h>
+
 enum { EVENT_SLOTS = 8, HOST_SLOTS = 4, FIRST_SLOT_BITS = 6 };
 
 struct module;
@@ -58,10 +60,17 @@ struct thread {
  * libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 
+/* In the place of a block that there is no memory for: no slot of it serves, and nobody writes it.
+ * Such a thread's calls go to the tables and to HIP; its next one asks for memory again. */
+extern struct thread thread_none;
+
+static inline bool thread_is_none(const struct thread *thread) {
+    return thread == &thread_none;
+}
+
 struct thread *thread_new(void);
 
-/* The calling thread's block, made at its first call (7 KB; without memory for it the process
- * aborts with a message, as libc does for thread-local variables). */
+/* The calling thread's block, made at its first call (7 KB); or thread_none. */
 static inline struct thread *thread_get(void) {
     struct thread *thread = thread_self;
     return LIKELY(thread != NULL) ? thread : thread_new();

@@ -69,7 +69,7 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
     if (!hip_calls_pageable(address) ||
         (bytes > 1 && !hip_calls_pageable((const char *)address + bytes - 1)))
         return false;
-    if (exclusive_hip())
+    if (exclusive_hip() && !thread_is_none(thread))
         thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
     return true;
 }

@@ -30,6 +30,8 @@ static struct advice null_destroyed = {.text =
 /* The one before, perhaps another device's, is for whoever finds it. */
 static void make_last(struct thread *thread, struct stream *stream) {
     struct stream *before = thread->stream;
+    if (thread_is_none(thread))
+        return;
     store_relaxed(&thread->stream, stream);
     stream_pool_leave(before);
 }

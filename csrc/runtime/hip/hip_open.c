@@ -127,6 +127,10 @@ static bool try_all(struct hip_library *library, struct attempts *attempts) {
         return true;
     struct hip_candidates found = hip_search();
     bool opened = false;
+    if (found.incomplete) { /* what is missing may be what the user has named */
+        hip_search_free(&found);
+        found = hip_search();
+    }
     for (size_t i = 0; i < found.count && !opened; i++) {
         opened = try_name(library, found.list[i].path, attempts);
         if (opened)

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -32,15 +33,21 @@ struct place {
 
 /* ---- the list ---- */
 
-/* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. */
-static void read_version(struct hip_candidate *candidate) {
+/* The real name has the whole version: libamdhip64.so.7 leads to libamdhip64.so.7.2.70204. False
+ * without memory: the candidate is none. */
+static bool read_version(struct hip_candidate *candidate) {
     char *real = realpath(candidate->path, NULL);
+    if (!real && errno == ENOMEM) {
+        free(candidate->path);
+        return false;
+    }
     const char *name = real ? strrchr(real, '/') : NULL;
     if (!name || strncmp(name + 1, stem, sizeof stem - 1) != 0)
         name = strrchr(candidate->path, '/');
     sscanf(name + sizeof stem, ".%d.%d.%d", &candidate->version[0], &candidate->version[1],
            &candidate->version[2]);
     free(real);
+    return true;
 }
 
 static bool known(const struct hip_candidates *found, const struct stat *file) {
@@ -59,18 +66,20 @@ static void add_candidate(struct hip_candidates *found, const struct place *plac
     if (found->count == found->room) {
         const size_t room = found->room ? 2 * found->room : 8;
         struct hip_candidate *list = realloc(found->list, room * sizeof *list);
-        if (!list)
+        if (!list) {
+            found->incomplete = true;
             return;
+        }
         found->list = list;
         found->room = room;
     }
     struct hip_candidate *candidate = &found->list[found->count];
     *candidate = (struct hip_candidate){strdup(path), place->name, (int)place->rank,
                                         {0, 0, 0},    file.st_dev, file.st_ino};
-    if (!candidate->path)
-        return;
-    read_version(candidate);
-    found->count++;
+    if (candidate->path && read_version(candidate))
+        found->count++;
+    else
+        found->incomplete = true;
 }
 
 /* Best rank first; in it the newest; what is equal by name. */
@@ -87,13 +96,15 @@ static int best_candidate_first(const void *left, const void *right) {
 /* ---- folders ---- */
 
 /* The words joined to a path; NULL if memory ran out. */
-__attribute__((format(printf, 1, 2))) static char *join_path(const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static char *join_path(struct hip_candidates *found,
+                                                             const char *format, ...) {
     char *path = NULL;
     va_list words;
     va_start(words, format);
     if (vasprintf(&path, format, words) < 0)
         path = NULL;
     va_end(words);
+    found->incomplete |= !path;
     return path;
 }
 
@@ -104,9 +115,10 @@ typedef void (*visit)(struct hip_candidates *found, const struct place *place, c
 static void walk(struct hip_candidates *found, const struct place *place, const char *folder,
                  const char *begin, visit visit) {
     DIR *open = folder ? opendir(folder) : NULL;
+    found->incomplete |= folder && !open && errno == ENOMEM;
     for (struct dirent *entry; open && (entry = readdir(open));)
         if (strncmp(entry->d_name, begin, strlen(begin)) == 0) {
-            char *path = join_path("%s/%s", folder, entry->d_name);
+            char *path = join_path(found, "%s/%s", folder, entry->d_name);
             if (path)
                 visit(found, place, path);
             free(path);
@@ -123,7 +135,7 @@ static void search_folder(struct hip_candidates *found, const struct place *plac
 static void search_root(struct hip_candidates *found, const struct place *place, const char *root) {
     static const char *const names[] = {"lib", "lib64"};
     for (size_t i = 0; root && root[0] && i < sizeof names / sizeof *names; i++) {
-        char *folder = join_path("%s/%s", root, names[i]);
+        char *folder = join_path(found, "%s/%s", root, names[i]);
         search_folder(found, place, folder);
         free(folder);
     }
@@ -134,14 +146,14 @@ static void search_root(struct hip_candidates *found, const struct place *place,
 /* ROCm's wheels put their libraries there, with versioned names only. */
 static void search_packages(struct hip_candidates *found, const struct place *place,
                             const char *packages) {
-    char *folder = join_path("%s/_rocm_sdk_core/lib", packages);
+    char *folder = join_path(found, "%s/_rocm_sdk_core/lib", packages);
     search_folder(found, place, folder);
     free(folder);
 }
 
 static void search_python(struct hip_candidates *found, const struct place *place,
                           const char *python) {
-    char *packages = join_path("%s/site-packages", python);
+    char *packages = join_path(found, "%s/site-packages", python);
     if (packages)
         search_packages(found, place, packages);
     free(packages);
@@ -150,7 +162,7 @@ static void search_python(struct hip_candidates *found, const struct place *plac
 /* Every Python of an environment. */
 static void search_environment(struct hip_candidates *found, const struct place *place,
                                const char *root) {
-    char *folder = root && root[0] ? join_path("%s/lib", root) : NULL;
+    char *folder = root && root[0] ? join_path(found, "%s/lib", root) : NULL;
     walk(found, place, folder, "python3", search_python);
     free(folder);
 }
@@ -160,6 +172,7 @@ static void search_environment(struct hip_candidates *found, const struct place 
 static void search_library_path(struct hip_candidates *found) {
     const char *value = options_path_variable("LD_LIBRARY_PATH");
     char *folders = value ? strdup(value) : NULL, *rest = NULL;
+    found->incomplete |= value && !folders;
     for (char *folder = folders ? strtok_r(folders, ":;", &rest) : NULL; folder;
          folder = strtok_r(NULL, ":;", &rest))
         search_folder(found, PLACE(LIBRARY_PATH, "LD_LIBRARY_PATH"), folder);
@@ -172,6 +185,7 @@ static void search_folders(struct hip_candidates *found, void *handle) {
     if (dlinfo(handle, RTLD_DI_SERINFOSIZE, &head) != 0)
         return;
     Dl_serinfo *list = malloc(head.dls_size);
+    found->incomplete |= !list;
     if (list && dlinfo(handle, RTLD_DI_SERINFOSIZE, list) == 0 &&
         dlinfo(handle, RTLD_DI_SERINFO, list) == 0)
         for (unsigned i = 0; i < list->dls_cnt; i++)
@@ -222,9 +236,9 @@ static void search_cache(struct hip_candidates *found) {
 /* ---- all of them ---- */
 
 struct hip_candidates hip_search(void) {
-    struct hip_candidates found = {NULL, 0, 0};
     static const char packages[] = "ROCm's Python packages";
     char *home = malloc(PATH_MAX);
+    struct hip_candidates found = {.incomplete = !home};
     search_root(&found, PLACE(ROCM_PATH, "ROCM_PATH"), options_path_variable("ROCM_PATH"));
     search_root(&found, PLACE(HIP_PATH, "HIP_PATH"), options_path_variable("HIP_PATH"));
     search_library_path(&found);
@@ -248,5 +262,5 @@ void hip_search_free(struct hip_candidates *found) {
     for (size_t i = 0; i < found->count; i++)
         free(found->list[i].path);
     free(found->list);
-    *found = (struct hip_candidates){NULL, 0, 0};
+    *found = (struct hip_candidates){.list = NULL};
 }

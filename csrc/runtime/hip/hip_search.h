@@ -2,6 +2,7 @@
 #ifndef MGPU_RT_HIP_SEARCH_H
 #define MGPU_RT_HIP_SEARCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,7 @@ struct hip_candidate {
 struct hip_candidates {
     struct hip_candidate *list; /* in the order to try */
     size_t count, room;
+    bool incomplete; /* memory ran out */
 };
 
 /* Where it looks, in words, for the message that nothing was found. */
@@ -24,8 +26,8 @@ extern const char hip_places[];
 
 /* ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH, in this order; then the newest of: the loader's cache and
  * default folders, /opt/rocm and what lies there of other releases, the Python packages of ROCm,
- * CONDA_PREFIX. Opens none; reads some folders and the loader's cache, once a process. Memory that
- * runs out shortens the list. Works on a small stack. */
+ * CONDA_PREFIX. Opens none; reads some folders and the loader's cache, once a process. Where memory
+ * runs out the list is incomplete: another one may be meant then. Works on a small stack. */
 struct hip_candidates hip_search(void);
 
 void hip_search_free(struct hip_candidates *found);

@@ -10,6 +10,7 @@ include csrc/forward/build.mk
 include csrc/softgpu/build.mk
 include csrc/cuhip/build.mk
 include csrc/host.mk
+include csrc/selftest/build.mk
 
 STRIP ?= strip
 INSTALL ?= install
@@ -40,7 +41,7 @@ DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)) $(C
 
 .PHONY: native package
 native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(PYTHON_MODULES) \
-	$(DEVICES)
+	$(DEVICES) $(SELFTEST_PROGRAMS)
 
 # $(call lay,FILES,FOLDER,MODE): into the package, without what only a debugger reads.
 define lay
@@ -55,9 +56,10 @@ package: native $(FORWARDERS)
 	$(call lay,$(CMAKE_FILES),lib/cmake/mgpu_rt,644)
 	$(call lay,$(PKG_CONFIG_FILE),lib/pkgconfig,644)
 	$(call lay,$(CUHIP_LIBRARY),lib/cuhip,755)
+	$(call lay,$(SELFTEST_PROGRAMS),lib/selftest,755)
 	$(if $(filter yes,$(SOFTGPU)),$(call lay,$(wildcard build/softgpu/*.so*),lib/softgpu,755))
 	$(call lay,$(HEADER),include,644)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
-		lib/*/*.so* _host.abi3.so _runtime.abi3.so
+		lib/*/*.so* lib/selftest/* _host.abi3.so _runtime.abi3.so

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from bench.setup.sides import HOISTED, LLVM, OURS, SERIAL, STOCK, WORDS
+from mgpu_rt.selftest import result
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
 FAST_PATH = (
@@ -231,12 +232,60 @@ def emulator(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def selftests(documents: list[dict[str, Any]], _device: str) -> str:
+    """What `mgpu-rt selftest` found, a row a file. The files may come from anywhere."""
+    lines = [
+        "| device | HIP, driver | as with stock | µs: " + ", ".join(map(_loop_name, _LOOPS)) + " | "
+        "gain |",
+        "|---|---|---|---|---|",
+    ]
+    for document in documents:
+        if faults := result.faults(document):
+            raise ValueError(f"a selftest's file is not as its schema has it: {faults[0]}")
+        device = document["device"]
+        taken = {(t["program"], t["llvm"], t["side"]): t["us"] for t in document["fast"]}
+        before, after = ([taken.get((*loop, s)) for loop in _LOOPS] for s in ("stock", "library"))
+        gains = (b / a if a and b else None for b, a in zip(before, after, strict=True))
+        cells = (
+            f"{device['name']} ({device['target']})",
+            f"{device['hip']}, {device['driver']}",
+            _right(document["right"]),
+            f"{_numbers(before)} with stock's; {_numbers(after)} with mgpu_rt",
+            _numbers(gains),
+        )
+        lines.append("| " + " | ".join(_plain(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+#: The loops of a selftest that the table shows.
+_LOOPS = (("forum", 19), ("forum", 22), ("churn", 22), ("layers", 22))
+
+
+def _loop_name(loop: tuple[str, int]) -> str:
+    return f"{loop[0]} {loop[1]}"
+
+
+def _right(parts: list[dict[str, Any]]) -> str:
+    checked = sum(part["checked"] for part in parts)
+    wrong = sum(len(part["wrong"]) for part in parts)
+    return f"**{wrong} of {checked} differ**" if wrong else f"all {checked}"
+
+
+def _numbers(values: Iterable[float | None]) -> str:
+    return ", ".join("–" if value is None else number(value) for value in values)
+
+
+def _plain(text: str) -> str:
+    """Without what would end a cell or begin markup."""
+    return re.sub(r"[|<>`\n]", " ", text)
+
+
 def _at(row: dict[str, Any], percent: int) -> str:
     return number(row["us"][row["percentiles"].index(percent)])
 
 
 #: The tables by the names that the documents' comments give them.
-TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
+TABLES: dict[str, Callable[[Any, str], str]] = {
     "fast-path": fast_path,
     "programs": programs,
     "hosts": hosts,
@@ -247,12 +296,13 @@ TABLES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "latency": latency,
     "replay": replay,
     "emulator": emulator,
+    "selftest": selftests,
 }
 
 #: The files that show tables.
 SHOWN_IN = ("docs/figures.md", "csrc/softgpu/README.md")
 
-#: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->
+#: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a folder.
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
@@ -261,8 +311,14 @@ def refreshed(text: str, root: Path) -> str:
 
     def table(match: re.Match[str]) -> str:
         kind, file, device = match.group(1, 2, 3)
-        results = json.loads((root / file).read_text(encoding="utf-8"))
+        results = _read(root / file)
         shown = TABLES[kind](results, device)
         return f"<!-- table {kind} {file} {device} -->\n{shown}\n<!-- end -->"
 
     return _SHOWN.sub(table, text)
+
+
+def _read(path: Path) -> Any:
+    if path.suffix != ".json":
+        return [_read(file) for file in sorted(path.glob("*.json"))]
+    return json.loads(path.read_text(encoding="utf-8"))

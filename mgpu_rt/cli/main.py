@@ -18,6 +18,7 @@ from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.problem import Problem, fail
 from mgpu_rt.cli.record import record, replay
 from mgpu_rt.cli.report.command import report
+from mgpu_rt.cli.selftest import selftest
 from mgpu_rt.cli.stats.command import compare, stats
 from mgpu_rt.cli.trace import trace
 
@@ -28,7 +29,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare, report, trace, record, replay):
+for command in (lower, inspect, stats, compare, report, trace, record, replay, selftest):
     main.add_command(command)
 
 

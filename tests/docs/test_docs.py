@@ -129,6 +129,8 @@ ELSEWHERE = {
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/install",
     "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/install",
     "pkg-config --libs mgpu_rt": "tests/install",
+    "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/selftest",
+    "mgpu-rt selftest --image kernels.tar.xz": "tests/selftest",
 }
 
 

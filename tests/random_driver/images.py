@@ -116,7 +116,8 @@ _CELL = """
 """
 
 
-def _module(name: str, rounds: int, space: int) -> str:
+def module(name: str, rounds: int, space: int) -> str:
+    """The text of an image's gpu.module; `space` is that of constants."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
     body = f"    llvm.mlir.global external constant @value({value} : i32) "
@@ -132,7 +133,7 @@ def _module(name: str, rounds: int, space: int) -> str:
 def write(chip: str, image: str | None = None, rounds: int = 2000) -> Path:
     """Lowers all images for a chip; returns the directory with one file for each."""
     text = "module attributes {gpu.container_module} {\n"
-    text += "".join(_module(name, rounds, 4) for name in NAMES) + "}\n"
+    text += "".join(module(name, rounds, 4) for name in NAMES) + "}\n"
     directory = OUT / chip
     program = directory / "kernels.mlir"
     write_whole(program, text)

@@ -11,26 +11,19 @@ tests.random_driver.play).
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from mgpu_rt.selftest.sequences import Case, Said, differences, run
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 OUT = BUILD / "random_driver"
 DELAYS = "300,0,2000,50,800,10,1500,100,400"  # microseconds: the null stream, then the others
-
-_RESULT = re.compile(r"(\d+) (\d+) (.*)")
-_FAILURE = re.compile(r"'.*' failed with '.*'")
-#: What may be said beside results and failures.
-_ADVICE = re.compile(r"mgpu_rt: |$")
 
 
 @dataclass(frozen=True)
@@ -138,29 +131,6 @@ CUDA = Device(
 DEVICES = {device.name: device for device in (STUB, REUSE, HELD, SMALL, SOFTGPU, CUDA)}
 
 
-@dataclass
-class Said:
-    """What a process said, by sequence."""
-
-    results: dict[int, dict[int, str]] = field(default_factory=dict)
-    failures: dict[int, list[str]] = field(default_factory=dict)
-    other: list[str] = field(default_factory=list)
-    status: int | str = 0
-    begun: int = -1  # the last sequence that began
-
-    def add(self, line: str) -> None:
-        found = _RESULT.fullmatch(line)
-        if found:
-            sequence, number, text = int(found[1]), int(found[2]), found[3]
-            if text == "begin":
-                self.begun = sequence
-            self.results.setdefault(sequence, {})[number] = text
-        elif _FAILURE.fullmatch(line):
-            self.failures.setdefault(self.begun, []).append(line)
-        elif not _ADVICE.match(line):
-            self.other.append(line)
-
-
 def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
     clean = {
         key: value
@@ -178,112 +148,15 @@ def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
     return clean | dict(device.options) | dict(side.options)
 
 
-@dataclass
-class Case:
-    """Programs for one process, and what each line of theirs has to say (None: as stock's)."""
-
-    images: list[str]
-    threads: dict[int, int]
-    lines: dict[int, list[str]]
-    expected: dict[int, dict[int, str | None]]
-    late: bool = False  # the foreign user opens HIP at its first call
-    linked: bool = False  # the program is linked against HIP
-    crosses: bool = (
-        False  # one side destroys the other's: asking HIP about a dead handle is no fault
-    )
-
-    def text(self) -> str:
-        """The script, for the player."""
-        lines = ["images " + " ".join(self.images)]
-        for number, body in self.lines.items():
-            lines += [f"begin {number} {self.threads[number]}", *body, "end"]
-        return "\n".join(lines) + "\n"
-
-    def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1))
-
-    @staticmethod
-    def load(path: Path) -> Case:
-        read = json.loads(path.read_text())
-        for name in ("threads", "lines", "expected"):
-            read[name] = {int(number): value for number, value in read[name].items()}
-        read["expected"] = {
-            number: {int(line): text for line, text in lines.items()}
-            for number, lines in read["expected"].items()
-        }
-        return Case(**read)
-
-
 def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Said:
     """Plays a case in a process of its own."""
     player = ROOT / side.players / ("player-linked" if case.linked else "player")
-    said = Said()
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
         script.write(case.text())
         script.flush()
         command = [str(player), str(OUT / "images" / device.chip), script.name]
         env = environment(side, device, late=case.late)
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, env=env, stdout=pipe, stderr=subprocess.STDOUT)
-        try:
-            output, _ = process.communicate(timeout=timeout)
-            said.status = process.returncode
-        except subprocess.TimeoutExpired:
-            process.kill()
-            output, _ = process.communicate()
-            said.status = f"no end within {timeout} s"
-    for line in output.decode(errors="replace").split("\n"):
-        said.add(line)
-    return said
-
-
-def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
-    """The runtime may refuse what stock asks HIP for, but is to ask nothing worse of it."""
-    texts = [text or "misuse 0" for text in (have, want)]
-    if not all(text.startswith("misuse ") for text in texts):
-        return False
-    mine, stocks = (int(text.split()[1]) for text in texts)
-    return case.crosses or mine <= stocks
-
-
-def _wrong_lines(said: Said, case: Case, stock: Said | None, number: int) -> list[str]:
-    results, lines = said.results.get(number, {}), case.expected[number]
-    theirs = stock.results.get(number, {}) if stock else {}
-    found = []
-    for line in sorted((lines.keys() | results.keys() | theirs.keys()) - {0}):
-        have, want = results.get(line), lines.get(line)
-        if want is None and stock is None:
-            continue
-        want = want or theirs.get(line)
-        if have != want and not _is_less_misuse(have, want, case):
-            found.append(f"program {number}, line {line}: {have!r}, not {want!r}")
-    return found
-
-
-def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[str]:
-    have, want = (list(one.failures.get(number, ())) for one in (said, stock))
-    if case.threads[number] > 1:
-        have.sort()
-        want.sort()
-    return [] if have == want else [f"program {number}: fails {have}, not {want}"]
-
-
-def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
-    """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
-    found = []
-    if said.status != 0:
-        found.append(f"status {said.status}, in program {said.begun}")
-    elif said.results.get(0, {}).get(0) != "bye":
-        found.append("the end of the process was not reached")
-    found += [f"said: {line}" for line in said.other[:40]]
-    for number in case.expected:
-        if said.status != 0 and number > said.begun:
-            break
-        found += _wrong_lines(said, case, stock, number)
-        if stock is not None:
-            found += _wrong_failures(said, case, stock, number)
-    return found
+        return run(command, env, timeout)
 
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:

@@ -1,0 +1,18 @@
+# What `mgpu-rt selftest` runs: build/lib/selftest/player plays saved sequences of calls, measure runs
+# lowered programs and asks HIP. Both find the library in the folder above, or in LD_LIBRARY_PATH.
+#
+# Included by csrc/build.mk.
+
+SELFTEST_PROGRAMS := build/lib/selftest/player build/lib/selftest/measure
+SELFTEST_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -Wall -Wextra -Wpedantic -pthread $(CFLAGS) $(LDFLAGS)
+SELFTEST_LINK = -Wl,--allow-shlib-undefined $(LIBRARY) -Wl,-rpath,'$$ORIGIN/..' -ldl
+
+build/lib/selftest/player: csrc/selftest/player.c csrc/selftest/steps.c csrc/selftest/player.h | $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(SELFTEST_CFLAGS) $(filter %.c,$^) $(SELFTEST_LINK) -o $@
+
+# Programs of the bundle print by functions of this one.
+build/lib/selftest/measure: csrc/selftest/measure.c csrc/selftest/by_hand.c csrc/selftest/ask.c \
+		csrc/selftest/hip.h | $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(SELFTEST_CFLAGS) -rdynamic $(filter %.c,$^) $(SELFTEST_LINK) -o $@

@@ -1,0 +1,40 @@
+/* HIP for the selftest's programs, called by hand: MGPU_RT_HIP names the library. */
+#ifndef SELFTEST_HIP_H
+#define SELFTEST_HIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The address of one of HIP's functions, without its "hip"; NULL if this release lacks it. */
+typedef void (*function)(void);
+function hip_find(const char *name);
+
+/* The same for what is needed: ends the program with a message. */
+function hip_need(const char *name);
+
+/* HIP(Name, parameters)(arguments): the error. */
+#define HIP(name, ...) ((int (*)(__VA_ARGS__))hip_need("hip" #name))
+
+/* Ends the program if HIP has refused. */
+void hip_check(int error, const char *what);
+
+uint64_t now_ns(void);
+void fail(const char *what, const char *which) __attribute__((noreturn));
+
+/* Runs `program` as often as each line of the standard input says, and answers with the nanoseconds
+ * that it took until the device was idle. */
+void serve_rounds(void (*program)(void));
+
+/* The loops of bench/programs by hand: NAME ITERATIONS IMAGE. */
+void (*by_hand(int count, char **words))(void);
+
+/* What each question that the library asks costs here: lines of name, tab, nanoseconds. */
+void print_questions(void);
+
+/* What HIP says of itself and of each device: lines of name, tab, value. */
+void print_devices(void);
+
+/* The current device's memory in bytes, free and in all. This starts the device. */
+void print_memory(void);
+
+#endif

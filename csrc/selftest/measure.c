@@ -1,0 +1,192 @@
+/* The programs that `mgpu-rt selftest` runs in processes of their own:
+ *
+ *     measure devices                      what HIP says of itself and its devices
+ *     measure memory                       how much the first device has
+ *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
+ *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
+ *     measure rounds LIBRARY NAME          runs it as often as the lines of stdin say (hip.h)
+ *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
+ *     measure questions                    what each question to HIP costs
+ *
+ * MGPU_RT_HIP names HIP. LIBRARY is one of the bundle's programs.so; what it calls of the runtime
+ * is the library's that this program is linked with, and what it prints with stands here. */
+#include "hip.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void fail(const char *what, const char *which) {
+    fprintf(stderr, "%s: %s\n", what, which);
+    exit(97);
+}
+
+uint64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+function hip_find(const char *name) {
+    static void *library;
+    const char *path = getenv("MGPU_RT_HIP");
+    if (!library)
+        library = dlopen(path ? path : "libamdhip64.so", RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        fail("HIP cannot be opened", dlerror());
+    function found;
+    *(void **)&found = dlsym(library, name);
+    return found;
+}
+
+function hip_need(const char *name) {
+    function found = hip_find(name);
+    if (!found)
+        fail("this HIP lacks", name);
+    return found;
+}
+
+void hip_check(int error, const char *what) {
+    if (error == 0)
+        return;
+    fprintf(stderr, "%s failed with HIP's error %d\n", what, error);
+    exit(97);
+}
+
+/* ---- what the programs print with ---- */
+
+void printI64(int64_t value);
+void printF32(float value);
+void printNewline(void);
+void _mlir_ciface_printMemrefF32(void *unranked);
+
+static _Thread_local FILE *out;
+static int is_quiet;
+
+void printI64(int64_t value) {
+    if (!is_quiet)
+        fprintf(out, "%" PRId64, value);
+}
+
+void printF32(float value) {
+    if (!is_quiet)
+        fprintf(out, "%g", (double)value);
+}
+
+void printNewline(void) {
+    if (!is_quiet)
+        fputc('\n', out);
+}
+
+/* Of one dimension: { rank, { allocated, aligned, offset, size, stride } }. */
+void _mlir_ciface_printMemrefF32(void *unranked) {
+    const struct {
+        float *allocated, *aligned;
+        int64_t offset, size, stride;
+    } *memref = ((void **)unranked)[1];
+    for (int64_t i = 0; i < memref->size; ++i) {
+        printF32(memref->aligned[memref->offset + i * memref->stride]);
+        if (!is_quiet)
+            fputc(i + 1 < memref->size ? ' ' : '\n', out);
+    }
+}
+
+/* ---- lowered programs ---- */
+
+void mgpuSetDefaultDevice(int32_t device);
+
+static void *open_programs(const char *library) {
+    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!opened)
+        fail("the programs cannot be opened", dlerror());
+    return opened;
+}
+
+static function lowered(void *opened, const char *name) {
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "%s_main", name);
+    function found;
+    *(void **)&found = dlsym(opened, symbol);
+    if (!found)
+        fail("no such program", name);
+    return found;
+}
+
+static void run_each(void *opened, int count, char **names) {
+    for (int i = 0; i < count; ++i) {
+        printf("# %s\n", names[i]);
+        fflush(stdout);
+        lowered(opened, names[i])();
+    }
+}
+
+static struct on_device {
+    void (*program)(void);
+    int device;
+    char *text;
+    size_t length;
+} sides[2];
+
+static void *run_on_device(void *argument) {
+    struct on_device *side = argument;
+    out = open_memstream(&side->text, &side->length);
+    mgpuSetDefaultDevice(side->device);
+    side->program();
+    fclose(out);
+    return NULL;
+}
+
+static void run_on_both(void (*program)(void)) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; ++i) {
+        sides[i] = (struct on_device){.program = program, .device = i};
+        if (pthread_create(&threads[i], NULL, run_on_device, &sides[i]) != 0)
+            fail("no thread", "for a device");
+    }
+    for (int i = 0; i < 2; ++i)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; ++i)
+        fputs(sides[i].text, stdout);
+}
+
+void serve_rounds(void (*program)(void)) {
+    int (*wait_for_all)(void) = HIP(DeviceSynchronize, void);
+    char line[32];
+    while (fgets(line, sizeof line, stdin)) {
+        const long calls = strtol(line, NULL, 10);
+        const uint64_t begin = now_ns();
+        for (long i = 0; i < calls; ++i)
+            program();
+        wait_for_all();
+        printf("%" PRIu64 "\n", now_ns() - begin);
+        fflush(stdout);
+    }
+}
+
+int main(int count, char **words) {
+    const char *mode = count > 1 ? words[1] : "";
+    out = stdout;
+    if (strcmp(mode, "devices") == 0) {
+        print_devices();
+    } else if (strcmp(mode, "questions") == 0) {
+        print_questions();
+    } else if (strcmp(mode, "hand") == 0 && count == 5) {
+        serve_rounds(by_hand(count - 2, words + 2));
+    } else if (strcmp(mode, "memory") == 0) {
+        print_memory();
+    } else if (strcmp(mode, "programs") == 0 && count > 3) {
+        run_each(open_programs(words[2]), count - 3, words + 3);
+    } else if (strcmp(mode, "both") == 0 && count == 4) {
+        run_on_both(lowered(open_programs(words[2]), words[3]));
+    } else if (strcmp(mode, "rounds") == 0 && count == 4) {
+        is_quiet = 1;
+        serve_rounds(lowered(open_programs(words[2]), words[3]));
+    } else {
+        fail("measure", "no such words");
+    }
+    return 0;
+}

@@ -1,0 +1,97 @@
+"""`mgpu-rt selftest`: whether results are stock's on this GPU, and what is gained."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mgpu_rt.cli import common
+from mgpu_rt.cli.problem import Problem, fail
+
+if TYPE_CHECKING:
+    from mgpu_rt.selftest.result import Result
+
+
+@click.command()
+@common.device("The GPU's maker, as for `mgpu-rt run`.")
+@click.option("--gpu", type=click.IntRange(min=0), metavar="N", help="HIP's number of the GPU, by "
+              "default the first that has no screen.")  # fmt: skip
+@click.option(
+    "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
+    help="How long it may take, about.",
+)  # fmt: skip
+@click.option("--json", "file", type=common.PATH, metavar="FILE", help="Keep what was found there.")
+@click.option("--page", type=common.PATH, metavar="FILE", help="Write a page for a browser.")
+@click.option("--harsh", is_flag=True, help="Reset the device too: others' work there ends.")
+@click.option(
+    "--only", multiple=True, metavar="NAME",
+    help="Only this check, such as programs-22 or calm-03, or `time`; may be repeated.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Say each step on stderr, a line each.")
+@click.option("--image", type=common.PATH, metavar="FILE", help="Kernels for another chip.")
+def selftest(
+    device: str,
+    gpu: int | None,
+    minutes: float,
+    file: str | None,
+    page: str | None,
+    harsh: bool,
+    only: tuple[str, ...],
+    verbose: bool,
+    image: str | None,
+) -> None:
+    """Test mgpu_rt on this machine's GPU: are results stock's, and what is gained?
+
+    It runs programs as LLVM 22, 19 and 15 lower them, and saved sequences of calls, with stock's
+    behaviour and with the library; then loops in five ways. FILE says nothing of who ran it or
+    where, and can be sent. No more than a tenth of the free memory is taken.
+
+    Exit status 0: all is right; 1: something is wrong, as the lines say; 2: it could not be tested.
+    """
+    from mgpu_rt.cli import place
+    from mgpu_rt.selftest import run, words
+
+    try:
+        for output in filter(None, (file, page)):
+            place.check(output)
+        asked = run.Request(device, gpu, minutes, harsh, only, image)
+        result = run.run(asked, _say if verbose else _progress)
+        _progress("")
+        for line in words.lines(result, file or ""):
+            click.echo(line)
+        _write(result, file, page)
+    except Problem as problem:
+        _progress("")
+        fail(problem)
+    sys.exit(1 if result.wrong or result.ended.startswith("hung") else 0)
+
+
+def _progress(text: str) -> None:
+    """One line that changes, on a terminal; where there is none, nothing."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{text}", nl=False, err=True)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _write(result: Result, file: str | None, page: str | None) -> None:
+    import json
+
+    from mgpu_rt.cli import place
+
+    if file:
+        try:
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump(result.document(), out, indent=1)
+                out.write("\n")
+        except OSError as error:
+            raise place.unwritable(file, error) from None
+    if page:
+        from mgpu_rt.cli.report import markup
+        from mgpu_rt.selftest import page as pages
+
+        markup.write(page, markup.document(pages.TITLE, pages.body(result)))

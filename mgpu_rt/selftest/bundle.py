@@ -1,0 +1,111 @@
+"""The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
+
+tests/selftest/bundle.py makes it. Of a program's host code there is one for each LLVM, with room
+where its images lie; `Bundle.lay_out` fills that with a chip's.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PATH = Path(__file__).with_name("bundle.tar.xz")
+
+#: Bytes for an image in the host code. They begin with the marker.
+ROOM = 16384
+
+#: What all NVIDIA GPUs from this one on compile.
+PTX = "sm_70"
+
+
+def marker(program: str, module: str) -> bytes:
+    """The words in a room that say whose it is."""
+    return f"mgpu_rt selftest image of {program}.{module};".encode()
+
+
+def library_name(llvm: str | int) -> str:
+    """The programs as that release lowers them, in the bundle and where they are laid out."""
+    return f"programs/{llvm}.so"
+
+
+def chip_of(target: str) -> str:
+    """The chip in the bundle for a device, "gfx90a:sramecc+:xnack-" or "sm_90"."""
+    return PTX if target.startswith("sm_") else target.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What was read."""
+
+    members: dict[str, bytes]
+    manifest: dict
+
+    @property
+    def programs(self) -> dict[str, list[str]]:
+        """The programs by LLVM release."""
+        return self.manifest["programs"]
+
+    @property
+    def chips(self) -> list[str]:
+        """The chips that it has kernels for."""
+        return self.manifest["chips"]
+
+    def sequences(self, kind: str) -> dict[str, bytes]:
+        """Cases of a kind, "calm" or "harsh", by name."""
+        return {
+            name.removeprefix("sequences/").removesuffix(".json"): content
+            for name, content in self.members.items()
+            if name.startswith(f"sequences/{kind}-")
+        }
+
+    def kernels(self, chip: str) -> dict[str, bytes]:
+        """A chip's images by name: "forum.test_func" of a program, "plain0" of the sequences."""
+        start = f"kernels/{chip}/"
+        return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
+
+    def lay_out(self, images: dict[str, bytes], folder: Path) -> None:
+        """Writes FOLDER/images/NAME, and FOLDER/programs/LLVM.so with these images in them."""
+        for name, content in images.items():
+            path = folder / "images" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        for llvm in self.programs:
+            path = folder / library_name(llvm)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(_filled(self.members[library_name(llvm)], images))
+
+
+def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
+    """The library with the images of its programs in their rooms."""
+    filled = bytearray(library)
+    for name, content in images.items():
+        program, dot, module = name.partition(".")
+        at = filled.find(marker(program, module)) if dot else -1
+        if at < 0:
+            continue  # an image of the sequences, or of a program that this release has not
+        if len(content) >= ROOM:
+            raise ValueError(f"{name} has {len(content)} bytes; there is room for {ROOM - 1}")
+        filled[at : at + ROOM] = content.ljust(ROOM, b"\0")
+    return bytes(filled)
+
+
+def read(path: Path = PATH, image: Path | None = None) -> Bundle:
+    """Reads it, and the kernels of a further chip from `image`. Raises OSError, tarfile.TarError,
+    ValueError."""
+    members = _members(path)
+    manifest = json.loads(members["manifest.json"])
+    if image is not None:
+        more = {name: one for name, one in _members(image).items() if name.startswith("kernels/")}
+        if not more:
+            raise ValueError(f"{image} holds no kernels")
+        manifest["chips"] += sorted({name.split("/")[1] for name in more})
+        members |= more
+    return Bundle(members, manifest)
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path, "r:xz") as tar:
+        found = ((member.name, tar.extractfile(member)) for member in tar)
+        return {name: content.read() for name, content in found if content is not None}

@@ -1,0 +1,68 @@
+"""Processes with a time limit: where a GPU hangs, the one that waits for it is given up."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+#: Seconds for a killed process to go. One that waits for the driver inside the kernel may not.
+GRACE = 5.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended. `status` is None where it was killed at its time limit."""
+
+    status: int | None
+    out: str
+    err: str
+
+    @property
+    def how(self) -> str:
+        """In words; empty where it went well."""
+        if self.status is None:
+            return "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
+        if self.status < 0:
+            return f"it was ended by signal {-self.status}"
+        return f"exit status {self.status}" if self.status else ""
+
+
+def run(
+    command: Sequence[str], env: Mapping[str, str], seconds: float, *, merged: bool = False
+) -> Ended:
+    """Runs a process to its end, or kills it. With `merged`, `out` holds its stderr too."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=subprocess.STDOUT if merged else pipe,
+        encoding="utf-8",
+        errors="replace",
+    )
+    with killed(process):
+        try:
+            out, err = process.communicate(timeout=seconds)
+            return Ended(process.returncode, out, err or "")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            try:
+                out, err = process.communicate(timeout=GRACE)
+            except subprocess.TimeoutExpired:
+                out = err = ""
+            return Ended(None, out, err or "")
+
+
+@contextlib.contextmanager
+def killed(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Leaves no process behind that still runs, also after Ctrl-C."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE)

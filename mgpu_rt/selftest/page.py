@@ -1,0 +1,87 @@
+"""What a selftest found as a page for a browser, in the style of `mgpu-rt report`."""
+
+from __future__ import annotations
+
+from mgpu_rt.cli.report import charts
+from mgpu_rt.cli.report.markup import Element, code, element
+from mgpu_rt.cli.report.tables import table
+from mgpu_rt.selftest import words
+from mgpu_rt.selftest.fast import SIDES, by_side
+from mgpu_rt.selftest.result import Result, Wrong
+
+TITLE = "selftest – mgpu_rt"
+NONE = "–"
+
+
+def body(result: Result) -> list[Element]:
+    """The page."""
+    device = result.device
+    head = element(
+        "header",
+        element("h1", f"{device['name']} ({device['target']})"),
+        element("p", f"HIP {device['hip']}, driver {device['driver']}; {result.processor}"),
+        element("p", "Right: ", element("strong", words.verdict(result))),
+    )
+    sections = [
+        _section("wrong", "What is wrong", [_wrong(wrong) for wrong in result.wrong]),
+        _section("advice", "Advice", [element("p", result.advice)] if result.advice else []),
+        _section("fast", "What is gained", _timings(result)),
+        _section("questions", "What each question to HIP costs", _questions(result)),
+        _section("checked", "What was checked", _parts(result)),
+    ]
+    ended = f" It ended early: {result.ended}." if result.ended else ""
+    told = (
+        f"Measured on {result.made} in {result.seconds:.0f} s by mgpu_rt {result.mgpu_rt}.{ended}"
+    )
+    return [
+        head,
+        element("main", *(section for section in sections if section is not None)),
+        element("footer", element("p", told + ended)),
+    ]
+
+
+def _section(name: str, heading: str, content: list[Element]) -> Element | None:
+    return element("section", element("h2", heading), *content, id=name) if content else None
+
+
+def _wrong(wrong: Wrong) -> Element:
+    said = [element("li", code(line)) for line in wrong.says]
+    again = element("p", "Again: ", code(wrong.repeat))
+    return element("div", element("h3", f"{wrong.name}, {wrong.side}"), again, element("ul", *said))
+
+
+def _timings(result: Result) -> list[Element]:
+    loops = by_side(result.fast)
+    if not loops:
+        return []
+    rows = []
+    values = [timing.us for timing in result.fast]
+    for (program, llvm), sides in loops.items():
+        cells = [f"{sides[side].us:.4g} ± {_spread(sides[side]):.2g}" if side in sides else NONE
+                 for side in SIDES]  # fmt: skip
+        name = f"{program}, LLVM {llvm}: {words.ITERATION[program]}"
+        stock, library = sides["stock"].us, sides["library"].us
+        chart = charts.span(
+            f"{program}: {stock:.4g} µs, then {library:.4g} µs",
+            stock, library, min(values), max(values),
+        )  # fmt: skip
+        rows.append([name, *cells, f"{stock / library:.1f}", chart])
+    heads = ["µs an iteration", *SIDES, "gain", "stock's to the library's"]
+    return [table("Medians, with half of the spread of the middle 80 %", heads, rows)]
+
+
+def _spread(timing) -> float:
+    return (timing.high - timing.low) / 2
+
+
+def _questions(result: Result) -> list[Element]:
+    rows = [[name, f"{ns:.0f}"] for name, ns in result.questions.items()]
+    return [table("Nanoseconds", ["question", "ns"], rows)] if rows else []
+
+
+def _parts(result: Result) -> list[Element]:
+    rows = [
+        [part.name, str(part.checked), str(part.total), str(len(part.wrong))]
+        for part in result.right
+    ]
+    return [table("Checks", ["part", "made", "of", "wrong"], rows)] if rows else []

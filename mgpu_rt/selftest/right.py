@@ -1,0 +1,187 @@
+"""Whether results are stock's here: programs with known answers, and saved sequences of calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.selftest import children
+from mgpu_rt.selftest.bundle import Bundle, library_name
+from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
+from mgpu_rt.selftest.result import Part, Wrong
+from mgpu_rt.selftest.sequences import Case, Said, differences, run
+
+#: Seconds for one process. An emulated device takes a few, a GPU less.
+LIMIT = 60.0
+MOST_SAID = 12  # lines of what is wrong with one thing
+
+STOCK = {"MGPU_RT_CACHE": "off"}
+#: How the library is run: as it is, in ways that users choose, and with so little room that what is
+#: kept must leave.
+SIDES: dict[str, dict[str, str]] = {
+    "library": {},
+    "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
+    "lazy": {"MGPU_RT_SYNC": "lazy", "MGPU_RT_LOAD": "lazy"},
+    "tight": {
+        "MGPU_RT_MEMORY_LIMIT": "1M",
+        "MGPU_RT_STREAM_LIMIT": "2",
+        "MGPU_RT_MODULE_LIMIT": "2",
+    },
+}
+#: In sequences others call HIP too, which EXCLUSIVE rules out.
+WITH_OTHERS = ("library", "lazy", "tight")
+
+#: What each program prints. LLVM 19 and 15 load a module, and its globals, at each launch.
+ANSWERS = {
+    "churn": "20\n",
+    "layers": "30\n",
+    "overlap": "40\n60\n",
+    "samename": "12\n",
+    "vecadd": " ".join(["3.75"] * 1000) + "\n",
+    "globals": "1\n",
+}
+ANSWERS_OF_22 = {**ANSWERS, "globals": "20\n"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something to check in one or more processes; `make` returns what is wrong, by side."""
+
+    part: str
+    name: str
+    make: Callable[[], dict[str, list[str]]]
+
+
+def checks(
+    bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = ("calm",)
+) -> list[Check]:
+    """All that can be checked on this machine, the programs first."""
+    found = [*_program_checks(bundle, machine, folder)]
+    if machine.both is not None:
+        found.append(_both_check(machine, folder))
+    images = folder / "images"
+    for kind in kinds:
+        for name, content in bundle.sequences(kind).items():
+            found.append(_sequence_check(name, Case.read(content), machine, images))
+    return found
+
+
+def perform(
+    found: Sequence[Check], parts: list[Part], until: float, step: Callable[[str], None], how: str
+) -> str:
+    """Makes the checks in turn, up to a moment of time.monotonic. Each adds to its part at once, so
+    that what was found is there whatever happens. `how` begins the command that repeats one.
+    Returns why it ended early: "" if it did not."""
+    for check in found:
+        part = next((part for part in parts if part.name == check.part), None)
+        if part is None:
+            parts.append(Part(check.part, sum(other.part == check.part for other in found)))
+            part = parts[-1]
+        if time.monotonic() > until:
+            continue
+        step(f"{check.part}: {check.name}")
+        wrong = check.make()
+        part.checked += 1
+        repeat = f"{how} --only {check.name}"
+        part.wrong += [Wrong(check.name, s, says[:MOST_SAID], repeat) for s, says in wrong.items()]
+    return "out of time" if any(part.checked < part.total for part in parts) else ""
+
+
+# ---- programs ----
+
+
+def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[Check]:
+    for llvm, names in bundle.programs.items():
+        command = [str(MEASURE), "programs", str(folder / library_name(llvm)), *names]
+        answers = ANSWERS_OF_22 if llvm == "22" else ANSWERS
+        expected = "".join(f"# {name}\n{answers.get(name, '')}" for name in names)
+
+        def make(command=command, expected=expected) -> dict[str, list[str]]:
+            return _compared(command, machine.environment, expected)
+
+        yield Check("programs", f"programs-{llvm}", make)
+
+
+def _both_check(machine: Machine, folder: Path) -> Check:
+    """Two threads, each on a device of its own."""
+    both = machine.both
+    assert both is not None
+    command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
+    return Check("two devices", "both", lambda: _compared(command, both, 2 * ANSWERS["churn"]))
+
+
+def _compared(
+    command: Sequence[str], environment: Mapping[str, str], expected: str
+) -> dict[str, list[str]]:
+    """What is wrong with the command on each side; with stock's behaviour, nothing else counts."""
+    stock = children.run(command, {**environment, **STOCK}, LIMIT)
+    if wrong := _answers(stock, expected):
+        return {"stock": wrong}
+    found = {}
+    for name, options in SIDES.items():
+        ended = children.run(command, {**environment, **options}, LIMIT)
+        wrong = _answers(ended, expected)
+        have, want = _failures(ended.err), _failures(stock.err)
+        if have != want:
+            wrong.append(f"fails {have}, not {want}")
+        if wrong:
+            found[name] = wrong
+    return found
+
+
+def _answers(ended: children.Ended, expected: str) -> list[str]:
+    wrong = [ended.how] if ended.how else []
+    have, want = _by_program(ended.out), _by_program(expected)
+    for name, answer in want.items():
+        said = have.get(name)
+        if said is None:
+            reached = list(have)
+            at = f"after {reached[-1]} had begun" if reached else "at the start"
+            return [*wrong, f"{name} was not reached: it ended {at}"]
+        if said != answer:
+            wrong.append(f"{name} prints {said[:60]!r}, not {answer[:60]!r}")
+    if wrong:
+        wrong += [line for line in ended.err.splitlines() if line.strip()][-4:]
+    return wrong
+
+
+def _by_program(out: str) -> dict[str, str]:
+    if not out.startswith("# "):
+        return {"": out}
+    blocks = (block.partition("\n") for block in f"\n{out}".split("\n# ")[1:])
+    return {name: answer.rstrip("\n") for name, _, answer in blocks}
+
+
+def _failures(err: str) -> list[str]:
+    return [line for line in err.splitlines() if " failed with " in line]
+
+
+# ---- sequences ----
+
+
+def _sequence_check(name: str, case: Case, machine: Machine, images: Path) -> Check:
+    def make() -> dict[str, list[str]]:
+        stock = _play(case, machine, images, STOCK)
+        if wrong := differences(stock, case, None):
+            return {"stock": wrong}
+        found = {
+            side: differences(_play(case, machine, images, SIDES[side]), case, stock)
+            for side in WITH_OTHERS
+        }
+        return {side: wrong for side, wrong in found.items() if wrong}
+
+    return Check("sequences", name, make)
+
+
+def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]) -> Said:
+    script = images.parent / "script.txt"
+    script.write_text(case.text())
+    environment = {
+        **machine.environment,
+        **options,
+        "DRIVER_HIP": machine.environment["MGPU_RT_HIP"],
+        "DRIVER_WHEN": "late" if case.late else "early",
+    }
+    return run([str(PLAYER), str(images), str(script)], environment, LIMIT)

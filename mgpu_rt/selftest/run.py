@@ -1,0 +1,106 @@
+"""A whole selftest: what it does in which order, and in what part of its time."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import tarfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt import __version__
+from mgpu_rt.cli.problem import Problem
+from mgpu_rt.selftest import bundle, fast, machine, right
+from mgpu_rt.selftest.result import Result
+
+#: Of the time, for timing at most, and how long that takes at least.
+TIMING, LEAST_TIMING = 0.25, 10.0
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    device: str = "auto"
+    gpu: int | None = None
+    minutes: float = 5.0
+    harsh: bool = False
+    only: tuple[str, ...] = ()
+    image: str | None = None
+    library: Path | None = None  # in the place of this installation's
+
+    @property
+    def command(self) -> str:
+        """The words that ask for the same machine again."""
+        words = ["mgpu-rt selftest", f"--device {self.device}"]
+        words += [f"--gpu {self.gpu}"] if self.gpu is not None else []
+        return " ".join([*words, *(["--harsh"] if self.harsh else [])])
+
+
+def run(asked: Request, step: Callable[[str], None]) -> Result:
+    """Tests and times. Ctrl-C and a GPU that hangs end it early. Raises Problem."""
+    begin = time.monotonic()
+    step("looking for a GPU")
+    read = _read(asked.image)
+    found = machine.find(asked.device, asked.gpu, read, asked.library)
+    result = Result(__version__, datetime.date.today().isoformat(), _device(found))
+    result.processor = machine.processor()
+    with machine.private_folder() as scratch:
+        folder = Path(scratch)
+        read.lay_out(read.kernels(found.chip), folder)
+        try:
+            _test(asked, read, found, folder, result, begin, step)
+        except KeyboardInterrupt:
+            result.ended = "interrupted"
+        except fast.Hung as problem:
+            result.ended = f"hung: {problem}"
+    result.seconds = round(time.monotonic() - begin, 1)
+    return result
+
+
+def _test(
+    asked: Request,
+    read: bundle.Bundle,
+    found: machine.Machine,
+    folder: Path,
+    result: Result,
+    begin: float,
+    step: Callable[[str], None],
+) -> None:
+    seconds = 60 * asked.minutes
+    kinds = ("calm", "harsh") if asked.harsh else ("calm",)
+    checks = right.checks(read, found, folder, kinds)
+    known = [check.name for check in checks]
+    if unknown := [name for name in asked.only if name not in (*known, TIME)]:
+        raise Problem(f"--only {unknown[0]}: there are {', '.join(known)} and {TIME}")
+    if asked.only:
+        checks = [check for check in checks if check.name in asked.only]
+    times = not asked.only or TIME in asked.only
+    timing = max(TIMING * seconds, LEAST_TIMING) if times else 0.0
+    until = begin + seconds - timing if not asked.only else math.inf
+    result.ended = right.perform(checks, result.right, until, step, asked.command)
+    if times:
+        fast.measure(read, found, folder, result, min(timing, 60.0), step)
+
+
+def _read(image: str | None) -> bundle.Bundle:
+    try:
+        return bundle.read(image=Path(image) if image else None)
+    except (OSError, ValueError, KeyError, tarfile.TarError) as error:
+        what = image or "what the selftest reads"
+        raise Problem(f"{what} cannot be read: {error}") from None
+
+
+def _device(found: machine.Machine) -> dict[str, object]:
+    return {
+        "kind": found.kind,
+        "name": found.gpu.name,
+        "target": found.gpu.target,
+        "devices": found.devices,
+        "hip": found.hip,
+        "driver": found.driver,
+        "memory": found.total,
+    }

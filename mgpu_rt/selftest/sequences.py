@@ -1,0 +1,143 @@
+"""Sequences of calls, as csrc/selftest/player.c plays them, and how what it says is compared.
+
+A case holds sequences for one process. The random driver of the tests writes them, with what each
+line has to say as its model has it; all else must be as with stock's behaviour on the same device:
+null or not, the thread's last error, the lines of failures, and the process's end. Lines that begin
+with `mgpu_rt:` are advice, and count for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from mgpu_rt.selftest import children
+
+_RESULT = re.compile(r"(\d+) (\d+) (.*)")
+_FAILURE = re.compile(r"'.*' failed with '.*'")
+#: What may be said beside results and failures.
+_ADVICE = re.compile(r"mgpu_rt: |$")
+
+
+@dataclass
+class Said:
+    """What a process said, by sequence."""
+
+    results: dict[int, dict[int, str]] = field(default_factory=dict)
+    failures: dict[int, list[str]] = field(default_factory=dict)
+    other: list[str] = field(default_factory=list)
+    status: int | str = 0
+    begun: int = -1  # the last sequence that began
+
+    def add(self, line: str) -> None:
+        found = _RESULT.fullmatch(line)
+        if found:
+            sequence, number, text = int(found[1]), int(found[2]), found[3]
+            if text == "begin":
+                self.begun = sequence
+            self.results.setdefault(sequence, {})[number] = text
+        elif _FAILURE.fullmatch(line):
+            self.failures.setdefault(self.begun, []).append(line)
+        elif not _ADVICE.match(line):
+            self.other.append(line)
+
+
+@dataclass
+class Case:
+    """Programs for one process, and what each line of theirs has to say (None: as stock's)."""
+
+    images: list[str]
+    threads: dict[int, int]
+    lines: dict[int, list[str]]
+    expected: dict[int, dict[int, str | None]]
+    late: bool = False  # the foreign user opens HIP at its first call
+    linked: bool = False  # the program is linked against HIP
+    crosses: bool = (
+        False  # one side destroys the other's: asking HIP about a dead handle is no fault
+    )
+
+    def text(self) -> str:
+        """The script, for the player."""
+        lines = ["images " + " ".join(self.images)]
+        for number, body in self.lines.items():
+            lines += [f"begin {number} {self.threads[number]}", *body, "end"]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def load(path: Path) -> Case:
+        return Case.read(path.read_text())
+
+    @staticmethod
+    def read(text: str | bytes) -> Case:
+        read = json.loads(text)
+        for name in ("threads", "lines", "expected"):
+            read[name] = {int(number): value for number, value in read[name].items()}
+        read["expected"] = {
+            number: {int(line): text for line, text in lines.items()}
+            for number, lines in read["expected"].items()
+        }
+        return Case(**read)
+
+
+def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
+    """Runs the player, and keeps what it says."""
+    ended = children.run(command, env, timeout, merged=True)
+    said = Said(status=f"no end within {timeout:g} s" if ended.status is None else ended.status)
+    for line in ended.out.split("\n"):
+        said.add(line)
+    return said
+
+
+def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
+    """The runtime may refuse what stock asks HIP for, but is to ask nothing worse of it."""
+    texts = [text or "misuse 0" for text in (have, want)]
+    if not all(text.startswith("misuse ") for text in texts):
+        return False
+    mine, stocks = (int(text.split()[1]) for text in texts)
+    return case.crosses or mine <= stocks
+
+
+def _wrong_lines(said: Said, case: Case, stock: Said | None, number: int) -> list[str]:
+    results, lines = said.results.get(number, {}), case.expected[number]
+    theirs = stock.results.get(number, {}) if stock else {}
+    found = []
+    for line in sorted((lines.keys() | results.keys() | theirs.keys()) - {0}):
+        have, want = results.get(line), lines.get(line)
+        if want is None and stock is None:
+            continue
+        want = want or theirs.get(line)
+        if have != want and not _is_less_misuse(have, want, case):
+            found.append(f"program {number}, line {line}: {have!r}, not {want!r}")
+    return found
+
+
+def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[str]:
+    have, want = (list(one.failures.get(number, ())) for one in (said, stock))
+    if case.threads[number] > 1:
+        have.sort()
+        want.sort()
+    return [] if have == want else [f"program {number}: fails {have}, not {want}"]
+
+
+def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
+    """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
+    found = []
+    if said.status != 0:
+        found.append(f"status {said.status}, in program {said.begun}")
+    elif said.results.get(0, {}).get(0) != "bye":
+        found.append("the end of the process was not reached")
+    found += [f"said: {line}" for line in said.other[:40]]
+    for number in case.expected:
+        if said.status != 0 and number > said.begun:
+            break
+        found += _wrong_lines(said, case, stock, number)
+        if stock is not None:
+            found += _wrong_failures(said, case, stock, number)
+    return found

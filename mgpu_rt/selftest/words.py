@@ -1,0 +1,62 @@
+"""What a selftest found in ten lines."""
+
+from __future__ import annotations
+
+from mgpu_rt.selftest.fast import HAND, by_side
+from mgpu_rt.selftest.result import Result
+
+#: What an iteration of each loop is.
+ITERATION = {
+    "forum": "one launch",
+    "churn": "allocate, copy, launch, copy, free",
+    "layers": "three launches in a chain",
+}
+
+
+def verdict(result: Result) -> str:
+    """Right or not, in a sentence."""
+    done = ", ".join(f"{part.name} {part.checked} of {part.total}" for part in result.right)
+    if not result.right or not any(part.checked for part in result.right):
+        return "not known: nothing was checked"
+    if any(wrong.side == "stock" for wrong in result.wrong):
+        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done})"
+    if result.wrong:
+        return f"NO: {len(result.wrong)} differ from stock's behaviour ({done})"
+    return f"yes, all are as with stock's behaviour ({done})"
+
+
+def lines(result: Result, file: str = "") -> list[str]:
+    """Ten lines for a terminal, and some for each thing that is wrong."""
+    device = result.device
+    said = [
+        f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
+        f"HIP:      {device['hip']}, driver {device['driver']}",
+        f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
+        f"right:    {verdict(result)}",
+        *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
+        f"asks:     {_asks(result)}",
+        f"advice:   {result.advice or 'none: nothing was timed'}",
+        f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
+    ]
+    for wrong in result.wrong:
+        said += ["", f"{wrong.name}, {wrong.side}; again: {wrong.repeat}"]
+        said += [f"    {line}" for line in wrong.says]
+    return said
+
+
+def _ended(result: Result) -> str:
+    return f"; ended early: {result.ended}" if result.ended else ""
+
+
+def _loop(program: str, llvm: int, sides: dict) -> str:
+    stock, library = sides["stock"], sides["library"]
+    by_hand = f", {sides[HAND].us:.4g} by hand" if HAND in sides else ""
+    return (
+        f"{f'{program} {llvm}:':<9} {stock.us:.4g} µs with stock's behaviour, {library.us:.4g} "
+        f"with the library ({stock.us / library.us:.1f} times){by_hand}; {ITERATION[program]}"
+    )
+
+
+def _asks(result: Result) -> str:
+    most = sorted(result.questions.items(), key=lambda item: -item[1])[:4]
+    return ", ".join(f"{name} {ns:.0f} ns" for name, ns in most) or "not measured"

@@ -1,0 +1,147 @@
+"""`mgpu-rt selftest` on the emulated device: what it says, keeps and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli.problem import Problem
+from mgpu_rt.selftest import children, machine, result
+from mgpu_rt.selftest.bundle import Bundle
+from tests.support.child import environment
+from tests.support.patience import HANG
+
+COMMAND = (sys.executable, "-m", "mgpu_rt", "selftest", "--device", "softgpu")
+
+
+def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]:
+    """The command, on the emulated gfx90a."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        env={**environment("softgpu"), **changes},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
+    """What one says, its file and its page."""
+    folder = tmp_path_factory.mktemp("a folder of somebody's")
+    file, page = folder / "found.json", folder / "page.html"
+    words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
+    ended = selftest(*words, "--json", file, "--page", page)
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr + ended.stdout
+    return ended.stdout, json.loads(file.read_text()), page.read_text()
+
+
+def test_results_are_right_in_about_ten_lines(made: tuple[str, dict, str]) -> None:
+    lines = made[0].splitlines()
+    assert len(lines) <= 11
+    assert lines[0].startswith("device:   softgpu gfx90a")
+    assert "yes, all are as with stock's behaviour (programs 1 of 1, sequences 1 of 1)" in lines[3]
+    assert any(line.startswith("forum 19:") and "by hand" in line for line in lines)
+    assert lines[-1].startswith("file:     ")
+
+
+def test_file_has_the_form_of_the_schema(made: tuple[str, dict, str]) -> None:
+    document = made[1]
+    assert result.faults(document) == []
+    assert {timing["side"] for timing in document["fast"]} == {
+        "stock", "library", "exclusive", "lazy", "by hand"
+    }  # fmt: skip
+    assert all(0 < t["low"] <= t["us"] <= t["high"] for t in document["fast"])
+    assert document["questions"]["hipStreamQuery"] > 0
+    assert document["advice"]
+
+
+def test_file_names_no_machine_user_or_path(made: tuple[str, dict, str]) -> None:
+    text = json.dumps(made[1])
+    assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", text)
+    for name in (str(Path.home()), "/tmp", "somebody", str(Path.cwd())):
+        assert name not in text
+
+
+def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
+    _, document, page = made
+    assert "softgpu gfx90a" in page
+    assert document["advice"].partition(" ")[0] in page
+    assert "hipStreamQuery" in page and "churn, LLVM 22" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"advice": 3}, ".advice: not str"),
+        ({"host": "name"}, ".host: missing or unknown"),
+        ({"fast": [{"us": 1.0}]}, ".fast[0].program: missing or unknown"),
+        ({"questions": {"hipStreamQuery": "slow"}}, ".questions.hipStreamQuery: not float"),
+        ({"right": {}}, ".right: not a list"),
+        ({"seconds": True}, ".seconds: not float"),
+    ],
+)
+def test_schema_refuses(change: dict, fault: str, made: tuple[str, dict, str]) -> None:
+    assert fault in result.faults({**made[1], **change})
+
+
+def test_what_is_said_of_a_fault_hides_paths_and_names() -> None:
+    says = [f"cannot open /home/{os.uname().nodename}/x.so: no file"]
+    found = result.Result("1", "2026-01-01")
+    found.right = [result.Part("programs", 1, 1, [result.Wrong("a", "library", says, "b")])]
+    (part,) = found.document()["right"]
+    assert part["wrong"][0]["says"] == ["cannot open (path): no file"]
+
+
+def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    process = subprocess.Popen(
+        [*COMMAND, "--json", str(file), "--verbose"],
+        env=environment("softgpu"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "sequences: calm-01" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=HANG)
+    document = json.loads(file.read_text())
+    assert document["ended"] == "interrupted"
+    assert [part["checked"] for part in document["right"]] == [3, 1]
+    assert "ended early: interrupted" in said
+
+
+def test_a_program_that_hangs_is_given_up() -> None:
+    begin = time.monotonic()
+    ended = children.run(["sleep", "1000"], dict(os.environ), 0.2)
+    assert ended.status is None and "hangs" in ended.how
+    assert time.monotonic() - begin < HANG / 2
+
+
+def test_an_unknown_check_is_named() -> None:
+    ended = selftest("--only", "programs-99")
+    assert ended.returncode == 2
+    assert "--only programs-99: there are programs-22, programs-19" in ended.stderr
+
+
+def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
+    without = Bundle({}, {"chips": ["gfx900"]})
+    with pytest.raises(Problem, match=r"no kernels for gfx90a.*--chip gfx90a kernels\.tar\.xz"):
+        machine.find("softgpu", None, without, base=environment("softgpu"))
+
+
+def test_gpu_that_is_not_there_is_refused() -> None:
+    ended = selftest("--gpu", "7")
+    assert ended.returncode == 2
+    assert "--gpu 7: HIP has the devices 0 to 0" in ended.stderr

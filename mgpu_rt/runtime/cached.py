@@ -12,7 +12,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import Runtime
-from mgpu_rt.runtime.hip import DISABLE_TIMING, OUT_OF_MEMORY, Hip, HipError
+from mgpu_rt.runtime.hip import (
+    DESTROYED,
+    DISABLE_TIMING,
+    INVALID_HANDLE,
+    INVALID_VALUE,
+    NOT_FOUND,
+    OUT_OF_MEMORY,
+    Hip,
+    HipError,
+)
 from mgpu_rt.runtime.objects import Image, Launch
 
 
@@ -108,10 +117,12 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
 
 
 class _Kept:
-    """What is kept of one device. `known` are the handles of ours; all others are the program's."""
+    """What is kept of one device. `known` are the handles of ours, all others are the program's;
+    `held` are those of ours that the program has."""
 
     def __init__(self) -> None:
         self.known: set[int] = set()
+        self.held: set[int] = set()
         self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
         self.images: dict[int, Image] = {}
         self.functions: dict[tuple[int, str], int] = {}
@@ -119,16 +130,12 @@ class _Kept:
         self.made: set[int] = set()  # all streams of ours
         self.events: list[int] = []
         self.blocks: dict[tuple[int, int], list[int]] = defaultdict(list)  # by stream and size
-        self.sizes: dict[int, int] = {}
+        self.lent: dict[int, tuple[int, int | None]] = {}  # of held blocks size, and HIP's number
         self.watch: tuple[int, int | None] | None = None  # memory of ours, and HIP's number of it
 
 
 class CachedRuntime(PlainRuntime):
-    """The same, with what is got from HIP kept: modules, functions, streams, events, memory.
-
-    It must not meet a program that destroys streams of this runtime's by HIP: it does not see that,
-    and HIP may give the handle to a stream of another kind.
-    """
+    """The same, with what is got from HIP kept: modules, functions, streams, events, memory."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)
@@ -162,23 +169,44 @@ class CachedRuntime(PlainRuntime):
         if handle:
             self._home[handle] = self.hip.device()
             here.known.add(handle)
+            here.held.add(handle)
         return handle
+
+    @staticmethod
+    def _lend(here: _Kept, handle: int) -> int:
+        here.held.add(handle)
+        return handle
+
+    def _returned(self, owner: _Kept, handle: int, function: str, refusal: int) -> None:
+        """The program gives it up. Raises HipError, as HIP would, if it has done so before: it may
+        serve somebody else by now, and must not serve two."""
+        try:
+            owner.held.remove(handle)  # one call, so of two threads one has it
+        except KeyError:
+            raise self.hip.failed(function, refusal) from None
+
+    @staticmethod
+    def _forget(owner: _Kept, handle: int) -> None:
+        for handles in (owner.known, owner.held, owner.made):
+            handles.discard(handle)
 
     # An image is known by its bytes. One that kernels can write into is loaded anew each time.
 
     def module_load(self, image: Image) -> int:
         here = self._here
         module = _take(here.modules[image])
-        if module is None:
-            module = self._got(super().module_load, image)
-            if image.is_constant:
-                here.images[module] = image
-                self._enter(here, module)
+        if module is not None:
+            return self._lend(here, module)
+        module = self._got(super().module_load, image)
+        if image.is_constant:
+            here.images[module] = image
+            self._enter(here, module)
         return module
 
     def module_unload(self, module: int) -> None:
         owner = self._owner(module)
         if owner:
+            self._returned(owner, module, "hipModuleUnload", NOT_FOUND)
             owner.modules[owner.images[module]].append(module)
         else:
             super().module_unload(module)
@@ -198,26 +226,37 @@ class CachedRuntime(PlainRuntime):
     def stream_create(self) -> int:
         here = self._here
         stream = _take(here.streams, self.hip.stream_idle)
-        if stream is None:
-            stream = self._enter(here, self._got(super().stream_create))
-            here.made.add(stream)
+        if stream is not None:
+            return self._lend(here, stream)
+        stream = self._enter(here, self._got(super().stream_create))
+        here.made.add(stream)
         return stream
 
     def stream_destroy(self, stream: int) -> None:
         owner = self._owner(stream)
-        if owner:
+        if owner and self._is_ours(stream):
+            self._returned(owner, stream, "hipStreamDestroy", DESTROYED)
             owner.streams.append(stream)
-        else:
-            super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
+            return
+        if owner:
+            self._forget(owner, stream)
+        super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
+
+    def _is_ours(self, stream: int) -> bool:
+        """Or the program has destroyed that by HIP, and has got another one with its handle."""
+        return self.hip.stream_flags(stream) == 0
 
     def event_create(self) -> int:
         here = self._here
         event = _take(here.events, self.hip.event_done)
-        return event or self._enter(here, self._got(super().event_create))
+        if event is not None:
+            return self._lend(here, event)
+        return self._enter(here, self._got(super().event_create))
 
     def event_destroy(self, event: int) -> None:
         owner = self._owner(event)
         if owner:
+            self._returned(owner, event, "hipEventDestroy", INVALID_HANDLE)
             owner.events.append(event)
         else:
             super().event_destroy(event)
@@ -228,24 +267,29 @@ class CachedRuntime(PlainRuntime):
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
         address = _take(here.blocks[stream, size])
-        if address is None:
+        if address is not None:
+            self._lend(here, address)
+        else:
             address = self._enter(here, self._got(super().mem_alloc, size, stream, host_shared))
         if address:
-            here.sizes[address] = size
+            here.lent[address] = size, self.hip.buffer_id(address)
         return address
 
     def mem_free(self, address: int, stream: int) -> None:
         owner = self._owner(address)
-        size = owner.sizes.pop(address, 0) if owner else 0
-        if owner and stream and size and self._alone_at_work(owner, stream):
-            owner.blocks[stream, size].append(address)
-            return
         if owner:
-            owner.known.discard(address)
+            self._returned(owner, address, "hipFree", INVALID_VALUE)
+            size, number = owner.lent.pop(address)
+            # Or the program has had HIP free it, and has got other memory there.
+            is_ours = number is not None and number == self.hip.buffer_id(address)
+            if stream and is_ours and self._alone_at_work(owner, stream):
+                owner.blocks[stream, size].append(address)
+                return
+            self._forget(owner, address)
         super().mem_free(address, stream)  # which waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
-        return all(one == stream or self.hip.stream_idle(one) for one in list(owner.made))
+        return not any(one != stream and self.hip.stream_busy(one) for one in list(owner.made))
 
     # What is kept goes back to HIP where memory is short, and at the end.
 
@@ -269,8 +313,7 @@ class CachedRuntime(PlainRuntime):
         ]
         for kept, back in lists:
             while (handle := _take(kept)) is not None:
-                here.known.discard(handle)
-                here.made.discard(handle)
+                self._forget(here, handle)
                 back(handle)
                 count += 1
         here.functions = {key: f for key, f in here.functions.items() if key[0] in here.known}
@@ -293,7 +336,7 @@ class Singleton(CachedRuntime):
     def stream_create(self) -> int:
         here = self._here
         only = self._only.get(here)
-        if only is None or not self.hip.stream_exists(only):
+        if only is None or self.hip.stream_flags(only) is None:
             only = self._only[here] = super().stream_create()
         return only
 

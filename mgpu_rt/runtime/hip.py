@@ -15,8 +15,11 @@ from typing import Any
 from mgpu_rt._runtime import lib
 
 SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
+#: HIP's answers for what is no event, stream, module or memory, or is none any more.
+INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
+HIP_7 = 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
 #: How LLVM's own runtime words the calls in its line on a failure.
@@ -159,6 +162,11 @@ class Hip:
         except ImportError:
             self.module, self.binding = _Ctypes(self._library), "ctypes"
         self._stream_query = self._address("hipStreamQuery")
+        self._stream_flags = self._address("hipStreamGetFlags")
+        version = ctypes.c_int()
+        self._library.hipRuntimeGetVersion(ctypes.byref(version))
+        # HIP 7 reads what a stream's handle points to, but for its device it looks it up.
+        self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")
@@ -202,12 +210,23 @@ class Hip:
     # ---- questions: a failure is an answer ----
 
     def stream_idle(self, stream: int) -> bool:
-        """True if all work on the stream is done."""
-        return self._is_good(lib.ask_handle(self._stream_query, stream))
+        """True if all work on the stream is done; False for one that is gone."""
+        return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
+
+    def stream_busy(self, stream: int) -> bool:
+        """True if work on the stream is left to do; False for one that is gone."""
+        error = lib.ask_handle(self._find_stream, self._stream_query, stream)
+        return not self._is_good(error) and error == NOT_READY
+
+    def stream_flags(self, stream: int) -> int | None:
+        """What a stream was made with; None for one that was destroyed, or that a reset of its
+        device has taken."""
+        flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
+        return flags if self._is_good(-min(0, flags)) else None
 
     def event_done(self, event: int) -> bool:
         """True if nothing that the event was recorded behind is left to do."""
-        return self._is_good(lib.ask_handle(self._event_query, event))
+        return self._is_good(lib.ask_handle(0, self._event_query, event))
 
     def device(self) -> int:
         """The calling thread's device."""
@@ -226,11 +245,6 @@ class Hip:
         place = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *place) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
-
-    def stream_exists(self, stream: int) -> bool:
-        """False for a stream that was destroyed, or that a reset of its device has taken."""
-        flags = ctypes.c_uint()
-        return self._asks("hipStreamGetFlags", ctypes.c_void_p(stream), ctypes.byref(flags))
 
     def watch_memory(self) -> int:
         """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 
 import pytest
 
 import mgpu_rt
 from mgpu_rt import abi
-from mgpu_rt.runtime import CachedRuntime, Image, Launch, Runtime, Singleton
+from mgpu_rt.runtime import CachedRuntime, Image, Launch, Runtime
 from mgpu_rt.runtime.base import METHODS
 from tests.python_runtime.runtimes import PassAll
 from tests.support.child import Mgpu, in_child
@@ -177,57 +176,6 @@ def test_images_are_known_by_their_bytes(mgpu: Mgpu) -> None:
     first[9] = b"\7"  # the same address, other bytes
     assert Image.at(address[0]) is not Image.at(address[1])
     assert Image.at(address[1]).is_constant
-
-
-@in_child(**alone)
-def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
-    """As many streams and events as were asked for, none twice at once."""
-    held: set[int] = set()
-    twice: list[int] = []
-
-    def use() -> None:
-        for _ in range(200):
-            stream = int(mgpu.ffi.cast("uintptr_t", mgpu.StreamCreate()))
-            if stream in held:
-                twice.append(stream)
-            held.add(stream)
-            held.discard(stream)
-            mgpu.StreamDestroy(mgpu.ffi.cast("hipStream_t", stream))
-
-    with mgpu_rt.intercept(CachedRuntime()):
-        threads = [threading.Thread(target=use) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not twice
-    assert mgpu.count("hipStreamCreate") <= 4
-
-
-@in_child(**alone)
-def test_caches_forget_what_a_reset_took(mgpu: Mgpu) -> None:
-    image = mgpu.image(code_object("forum"))
-    for kind in (CachedRuntime, Singleton):
-        with mgpu_rt.intercept(kind()):
-            for _ in range(2):
-                stream, module = mgpu.StreamCreate(), mgpu.load(image)
-                block = mgpu.MemAlloc(64, stream, False)
-                mgpu.MemFree(block, stream)
-                mgpu.ModuleUnload(module)
-                mgpu.StreamDestroy(stream)
-                mgpu.stub.hipDeviceReset()
-            assert mgpu.stderr() == ""
-
-
-@in_child(HIPSTUB_MEMORY=str(1 << 20), **alone)
-def test_caches_give_back_where_memory_is_short(mgpu: Mgpu) -> None:
-    with mgpu_rt.intercept(CachedRuntime()):
-        stream = mgpu.StreamCreate()
-        for size in (700_000, 600_000, 500_000):
-            block = mgpu.MemAlloc(size, stream, False)
-            assert block
-            mgpu.MemFree(block, stream)
-    assert mgpu.stderr() == ""
 
 
 def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:

@@ -68,8 +68,7 @@ def _in_python(
 IN_PYTHON = (
     _in_python("to C", "tests.python_runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
-    # It does not see HIP destroy a stream of its own, whose handle may come back as another kind.
-    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime", lacks=("crossed-streams",)),
+    _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
     # Its streams are one: HIP destroys none of them alone, nor does a handler once it is over.
     _in_python("Singleton", "mgpu_rt.runtime:Singleton", lacks=("crossed-streams", "exits")),
 )

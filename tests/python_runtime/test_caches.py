@@ -1,0 +1,281 @@
+"""What CachedRuntime and Singleton keep, and each check without which they would be wrong.
+
+test_guards.py takes one check out at a time: then the test that it names fails.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import mgpu_rt
+from mgpu_rt.runtime import CachedRuntime, Singleton
+from tests.support.child import Mgpu, in_child
+from tests.support.images import code_object
+
+alone = {"policies": ("builtin",)}
+
+
+# ---- modules ----
+
+
+@in_child(**alone)
+def test_an_image_is_loaded_once(mgpu: Mgpu) -> None:
+    """Known by its bytes, wherever it lies; so are its functions."""
+    content = code_object("forum")
+    with mgpu_rt.intercept(CachedRuntime()):
+        for image in (mgpu.image(content), mgpu.image(content)):
+            module = mgpu.load(image)
+            mgpu.function(module, "test_func")
+            mgpu.ModuleUnload(module)
+        assert mgpu.count("hipModuleLoadData") == 1
+        assert mgpu.count("hipModuleGetFunction") == 1
+
+
+@in_child(**alone)
+def test_a_module_has_one_holder(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        assert mgpu.load(image) != mgpu.load(image)
+
+
+@in_child(**alone)
+def test_an_image_that_kernels_write_into_is_loaded_anew(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("globals"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(image))
+        assert mgpu.count("hipModuleLoadData") == 2
+        assert mgpu.count("hipModuleUnload") == 2
+
+
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    with mgpu_rt.intercept(CachedRuntime()) as runtime:
+        module = mgpu.load(image)
+        mgpu.function(module, "test_func")
+        mgpu.ModuleUnload(module)
+        assert runtime.give_back() == 1
+        mgpu.stub.hipstub_reset()
+        mgpu.function(mgpu.load(image), "test_func")
+        assert mgpu.count("hipModuleGetFunction") == 1
+
+
+# ---- streams ----
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        mgpu.Memset32(block, 1, 16, stream)
+        mgpu.StreamDestroy(stream)
+        other = mgpu.StreamCreate()
+        assert other != stream
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.StreamCreate() == stream
+
+
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
+    """The program has destroyed ours by HIP, and has got its handle for one that does not wait."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        other = mgpu.stub_ffi.new("void **")
+        mgpu.stub.hipStreamCreateWithFlags(other, 1)
+        assert mgpu.from_stub(other[0]) == stream
+        mgpu.StreamDestroy(stream)
+        assert mgpu.count("hipStreamDestroy") == 2
+        assert mgpu.stderr() == ""
+
+
+@in_child(**alone)
+def test_a_stream_that_the_program_made_is_hips(mgpu: Mgpu) -> None:
+    own = mgpu.stub_ffi.new("void **")
+    with mgpu_rt.intercept(CachedRuntime()):
+        mgpu.stub.hipStreamCreate(own)
+        mgpu.StreamDestroy(mgpu.from_stub(own[0], "hipStream_t"))
+        assert mgpu.count("hipStreamDestroy") == 1
+
+
+@in_child(HIPSTUB_DEVICES="2", **alone)
+def test_each_device_has_its_own_streams(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.StreamDestroy(stream)
+        mgpu.SetDefaultDevice(1)
+        assert mgpu.StreamCreate() != stream
+        mgpu.SetDefaultDevice(0)
+        assert mgpu.StreamCreate() == stream
+
+
+@in_child(**alone)
+def test_a_singleton_is_one_for_all(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Singleton()):
+        stream = mgpu.StreamCreate()
+        assert mgpu.StreamCreate() == stream
+        mgpu.StreamDestroy(stream)
+        assert mgpu.StreamCreate() == stream
+        assert mgpu.counts("hipStreamCreate", "hipStreamDestroy") == {
+            "hipStreamCreate": 1,
+            "hipStreamDestroy": 0,
+        }
+
+
+@in_child(**alone)
+def test_a_singleton_that_hip_destroyed_is_made_anew(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(Singleton()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        assert mgpu.StreamCreate() != stream
+
+
+# ---- events ----
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
+        mgpu.EventRecord(event, stream)
+        mgpu.EventDestroy(event)
+        assert mgpu.EventCreate() != event
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.EventCreate() == event
+
+
+# ---- memory ----
+
+
+@in_child(**alone)
+def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, stream)
+        assert mgpu.MemAlloc(64, other, False) != block
+        assert mgpu.MemAlloc(128, stream, False) != block
+        assert mgpu.MemAlloc(64, stream, False) == block
+        assert mgpu.count("hipFree") == freed
+
+
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
+    """Perhaps on the block: HIP frees it, as with stock."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        mgpu.Memset32(block, 1, 16, other)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, stream)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(**alone)
+def test_a_free_without_a_stream_is_hips(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        block = mgpu.MemAlloc(64, mgpu.null, False)
+        freed = mgpu.count("hipFree")
+        mgpu.MemFree(block, mgpu.null)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(**alone)
+def test_memory_that_is_not_ours_any_more_is_not_kept(mgpu: Mgpu) -> None:
+    """The program has had HIP free it, and has got other memory there, which has a new number."""
+    with mgpu_rt.intercept(CachedRuntime()) as runtime:
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        address, freed = int(mgpu.ffi.cast("uintptr_t", block)), mgpu.count("hipFree")
+        number = runtime.hip.buffer_id
+        runtime.hip.buffer_id = lambda at: number(at) + (at == address)
+        mgpu.MemFree(block, stream)
+        assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_MEMORY=str(1 << 20), **alone)
+def test_what_is_kept_goes_back_where_memory_is_short(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        for size in (700_000, 600_000, 500_000):
+            block = mgpu.MemAlloc(size, stream, False)
+            assert block
+            mgpu.MemFree(block, stream)
+    assert mgpu.stderr() == ""
+
+
+# ---- all ----
+
+
+@in_child(**alone)
+def test_what_is_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
+    """The second time is refused, in the words of stock's runtime."""
+    image = mgpu.image(code_object("forum"))
+
+    def streams() -> tuple:
+        return mgpu.StreamCreate, mgpu.StreamDestroy, "hipStreamDestroy(stream)"
+
+    def events() -> tuple:
+        return mgpu.EventCreate, mgpu.EventDestroy, "hipEventDestroy(event)"
+
+    def modules() -> tuple:
+        return lambda: mgpu.load(image), mgpu.ModuleUnload, "hipModuleUnload(module)"
+
+    def blocks() -> tuple:
+        stream = mgpu.StreamCreate()
+        get = lambda: mgpu.MemAlloc(64, stream, False)  # noqa: E731
+        return get, lambda block: mgpu.MemFree(block, stream), "hipFree(ptr)"
+
+    for kind in (streams, events, modules, blocks):
+        with mgpu_rt.intercept(CachedRuntime()):
+            get, give, words = kind()
+            thing = get()
+            give(thing)
+            assert mgpu.stderr() == ""
+            give(thing)
+            assert f"'{words}' failed with 'hipError" in mgpu.stderr()
+            assert get() != get()
+
+
+@in_child(**alone)
+def test_what_a_reset_took_is_forgotten(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    for kind in (CachedRuntime, Singleton):
+        with mgpu_rt.intercept(kind()):
+            for _ in range(2):
+                stream, module = mgpu.StreamCreate(), mgpu.load(image)
+                block = mgpu.MemAlloc(64, stream, False)
+                mgpu.MemFree(block, stream)
+                mgpu.ModuleUnload(module)
+                mgpu.StreamDestroy(stream)
+                mgpu.stub.hipDeviceReset()
+            assert mgpu.stderr() == ""
+
+
+@in_child(**alone)
+def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
+    """As many streams as were asked for, none twice at once: HIP's answer lets others in."""
+    held: set[int] = set()
+    twice: list[int] = []
+    mgpu.stub.hipstub_set_delay(b"hipStreamQuery:200")
+
+    def use() -> None:
+        for _ in range(50):
+            stream = int(mgpu.ffi.cast("uintptr_t", mgpu.StreamCreate()))
+            if stream in held:
+                twice.append(stream)
+            held.add(stream)
+            held.discard(stream)
+            mgpu.StreamDestroy(mgpu.ffi.cast("hipStream_t", stream))
+
+    with mgpu_rt.intercept(CachedRuntime()):
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not twice
+    assert mgpu.count("hipStreamCreate") <= 4

@@ -96,12 +96,22 @@ class Kernel:
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """What a launch passes, as the code object says it: offset, size, pointer or value. Empty
-        where the image does not say (NVIDIA's do not)."""
+        """What a launch passes, as the image says it: offset, size, pointer or value. Empty where
+        it does not say."""
         from mgpu_rt.launch.arguments import parameters_of
 
         known = self.image.kernels.get(self.name) if self.image else None
         return (parameters_of(known) or ()) if known else ()
+
+
+#: The kinds of arguments that lead into device memory: AMD's word, and NVIDIA's.
+POINTERS = frozenset(("global_buffer", "pointer"))
+
+
+def may_point(argument: Argument) -> bool:
+    """True if a launch may pass an address there. NVIDIA's images do not say it of all that do, so
+    of what has a pointer's size HIP is asked."""
+    return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,7 @@ class Launch:
         argument, from 0, that led there first."""
         seen = set()
         for number, argument in enumerate(self.kernel.arguments):
-            buffer = self._buffer(number) if argument.kind == "global_buffer" else None
+            buffer = self._buffer(number) if may_point(argument) else None
             if buffer and buffer.address not in seen:
                 seen.add(buffer.address)
                 yield number, buffer
@@ -216,9 +226,9 @@ def _shown(argument: int | bytes | MemRef) -> str:
 
 def _memref(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
     """The memref that begins with an argument; the highest rank that fits."""
-    if kinds[at : at + 2] != ["global_buffer"] * 2:
+    if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
-    end = next((i for i in range(at + 2, len(kinds)) if kinds[i] != "by_value"), len(kinds))
+    end = next((i for i in range(at + 2, len(kinds)) if kinds[i] in POINTERS), len(kinds))
     for rank in range((end - at - 3) // 2, 0, -1):
         sizes = tuple(values[at + 3 : at + 3 + rank])
         strides = tuple(values[at + 3 + rank : at + 3 + 2 * rank])

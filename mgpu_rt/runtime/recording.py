@@ -111,6 +111,8 @@ class Recorder:
 
     def _arguments(self) -> tuple[list[dict[str, Any]], list[str]]:
         """Bytes as hex, or the block that a pointer leads into, and what was not found."""
+        from mgpu_rt.runtime.objects import POINTERS, may_point
+
         found: list[dict[str, Any]] = []
         missing = []
         launch = self._launch
@@ -118,12 +120,12 @@ class Recorder:
             zip(launch.kernel.arguments, launch.raw, strict=True)
         ):
             value: dict[str, Any] = {"bytes": raw.hex()}
-            if argument.kind == "global_buffer":
+            if may_point(argument):
                 address = int.from_bytes(raw, "little")
                 inside = self._inside(address)
                 if inside:
                     value |= inside
-                elif address:
+                elif address and argument.kind in POINTERS:
                     missing.append(
                         f"what argument {number} points to, {address:#x}: no device memory of HIP's"
                     )

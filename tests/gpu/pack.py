@@ -23,6 +23,7 @@ from tests.python import KERNELS as EXAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
+NAN = ROOT / "tests" / "python_runtime" / "nan.mlir"
 ITERATIONS = (None, 7, 1000)
 
 
@@ -38,6 +39,7 @@ def lower_all() -> None:
                     lower.lower(program, llvm=llvm, chip=CHIP, iterations=count, image=image)
     for image in ("bin", "isa"):
         lower.code_objects(KERNELS, CHIP, image=image)
+        lower.code_objects(NAN, CHIP, image=image)
         tensormap(image)
     for image in ("bin", "isa"):
         lower.lower(EXAMPLE, llvm=22, chip=CHIP, image=image)

@@ -223,6 +223,30 @@ def replay(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def in_python(results: dict[str, Any], device: str) -> str:
+    """A launch with each runtime in Python, of seven calls and of five."""
+    benchmark = results["benchmarks"][f"in_python-{device}"]
+    taken: dict[str, dict[str, dict[str, Any]]] = {}
+    for figure in benchmark["figures"]:
+        calls, _, name = figure["name"].partition(", ")
+        if figure["unit"] == "µs" and not name.endswith("beyond native"):
+            taken.setdefault(name, {})[calls] = figure
+    heads = list(next(iter(taken.values())))
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs a launch, median and middle 80 %:",
+        "",
+        f"| | {' | '.join(heads)} |",
+        "|---" + "|---:" * len(heads) + "|",
+    ]
+    for name, by_calls in taken.items():
+        cells = (
+            f"{number(f['value'])} ({number(f['low'])} to {number(f['high'])})"
+            for f in by_calls.values()
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def emulator(results: dict[str, Any], device: str) -> str:
     """The speed of csrc/softgpu."""
     lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
@@ -295,6 +319,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "targets": targets,
     "latency": latency,
     "replay": replay,
+    "in-python": in_python,
     "emulator": emulator,
     "selftest": selftests,
 }

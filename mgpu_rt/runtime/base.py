@@ -68,6 +68,14 @@ class Runtime:
 
     def launch_kernel(self, launch: Launch) -> None:
         """Serves mgpuLaunchKernel, ...Cooperative, mgpuLaunchClusterKernel and ...RT."""
+        if not (launch.symbol or launch.cooperative or launch.cluster):  # nearly all, so at once
+            lib.mgpuLaunchKernel(
+                launch.function,
+                *launch.grid,
+                *launch.block,
+                *(launch.shared, launch.stream, launch.params, launch.extra, 0),
+            )
+            return
         sizes, rest = (*launch.grid, *launch.block, launch.shared), (launch.params, launch.extra)
         if launch.symbol:
             lib.mgpuLaunchKernelRT(launch.function, *sizes, launch.stream, *rest, 0)
@@ -81,8 +89,6 @@ class Runtime:
             lib.mgpuLaunchClusterKernel(
                 launch.function, *launch.cluster, *sizes, launch.stream, *rest, 0
             )
-        else:
-            lib.mgpuLaunchKernel(launch.function, *sizes, launch.stream, *rest, 0)
 
     # ---- streams and events ----
 

@@ -107,6 +107,12 @@ static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t add
     int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
     return get(&number, attribute, (void *)address) == 0 ? number : 0;
 }}
+/* The first bytes are compared first: they say that there are as many as there were. */
+static int lies_at(uintptr_t address, const char *content, size_t size) {{
+    const size_t head = size < 64 ? size : 64;
+    return memcmp((const void *)address, content, head) == 0 &&
+           memcmp((const void *)address, content, size) == 0;
+}}
 static const char *hip_path(void) {{ return path_of_hip(); }}
 static void end_program(int status) {{
     fflush(stdout);
@@ -128,6 +134,7 @@ def make_ffi() -> FFI:
         "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path);"
         "void intercept(const char *name, _Bool on);"
         "void report(const char *call, int error);"
+        "int lies_at(uintptr_t address, const char *content, size_t size);"
         "const char *hip_path(void);"
         "int ask_handle(uintptr_t find, uintptr_t query, uintptr_t handle);"
         "int ask_flags(uintptr_t find, uintptr_t get_flags, uintptr_t handle);"

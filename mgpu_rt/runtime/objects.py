@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mgpu_rt._runtime import ffi
+from mgpu_rt._runtime import ffi, lib
 
 if TYPE_CHECKING:
     from mgpu_rt.images.model import Argument
@@ -54,14 +54,8 @@ class Image:
         return image
 
     def _lies_at(self, address: int) -> bool:
-        """The first bytes are compared first: they say that there are as many as there were."""
-        place, content = ffi.cast("char *", address), self.content
-        head = min(64, len(content))
         self.address = address
-        return (
-            ffi.buffer(place, head)[:] == content[:head]
-            and ffi.buffer(place, len(content)) == content
-        )
+        return bool(lib.lies_at(address, self.content, len(self.content)))
 
     @functools.cached_property
     def description(self) -> Description | None:

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 
-from bench import PROGRAMS
+from tests.programs.test_programs import PRINTED, good, printed, rounds
 from tests.python_runtime.test_hosting import HERE, RUNTIMES
 from tests.support import programs
 
-#: Clusters are NVIDIA's, and spin waits for a GPU's clock.
-NAMES = [path.stem for path in PROGRAMS.glob("*.mlir") if path.stem not in ("cluster", "spin")]
-RUNS = [(name, 22, runtime) for name in sorted(NAMES) for runtime in RUNTIMES]
+NAMES = [name for name in PRINTED if name != "spin"]  # which waits for a GPU's clock
+RUNS = [(name, 22, runtime) for name in NAMES for runtime in RUNTIMES]
 RUNS += [
-    (name, llvm, RUNTIMES[2])
-    for name in sorted(NAMES)
-    for llvm in programs.releases(name)
-    if llvm != 22
+    (name, llvm, RUNTIMES[2]) for name in NAMES for llvm in programs.releases(name) if llvm != 22
 ]
 
 
-@functools.cache
-def plain(program: str, llvm: int) -> str:
-    """What a program prints over the library by itself."""
-    return run(program, llvm, "")
-
-
-def run(program: str, llvm: int, runtime: str) -> str:
-    loops = "%iterations =" in (PROGRAMS / f"{program}.mlir").read_text()
-    asked = {"MGPU_RT_RUNTIME": runtime, "PYTHONPATH": HERE} if runtime else {}
-    done = programs.run(
+@pytest.mark.parametrize(("program", "llvm", "runtime"), RUNS)
+def test_a_program_prints_the_same(program: str, llvm: int, runtime: str) -> None:
+    outcome = programs.run(
         program,
         llvm,
         programs.ways()["linked"],
         backend="softgpu",
         policy="builtin",
-        iterations=20 if loops else None,
-        **asked,
+        iterations=rounds(program),
+        MGPU_RT_RUNTIME=runtime,
+        PYTHONPATH=HERE,
     )
-    assert done.signal == 0, done.stderr
-    assert "failed with" not in done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize(("program", "llvm", "runtime"), RUNS)
-def test_a_program_prints_the_same(program: str, llvm: int, runtime: str) -> None:
-    assert run(program, llvm, runtime) == plain(program, llvm)
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)

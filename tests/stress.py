@@ -4,16 +4,18 @@
 
 A test that counts on time fails then. The loads take turns from run to run (LOADS); so many runs go
 on at once, each other's load, too. What a run said is kept under build/stress where it failed.
-Without tests it repeats those of `make test`, and its result goes on record: tests/stress.json, and
-CONTRIBUTING.md. The result for some tests is in build/stress/result.json only. Exit status 1 if
-anything failed.
+Without tests it repeats those of `make test`, and each run is added to the record,
+tests/stress.json, from which CONTRIBUTING.md says how many have passed since the last failure. Runs
+of some tests are in build/stress/runs.json only. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import datetime
+import functools
 import json
 import os
 import shutil
@@ -23,7 +25,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,10 +89,16 @@ def loaded(load: Load) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one run."""
+    """What came of one run, as it goes on record."""
 
+    date: str
+    commit: str
+    cores: int
+    at_once: int
+    load: str
+    seconds: int
     tests: int
-    failed: tuple[str, ...]
+    failed: list[str]
 
 
 def _failed(case: ElementTree.Element) -> bool:
@@ -101,66 +109,79 @@ def _name(case: ElementTree.Element) -> str:
     return f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
 
 
-def read(report: Path) -> Run:
-    """Of pytest's report in JUnit's format; a run that did not write one has failed as a whole."""
+def read(report: Path) -> tuple[int, list[str]]:
+    """How many tests ran and which failed, of pytest's report in JUnit's format. A run that did not
+    write one has failed as a whole."""
     if not report.exists():
-        return Run(0, ("the run itself",))
+        return 0, ["the run itself"]
     cases = list(ElementTree.parse(report).iter("testcase"))
     ran = [case for case in cases if case.find("skipped") is None]
-    return Run(len(ran), tuple(_name(case) for case in ran if _failed(case)))
+    return len(ran), [_name(case) for case in ran if _failed(case)]
 
 
-def run(number: int, tests: list[str]) -> Run:
-    """Runs the tests once, under the load whose turn it is."""
-    load = LOADS[number % len(LOADS)]
+def run(number: int, load: Load, tests: list[str], jobs: int) -> Run:
+    """Runs the tests once under a load."""
     report, log = OUT / f"run-{number}.xml", OUT / f"run-{number}.txt"
     options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", *load.options]
     command = [*load.prefix, sys.executable, "-m", "pytest", *options, *tests]
+    begin = datetime.datetime.now(datetime.timezone.utc)
     with loaded(load), log.open("w") as said:
         status = subprocess.run(command, cwd=ROOT, stdout=said, stderr=said).returncode
-    result = read(report)
-    if status and not result.failed:
-        result = Run(result.tests, (f"the run itself, with status {status}",))
-    if not result.failed:
+    took = datetime.datetime.now(datetime.timezone.utc) - begin
+    count, failed = read(report)
+    if status and not failed:
+        failed = [f"the run itself, with status {status}"]
+    if not failed:
         log.unlink()
-    words = ", ".join(result.failed) or "no failure"
-    print(f"run {number + 1}, {load.name}: {result.tests} tests, {words}", flush=True)
-    return result
+    words = ", ".join(failed) or "no failure"
+    print(f"run {number + 1}, {load.name}: {count} tests, {words}", flush=True)
+    date, seconds = begin.date().isoformat(), round(took.total_seconds())
+    return Run(date, _commit(), CORES, jobs, load.name, seconds, count, failed)
 
 
-def stress(runs: int, tests: list[str], jobs: int) -> dict:
-    """The result, as it goes on record."""
+@functools.cache
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.check_output(command, cwd=ROOT, text=True).strip()
+
+
+def stress(runs: int, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
+    """Runs as they end; `turn` is the number of the first one's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    begin = datetime.datetime.now(datetime.timezone.utc)
-    commit = subprocess.check_output(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True
-    )
+    _commit()
     with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda number: run(number, tests), range(runs)))
-    took = datetime.datetime.now(datetime.timezone.utc) - begin
-    return {
-        "date": begin.date().isoformat(),
-        "commit": commit.strip(),
-        "cores": CORES,
-        "seconds": round(took.total_seconds()),
-        "runs": runs,
-        "at once": jobs,
-        "tests": max(result.tests for result in results),
-        "only": tests,
-        "loads": [load.name for load in LOADS[:runs]],
-        "failures": dict(Counter(name for result in results for name in result.failed)),
-    }
+        loads = [LOADS[(turn + number) % len(LOADS)] for number in range(runs)]
+        started = [pool.submit(run, number, load, tests, jobs) for number, load in enumerate(loads)]
+        try:
+            yield from (one.result() for one in as_completed(started))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def sentence(result: dict) -> str:
-    """What CONTRIBUTING.md says of a result."""
-    failures = [f"{name} in {times} runs" for name, times in result["failures"].items()]
-    return (
-        f"Last on {result['date']}: {result['runs']} runs of {result['tests']:,} tests on "
-        f"{result['cores']} cores, {result['at once']} at once, in "
-        f"{round(result['seconds'] / 60)} minutes; failed: {', '.join(failures) or 'none'}.\n"
-    )
+def recorded(path: Path) -> list[Run]:
+    """The runs on record, the oldest first."""
+    return [Run(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def record(runs: list[Run], path: Path) -> None:
+    """One run a line, so that runs of several machines can be put together."""
+    lines = ",\n".join(json.dumps(dataclasses.asdict(one)) for one in runs)
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def sentence(runs: list[Run]) -> str:
+    """What CONTRIBUTING.md says of the runs on record."""
+    red = [number for number, one in enumerate(runs) if one.failed]
+    passed = runs[red[-1] + 1 :] if red else runs
+    said = f"Runs of everything that have passed since the last failure: {len(passed)}"
+    if passed:
+        last = passed[-1]
+        said += f", the last on {last.date}, of {last.tests:,} tests on {last.cores} cores"
+    if red:
+        failed = runs[red[-1]]
+        said += f". The last failure, on {failed.date}: {', '.join(failed.failed)}"
+    return said + ".\n"
 
 
 def held(page: str) -> str:
@@ -168,12 +189,11 @@ def held(page: str) -> str:
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
-def record(result: dict) -> Path:
-    RECORD.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    old, new = BEGIN + held(page) + END, BEGIN + sentence(result) + END
-    PAGE.write_text(page.replace(old, new), encoding="utf-8")
-    return RECORD
+def say(runs: list[Run], page: Path) -> None:
+    """Puts the sentence into the page."""
+    text = page.read_text(encoding="utf-8")
+    old, new = BEGIN + held(text) + END, BEGIN + sentence(runs) + END
+    page.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def main() -> int:
@@ -182,13 +202,22 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", help="files or folders; none: everything")
     parser.add_argument("--jobs", type=int, default=2, help="runs that go on at once")
     options = parser.parse_args()
-    result = stress(options.runs, options.tests, options.jobs)
-    (OUT / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    out = OUT / "result.json" if options.tests else record(result)
-    for name, times in result["failures"].items():
-        print(f"{name}: failed in {times} of {options.runs} runs, see {OUT.relative_to(ROOT)}")
-    print(f"{options.runs} runs of {result['tests']} tests: {out.relative_to(ROOT)}")
-    return bool(result["failures"])
+    everything = not options.tests
+    before = recorded(RECORD) if everything and RECORD.exists() else []
+    runs: list[Run] = []
+    try:
+        for one in stress(options.runs, options.tests, options.jobs, turn=len(before)):
+            runs.append(one)
+    finally:  # what has ended counts, also where the rest is given up
+        out = RECORD if everything else OUT / "runs.json"
+        record([*before, *runs], out)
+        if everything:
+            say([*before, *runs], PAGE)
+    failures = Counter(name for one in runs for name in one.failed)
+    for name, times in failures.items():
+        print(f"{name}: failed in {times} of {len(runs)} runs, see {OUT.relative_to(ROOT)}")
+    print(f"{len(runs)} runs: {out.relative_to(ROOT)}")
+    return bool(failures)
 
 
 if __name__ == "__main__":

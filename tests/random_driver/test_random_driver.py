@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.random_driver import images, programs, runner
@@ -36,6 +36,7 @@ def _sample(examples: int):
         database=None,
         deadline=None,
         suppress_health_check=quiet,
+        phases=[Phase.generate],  # shrinking takes minutes; a case that fails is saved as it is
     )
 
 

@@ -12,6 +12,9 @@ typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
 typedef int hipDevice_t;
 typedef int hipError_t;
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t error, void *data);
@@ -33,6 +36,10 @@ enum {
     hipHostMallocDefault = 0,
     hipDeviceMallocDefault = 0,
     hipPointerAttributeBufferId = 7,
+    hipStreamCaptureStatusNone = 0,
+    hipStreamCaptureModeGlobal = 0,
+    hipStreamCaptureModeThreadLocal = 1,
+    hipStreamCaptureModeRelaxed = 2,
 };
 
 /* hipDeviceAttribute_t. */
@@ -55,6 +62,31 @@ enum {
 typedef struct hip_dim3 {
     uint32_t x, y, z;
 } dim3;
+
+/* A node of a graph that launches a kernel: one of kernelParams and extra is there. */
+typedef struct {
+    dim3 blockDim;
+    void **extra;
+    hipFunction_t func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
+
+/* A node of a graph that fills memory: height rows of width elements of elementSize bytes. */
+typedef struct {
+    void *dst;
+    unsigned elementSize;
+    size_t height;
+    size_t pitch;
+    unsigned value;
+    size_t width;
+} hipMemsetParams;
+
+_Static_assert(sizeof(hipKernelNodeParams) == 64 && offsetof(hipKernelNodeParams, func) == 24 &&
+                   offsetof(hipKernelNodeParams, kernelParams) == 48 &&
+                   sizeof(hipMemsetParams) == 48 && offsetof(hipMemsetParams, width) == 40,
+               "as in HIP 5.2 to 7.2");
 
 /* What the numbers of memory_type mean has changed with 6: before, 0 is the host's, 1 a device's. A
  * later HIP may write more than this. */

@@ -4,6 +4,7 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
+#include "graph/answer.h"
 #include "hip/report.h"
 #include "lifecycle.h"
 #include "recording/call_details.h"
@@ -47,6 +48,12 @@ static void end_slow(const struct call *call, const void *result) {
         recorder_ended(call, result);
 }
 
+/* What answers a call in the place of this library's implementation; NULL: nothing does. */
+static mgpu_rt_function answer_elsewhere(enum abi_index function) {
+    const mgpu_rt_function taken = route_taken(function);
+    return taken ? taken : graph_taken(function);
+}
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* abi.def passes 0 for what no implementation reads. */
@@ -59,7 +66,7 @@ static void end_slow(const struct call *call, const void *result) {
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))route_taken(ABI_##name);                  \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))answer_elsewhere(ABI_##name);             \
             value = taken ? taken args : impl_##name args;                                         \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
@@ -74,7 +81,7 @@ static void end_slow(const struct call *call, const void *result) {
     static __attribute__((noinline, cold)) void slow_##name params {                               \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))route_taken(ABI_##name);                  \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))answer_elsewhere(ABI_##name);             \
             if (taken)                                                                             \
                 taken args;                                                                        \
             else                                                                                   \

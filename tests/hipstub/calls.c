@@ -3,6 +3,7 @@
 #include "kernel.h"
 
 #include "fast.h"
+#include "graph.h"
 #include "log.h"
 #include "mode.h"
 #include "stream.h"
@@ -68,6 +69,7 @@
         RECORD(name, args, emu_##name args);                                                       \
     }
 #include "functions.def"
+#include "graphs.def"
 #undef HIP_CALL
 
 static hipError_t whole_device(enum stub_function function, void (*work)(void)) {
@@ -79,7 +81,10 @@ static hipError_t whole_device(enum stub_function function, void (*work)(void)) 
         error = hipErrorInvalidDevice;
     if (error == hipSuccess) {
         stub_lock();
-        work();
+        if (graph_forbids())
+            error = hipErrorStreamCaptureUnsupported;
+        else
+            work();
         stub_unlock();
     }
     return stub_log_end(number, error, NULL);

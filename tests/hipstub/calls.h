@@ -6,6 +6,7 @@
 
 #define HIP_CALL(name, params, args, fast) hipError_t emu_##name params;
 #include "functions.def"
+#include "graphs.def"
 #undef HIP_CALL
 
 /* Ends every module, stream, event and allocation of the thread's device, once the streams are

@@ -2,6 +2,7 @@
  * operation, so a missing wait shows as a wrong byte. As with HIP, the bytes of a copy from
  * pageable memory are taken at the call, and a copy to pageable memory returns when it is done. */
 #include "calls.h"
+#include "graph.h"
 #include "memory.h"
 #include "stream.h"
 
@@ -27,7 +28,10 @@ struct fill {
 static void run_copy(struct operation *operation) {
     struct copy *copy = (struct copy *)operation;
     memmove(copy->to, copy->from, copy->bytes);
-    free(copy->staged);
+}
+
+static void end_copy(struct operation *operation) {
+    free(((struct copy *)operation)->staged);
 }
 
 static void run_fill(struct operation *operation) {
@@ -35,6 +39,26 @@ static void run_fill(struct operation *operation) {
     char *to = fill->to;
     for (size_t i = 0; i < fill->count; ++i, to += fill->width)
         memcpy(to, &fill->value, fill->width); /* the low bytes */
+}
+
+static struct copy *copy_new(void *to, const void *from, size_t bytes) {
+    struct copy *copy = calloc(1, sizeof *copy);
+    copy->operation.work = run_copy;
+    copy->operation.end = end_copy;
+    copy->operation.delayed = true;
+    copy->to = to;
+    copy->from = from;
+    copy->bytes = bytes;
+    return copy;
+}
+
+hipError_t copy_operation(void *to, const void *from, size_t bytes, struct operation **operation) {
+    if (bytes == 0 || to == NULL || from == NULL ||
+        memory_check("hipGraphAddMemcpyNode1D", from, bytes) < 0 ||
+        memory_check("hipGraphAddMemcpyNode1D", to, bytes) < 0)
+        return hipErrorInvalidValue;
+    *operation = &copy_new(to, from, bytes)->operation;
+    return hipSuccess;
 }
 
 hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
@@ -51,18 +75,13 @@ hipError_t emu_hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind
     int to_known = memory_check("hipMemcpyAsync", to, bytes);
     if (to_known < 0 || from_known < 0)
         return hipErrorInvalidValue;
-    struct copy *copy = calloc(1, sizeof *copy);
-    copy->operation.work = run_copy;
-    copy->operation.delayed = true;
-    copy->to = to;
-    copy->from = from;
-    copy->bytes = bytes;
-    if (from_known == 0) {
+    struct copy *copy = copy_new(to, from, bytes);
+    if (from_known == 0 && found->capture == NULL) {
         copy->staged = malloc(bytes);
         copy->from = memcpy(copy->staged, from, bytes);
     }
     stream_submit(found, &copy->operation);
-    if (to_known == 0)
+    if (to_known == 0 && found->capture == NULL)
         stream_wait(found, found->submitted);
     return hipSuccess;
 }
@@ -74,6 +93,17 @@ hipError_t emu_hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
     return error;
 }
 
+static struct operation *fill_new(void *to, unsigned value, unsigned width, size_t count) {
+    struct fill *fill = calloc(1, sizeof *fill);
+    fill->operation.work = run_fill;
+    fill->operation.delayed = true;
+    fill->to = to;
+    fill->value = value;
+    fill->width = width;
+    fill->count = count;
+    return &fill->operation;
+}
+
 static hipError_t fill(const char *function, void *to, unsigned value, unsigned width, size_t count,
                        hipStream_t stream) {
     struct ihipStream_t *found = stream_of(function, stream);
@@ -83,14 +113,16 @@ static hipError_t fill(const char *function, void *to, unsigned value, unsigned 
         return hipSuccess;
     if (memory_check(function, to, count * width) <= 0)
         return hipErrorInvalidValue;
-    struct fill *fill = calloc(1, sizeof *fill);
-    fill->operation.work = run_fill;
-    fill->operation.delayed = true;
-    fill->to = to;
-    fill->value = value;
-    fill->width = width;
-    fill->count = count;
-    stream_submit(found, &fill->operation);
+    stream_submit(found, fill_new(to, value, width, count));
+    return hipSuccess;
+}
+
+hipError_t fill_operation(const hipMemsetParams *params, struct operation **operation) {
+    if (params->width == 0 || params->height != 1 ||
+        memory_check("hipGraphAddMemsetNode", params->dst, params->width * params->elementSize) <=
+            0)
+        return hipErrorInvalidValue;
+    *operation = fill_new(params->dst, params->value, params->elementSize, params->width);
     return hipSuccess;
 }
 

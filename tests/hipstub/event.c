@@ -1,4 +1,5 @@
 #include "calls.h"
+#include "graph.h"
 #include "mode.h"
 #include "stream.h"
 
@@ -37,6 +38,7 @@ hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
         *event = object_new(EVENT, sizeof **event);
     (*event)->flags = flags;
     (*event)->stream = NULL;
+    (*event)->capture = NULL;
     return hipSuccess;
 }
 
@@ -55,6 +57,11 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
         return hipErrorContextIsDestroyed;
     if (stream != NULL && event->object.device != found->object.device)
         return hipErrorInvalidHandle; /* as AMD's */
+    if (found->capture != NULL) {
+        graph_capture_event(event, found);
+        return hipSuccess;
+    }
+    event->capture = NULL;
     struct mark *mark = calloc(1, sizeof *mark);
     mark->operation.work = note_time;
     mark->event = event;
@@ -68,6 +75,8 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
 hipError_t emu_hipEventSynchronize(hipEvent_t event) {
     if (!object_check("hipEventSynchronize", EVENT, event))
         return hipErrorInvalidHandle;
+    if (event->capture != NULL)
+        return hipErrorCapturedEvent;
     if (event->stream != NULL)
         stream_wait(event->stream, event->ticket);
     return hipSuccess;
@@ -76,6 +85,8 @@ hipError_t emu_hipEventSynchronize(hipEvent_t event) {
 hipError_t emu_hipEventQuery(hipEvent_t event) {
     if (!object_check("hipEventQuery", EVENT, event))
         return hipErrorInvalidHandle;
+    if (event->capture != NULL)
+        return hipErrorCapturedEvent;
     return event_done(event) ? hipSuccess : hipErrorNotReady;
 }
 
@@ -87,6 +98,8 @@ hipError_t emu_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned
         return hipErrorContextIsDestroyed;
     if (flags != 0)
         return hipErrorInvalidValue;
+    if (event->capture != NULL || found->capture != NULL)
+        return graph_capture_wait(found, event);
     if (event_done(event))
         return hipSuccess;
     struct operation *operation = calloc(1, sizeof *operation);

@@ -59,7 +59,7 @@ uint64_t hipstub_calls(void);
 uint64_t hipstub_misuse(void);
 
 /* Number of live things: "streams", "events", "modules", "allocations", "bytes" of device memory,
- * "registrations"; -1 for another word. */
+ * "registrations", "graphs" (executables too); -1 for another word. */
 int64_t hipstub_live(const char *what);
 
 /* Number of operations submitted to a stream (NULL: the null stream) and not done yet. */

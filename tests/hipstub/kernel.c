@@ -1,6 +1,7 @@
 #include "kernel.h"
 
 #include "calls.h"
+#include "graph.h"
 #include "hipstub.h"
 #include "log.h"
 #include "mode.h"
@@ -61,11 +62,13 @@ static void run_body(struct operation *operation) {
         launch->body->function(launch->params);
         current = NULL;
     }
+}
+
+static void end_launch(struct operation *operation) {
+    struct launch *launch = (struct launch *)operation;
     free(launch->params);
-    stub_lock();
     --launch->module->launches;
     module_drop_image(launch->module);
-    stub_unlock();
 }
 
 static const struct body *body_of(const char *name) {
@@ -100,28 +103,46 @@ hipError_t emu_hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, un
     struct ihipStream_t *found = stream_of("hipModuleLaunchKernel", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
+    struct operation *operation;
+    const hipError_t error =
+        launch_operation(&(hipKernelNodeParams){.blockDim = {block_x, block_y, block_z},
+                                                .func = function,
+                                                .gridDim = {grid_x, grid_y, grid_z},
+                                                .kernelParams = params,
+                                                .sharedMemBytes = shared_bytes},
+                         &operation);
+    if (error == hipSuccess)
+        stream_submit(found, operation);
+    return error;
+}
+
+hipError_t launch_operation(const hipKernelNodeParams *p, struct operation **operation) {
+    hipFunction_t function = p->func;
     if (!object_check("hipModuleLaunchKernel", FUNCTION, function))
         return hipErrorInvalidHandle;
-    if (grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 || block_z == 0)
+    if (p->gridDim.x == 0 || p->gridDim.y == 0 || p->gridDim.z == 0 || p->blockDim.x == 0 ||
+        p->blockDim.y == 0 || p->blockDim.z == 0)
         return hipErrorInvalidValue;
-    if ((uint64_t)block_x * block_y * block_z > MOST_THREADS)
+    if ((uint64_t)p->blockDim.x * p->blockDim.y * p->blockDim.z > MOST_THREADS)
         return hipErrorInvalidConfiguration;
-    if (shared_bytes > MOST_SHARED_BYTES)
+    if (p->sharedMemBytes > MOST_SHARED_BYTES)
         return hipErrorOutOfMemory;
 
     struct launch *launch = calloc(1, sizeof *launch);
     launch->operation.work = run_body;
+    launch->operation.end = end_launch;
     launch->operation.delayed = true;
     launch->module = function->module;
-    const unsigned size[6] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
+    const unsigned size[6] = {p->gridDim.x,  p->gridDim.y,  p->gridDim.z,
+                              p->blockDim.x, p->blockDim.y, p->blockDim.z};
     memcpy(launch->size, size, sizeof size);
     launch->body = body_of(function->name);
-    if (launch->body != NULL && (launch->body->count == 0 || params != NULL))
-        launch->params = copy_params(launch->body, params);
+    if (launch->body != NULL && (launch->body->count == 0 || p->kernelParams != NULL))
+        launch->params = copy_params(launch->body, p->kernelParams);
     else
         launch->body = NULL;
     ++function->module->launches;
-    stream_submit(found, &launch->operation);
+    *operation = &launch->operation;
     return hipSuccess;
 }
 

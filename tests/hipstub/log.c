@@ -18,6 +18,7 @@ enum { MOST_ARGUMENTS = 12, MOST_MISUSES = 200 };
 static const char *const names[STUB_FUNCTIONS] = {
 #define HIP_CALL(name, params, args, fast) #name,
 #include "functions.def"
+#include "graphs.def"
 #undef HIP_CALL
     "hipDeviceSynchronize", "hipDeviceReset",  "hipLaunchKernel",
     "hipDrvLaunchKernelEx", "hipGetLastError", "hipPeekAtLastError",

@@ -9,6 +9,7 @@
 enum stub_function {
 #define HIP_CALL(name, params, args, fast) ID_##name,
 #include "functions.def"
+#include "graphs.def"
 #undef HIP_CALL
     ID_hipDeviceSynchronize,
     ID_hipDeviceReset,

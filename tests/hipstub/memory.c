@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "calls.h"
+#include "graph.h"
 #include "log.h"
 #include "mode.h"
 #include "stream.h"
@@ -154,6 +155,8 @@ static struct block *releasable(const char *function, const void *address, enum 
 }
 
 hipError_t emu_hipMalloc(void **address, size_t bytes) {
+    if (graph_forbids())
+        return hipErrorStreamCaptureUnsupported;
     return allocate(address, bytes, MEMORY_DEVICE, 0);
 }
 
@@ -178,6 +181,8 @@ hipError_t emu_hipFree(void *address) {
         return hipSuccess;
     if (releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED) == NULL)
         return hipErrorInvalidValue;
+    if (graph_forbids())
+        return hipErrorStreamCaptureUnsupported;
     stream_wait_all(false); /* as AMD's does; the lock was free meanwhile, so look again */
     struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
     if (block == NULL)

@@ -15,7 +15,8 @@ static struct object *chains[CHAINS];
 static int64_t live[KINDS];
 static struct object *dead[KINDS]; /* kept where handles come back */
 
-static const char *const kind_names[KINDS] = {"stream", "event", "module", "function"};
+static const char *const kind_names[KINDS] = {"stream",   "event", "module",
+                                              "function", "graph", "executable"};
 
 static struct object **chain_of(const void *handle) {
     return &chains[((uintptr_t)handle >> 4) % CHAINS];
@@ -106,7 +107,7 @@ bool object_check(const char *function, enum kind kind, const void *handle) {
 }
 
 const char *const stub_live_words[] = {"streams", "events",        "modules", "allocations",
-                                       "bytes",   "registrations", NULL};
+                                       "bytes",   "registrations", "graphs",  NULL};
 
 int64_t stub_live(const char *what) {
     if (strcmp(what, "streams") == 0)
@@ -115,6 +116,8 @@ int64_t stub_live(const char *what) {
         return live[EVENT];
     if (strcmp(what, "modules") == 0)
         return live[MODULE];
+    if (strcmp(what, "graphs") == 0)
+        return live[GRAPH] + live[EXECUTABLE];
     if (strcmp(what, "allocations") == 0)
         return memory_live_blocks();
     if (strcmp(what, "bytes") == 0)

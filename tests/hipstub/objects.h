@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum kind { STREAM, EVENT, MODULE, FUNCTION, KINDS };
+enum kind { STREAM, EVENT, MODULE, FUNCTION, GRAPH, EXECUTABLE, KINDS };
 
 /* First member of every object. */
 struct object {
@@ -35,6 +35,8 @@ struct ihipStream_t {
     unsigned waiters;               /* threads that wait */
     bool has_worker, ended;         /* ended: the worker goes when nothing is left to do */
     struct ihipStream_t *next_stream;
+    struct ihipGraph *capture; /* that it captures into, or NULL */
+    bool spoilt;               /* the capture has ended before its time */
 };
 
 struct ihipEvent_t {
@@ -42,7 +44,8 @@ struct ihipEvent_t {
     unsigned flags;
     struct ihipStream_t *stream; /* of the last record, NULL: never recorded */
     uint64_t ticket;
-    uint64_t time_ns; /* when the stream came to the last record */
+    struct ihipGraph *capture; /* of the last record, if that was captured */
+    uint64_t time_ns;          /* when the stream came to the last record */
 };
 
 struct global {

@@ -1,6 +1,7 @@
 #include "stream.h"
 
 #include "calls.h"
+#include "graph.h"
 #include "hipstub.h"
 #include "log.h"
 #include "mode.h"
@@ -85,6 +86,16 @@ static bool is_held(const struct ihipStream_t *stream, const struct operation *o
     return false;
 }
 
+void operation_end(struct operation *operation) {
+    if (operation->end != NULL)
+        operation->end(operation);
+    for (struct wait *wait = operation->waits, *next; wait != NULL; wait = next) {
+        next = wait->next;
+        free(wait);
+    }
+    free(operation);
+}
+
 /* Does one operation to its end: waits for what it waits for, lets the delay pass, works. */
 static void perform(struct ihipStream_t *stream, struct operation *operation) {
     while (is_held(stream, operation) || !may_begin(stream, operation))
@@ -97,11 +108,7 @@ static void perform(struct ihipStream_t *stream, struct operation *operation) {
     stub_lock();
     stream->completed = operation->number;
     pthread_cond_broadcast(&progress);
-    for (struct wait *wait = operation->waits, *next; wait != NULL; wait = next) {
-        next = wait->next;
-        free(wait);
-    }
-    free(operation);
+    operation_end(operation);
 }
 
 static void *run_worker(void *argument) {
@@ -126,6 +133,10 @@ static void *run_worker(void *argument) {
 
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation) {
     struct ihipStream_t *null_stream = stream_null();
+    if (stream->capture != NULL) {
+        graph_capture(stream, operation);
+        return stream->submitted;
+    }
     if (stream == null_stream) {
         for (struct ihipStream_t *other = streams; other != NULL; other = other->next_stream)
             if (other != stream && (other->flags & hipStreamNonBlocking) == 0)
@@ -154,6 +165,12 @@ uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation)
     }
     pthread_cond_broadcast(&progress);
     return ticket;
+}
+
+void stream_end_capture(const struct ihipGraph *graph) {
+    for (struct ihipStream_t *stream = streams; stream != NULL; stream = stream->next_stream)
+        if (stream->capture == graph)
+            stream->capture = NULL;
 }
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket) {
@@ -244,6 +261,8 @@ hipError_t emu_hipStreamSynchronize(hipStream_t stream) {
     struct ihipStream_t *found = stream_of("hipStreamSynchronize", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
+    if (found->capture != NULL)
+        return graph_spoil(found);
     if (stream == NULL)
         stream_wait_all(true);
     else
@@ -280,5 +299,7 @@ hipError_t emu_hipStreamQuery(hipStream_t stream) {
     struct ihipStream_t *found = stream_of("hipStreamQuery", stream);
     if (found == NULL)
         return hipErrorContextIsDestroyed;
+    if (found->capture != NULL)
+        return graph_spoil(found);
     return stream_done(found, found->submitted) ? hipSuccess : hipErrorNotReady;
 }

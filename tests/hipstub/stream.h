@@ -7,7 +7,9 @@
 #include "objects.h"
 
 struct operation {
-    void (*work)(struct operation *operation); /* without the lock; NULL: nothing but the order */
+    void (*work)(struct operation *operation); /* without the lock; NULL: nothing but the order. A
+                                                  graph's is done once a launch */
+    void (*end)(struct operation *operation);  /* with the lock, once; NULL: nothing to end */
     bool delayed;                              /* whether the stream's delay applies */
     struct wait {
         struct ihipStream_t *stream;
@@ -30,9 +32,16 @@ struct ihipStream_t *stream_of(const char *function, hipStream_t handle);
 /* The operation does not begin before that stream has done that many operations. */
 void operation_wait(struct operation *operation, struct ihipStream_t *stream, uint64_t ticket);
 
-/* Hands an operation, from malloc, to a stream, which frees it when it is done. Orders it against
- * the null stream as HIP does for streams without hipStreamNonBlocking. Answers its ticket. */
+/* Hands an operation, from malloc, to a stream, which frees it when it is done, or to the graph
+ * that the stream captures. Orders it against the null stream as HIP does for streams without
+ * hipStreamNonBlocking. Answers its ticket. */
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation);
+
+/* Ends an operation that no stream has, or has any more. */
+void operation_end(struct operation *operation);
+
+/* No stream captures into that graph any more. */
+void stream_end_capture(const struct ihipGraph *graph);
 
 bool stream_done(const struct ihipStream_t *stream, uint64_t ticket);
 

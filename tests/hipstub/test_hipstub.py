@@ -20,6 +20,8 @@ from tests.support.stub import Stub, log_of, on_stub, run_child
 #: AMD's 5.2.3 does not have these.
 ABSENT_FROM_AMDS = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}
 
+HIPSTUB = Path(__file__).parent
+
 # ---- beside AMD's --------------------------------------------------------------------------------
 
 
@@ -37,6 +39,8 @@ def test_same_codes_as_amds(function: str) -> None:
 
 #: tests/runtime/test_inquiry.py asks for it.
 OF_HIP_7 = {"hipDrvLaunchKernelEx"}
+#: tests/graphs does.
+GRAPHS = set(re.findall(r"HIP_CALL\((\w+)", (HIPSTUB / "graphs.def").read_text()))
 
 
 def _versions(library: Path) -> dict[str, str]:
@@ -47,7 +51,7 @@ def _versions(library: Path) -> dict[str, str]:
 def test_same_symbol_versions_as_amds() -> None:
     """A program that was linked with AMD's asks for them."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
-    assert set(stub) == set(functions()) | OF_HIP_7
+    assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
     shared = set(stub) - ABSENT_FROM_AMDS - OF_HIP_7
     assert {name: stub[name] for name in shared} == {name: amds[name] for name in shared}
 

@@ -194,6 +194,13 @@ int hipStreamCreate(void **stream);
 int hipStreamDestroy(void *stream);
 int hipStreamSynchronize(void *stream);
 int hipDeviceSynchronize(void);
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
+int hipStreamBeginCapture(void *stream, int mode);
+int hipStreamEndCapture(void *stream, void **graph);
+int hipGraphInstantiate(void **executable, void *graph, void *node, char *text, size_t room);
+int hipGraphLaunch(void *executable, void *stream);
+int hipGraphExecDestroy(void *executable);
+int hipGraphDestroy(void *graph);
 """
 
 

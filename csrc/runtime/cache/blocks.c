@@ -197,7 +197,7 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     if (*error != hipSuccess)
         return NULL;
     device_watch(device);
-    const bool entered = block_enter(address, size, device, shared);
+    const bool entered = block_enter(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
     if (entered && shared && !exclusive_hip()) /* without memory for the entry: freed by hipFree */
         block_note_number(block_find(address));
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
@@ -336,6 +336,8 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     int shared = BLOCK_SHARED;
     if (!block || load_acquire(&block->state) == BLOCK_GONE)
         return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
+    if (load_acquire(&block->state) == BLOCK_GRAPH && block_keep(block, NULL))
+        return (struct block_freed){FREE_DONE, hipSuccess};
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
         return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
                                     hipSuccess};
@@ -365,6 +367,57 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (UNLIKELY(!block_put(block, stream)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     return (struct block_freed){FREE_DONE, hipSuccess};
+}
+
+/* ---- for graphs ---- */
+
+bool block_keep(struct block *block, struct stream *stream) {
+    int state = load_acquire(&block->state);
+    if (!block_held_by_program(block))
+        return false;
+    block->stream = stream; /* the program's, as long as it holds the block */
+    if (state != BLOCK_GRAPH)
+        block->graph = 0;
+    if (!cas_acq_rel(&block->state, &state, BLOCK_KEPT))
+        return false;
+    if (state == BLOCK_SHARED)
+        lazy_visible(-1);
+    if (runtime_counting())
+        count_live(block, -1);
+    return true;
+}
+
+/* Looks at all blocks: a graph is built once. */
+static struct block *take_kept(size_t size, int device, const struct stream *stream,
+                               uint64_t graph) {
+    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
+        int kept = BLOCK_KEPT;
+        if (block_size(block) == size && block_device(block) == device && block->graph == graph &&
+            block->stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
+            return block;
+    }
+    return NULL;
+}
+
+void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
+                           hipError_t *error) {
+    const size_t size = block_round(bytes);
+    const int device = stream->device;
+    void *address = NULL;
+    *error = hipSuccess;
+    struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
+    if (block)
+        return (void *)(uintptr_t)block->handle.key;
+    stats_miss(CACHE_MEMORY);
+    *error = hip.Malloc(&address, size);
+    if (*error != hipSuccess || !block_enter(address, size, device, BLOCK_GRAPH))
+        return address;
+    block = block_find(address);
+    block->graph = graph;
+    observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
+    if (runtime_counting())
+        count_live(block, 1);
+    return address;
 }
 
 /* ---- for the manager ---- */

@@ -49,6 +49,16 @@ struct block_freed {
 /* Takes a block back that was in use on `stream` (NULL: anywhere). */
 struct block_freed block_free(void *address, struct stream *stream);
 
+/* The program frees a block on a stream (NULL: not known), but a graph goes on to use it: nobody
+ * else is to get it. False if the program does not hold the block. */
+bool block_keep(struct block *block, struct stream *stream);
+
+/* A block for work that `stream` captures, in a capture of that number (0: not known): one that was
+ * freed there, else one of HIP's. The capture has to bear hipMalloc. NULL if there is none; *error
+ * is HIP's answer. */
+void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
+                           hipError_t *error);
+
 /* Blocks that the program has not freed, and their bytes. */
 size_t block_held(size_t *bytes);
 

@@ -34,7 +34,7 @@ static inline int block_device(const struct block *block) {
 
 static inline bool block_held_by_program(const struct block *block) {
     const int state = load_acquire(&block->state);
-    return state == BLOCK_LIVE || state == BLOCK_SHARED;
+    return state == BLOCK_LIVE || state == BLOCK_SHARED || state == BLOCK_GRAPH;
 }
 
 /* By who has taken it; others may read meanwhile. */

@@ -70,7 +70,8 @@ static void forget_past(const void *address, size_t size) {
     }
 }
 
-bool block_enter(void *address, size_t size, int device, bool shared) {
+bool block_enter(void *address, size_t size, int device, int state) {
+    const bool shared = state == BLOCK_SHARED;
     struct block *block = handle_enter(&block_map, address);
     if (!block)
         return false;
@@ -87,7 +88,7 @@ bool block_enter(void *address, size_t size, int device, bool shared) {
     block->stream = NULL;
     add_reserved(device, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
-    store_release(&block->state, shared ? BLOCK_SHARED : BLOCK_LIVE);
+    store_release(&block->state, state);
     pthread_mutex_unlock(&tables_lock);
     return true;
 }
@@ -196,7 +197,7 @@ struct block_account block_account(int device) {
             continue;
         account.blocks++;
         account.cached_blocks += state == BLOCK_CACHED;
-        account.allocated += state == BLOCK_CACHED ? 0 : block_size(block);
+        account.allocated += block_held_by_program(block) ? block_size(block) : 0;
     }
     return account;
 }

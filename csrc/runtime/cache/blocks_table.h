@@ -7,9 +7,9 @@
 /* The entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
 
-/* Enters memory that hipMalloc has returned, LIVE, or hipMallocManaged, SHARED. False without
- * memory for the entry. */
-bool block_enter(void *address, size_t size, int device, bool shared);
+/* Enters memory that hipMalloc has returned, LIVE or GRAPH, or hipMallocManaged, SHARED. False
+ * without memory for the entry. */
+bool block_enter(void *address, size_t size, int device, int state);
 
 /* Takes a cached block out, wherever it is; the caller then frees its memory, and until then its
  * entry stays as it is. False if it is not cached. */

@@ -108,6 +108,7 @@ void event_enter(hipEvent_t handle, int device) {
                   EVENT_GONE); /* it may be spare: the program has had HIP destroy it */
     store_relaxed(&event->device, device);
     event->stream = NULL;
+    event->captured = false;
     store_release(&event->state, EVENT_LIVE);
     device_watch(device);
 }
@@ -131,6 +132,11 @@ bool event_release(struct thread *thread, struct event *event) {
 }
 
 /* ---- leaving ---- */
+
+bool event_leave(struct event *event) {
+    const int state = event_state(event);
+    return state >= EVENT_PAST && event_change(event, state, EVENT_GONE);
+}
 
 static void release_slots(struct thread *thread) {
     while (!thread_is_none(thread) && thread->event_count)

@@ -46,6 +46,10 @@ void event_enter(hipEvent_t handle, int device);
 /* The program destroys it: it is spare. False if the program does not hold it. */
 bool event_release(struct thread *thread, struct event *event);
 
+/* The program destroys it, and HIP gets it: from here on nothing is known of its handle. False if
+ * the program does not hold it. */
+bool event_leave(struct event *event);
+
 /* The program has recorded it, at this mark of a stream of the table's, or NULL. */
 void event_note_record(struct event *event, struct stream *stream, uint64_t mark);
 

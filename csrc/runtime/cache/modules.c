@@ -157,6 +157,7 @@ static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module->device, load->device);
     module->shared = !load->image.writable;
     module->pinned = false;
+    module->graphs = 0;
     module->uses = 1;
     module->last_use = module_clock;
     module_cost_all += module_cost(module);
@@ -199,6 +200,24 @@ bool module_enter(const struct load *load, hipModule_t handle) {
     bind_slot(load, module);
     return true;
 }
+
+/* ---- graphs ---- */
+
+static void count_graphs(struct module *module, int change) {
+    pthread_mutex_lock(&tables_lock);
+    module->graphs += (unsigned)change;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void module_hold(struct module *module) {
+    count_graphs(module, 1);
+}
+
+void module_let_go(struct module *module) {
+    count_graphs(module, -1);
+}
+
+/* ---- forgetting ---- */
 
 /* What somebody holds is left where it is, as he may read it just now. At exit HIP may, too. */
 static unsigned char *forget_next(struct module **next, int device) {

@@ -121,6 +121,11 @@ bool module_enter(const struct load *load, hipModule_t handle);
  * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
 unsigned char *module_leave(struct module *module);
 
+/* A graph launches kernels of a module that the program holds: from here on HIP does not get it
+ * back, until as many have let it go. */
+void module_hold(struct module *module);
+void module_let_go(struct module *module);
+
 /* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
 void module_forget(int device);
 

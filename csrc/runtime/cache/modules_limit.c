@@ -59,7 +59,7 @@ struct evicted {
 
 /* Makes a module that nobody holds unknown. Under tables_lock. */
 static bool take_out(struct module *module, struct evicted *evicted) {
-    if (!module_is_known(module) || !module_take(module))
+    if (!module_is_known(module) || module->graphs || !module_take(module))
         return false;
     *evicted = (struct evicted){
         .handle = module_handle(module), .bytes = module->image.size, .device = module->device};
@@ -98,7 +98,7 @@ static size_t list_idle(struct idle_module *out, size_t room, size_t *cost) {
     pthread_mutex_lock(&tables_lock);
     for (struct module *module = handle_first(&module_map); module;
          module = (struct module *)module->handle.next) {
-        if (module_state(module) != MODULE_FREE || module->pinned)
+        if (module_state(module) != MODULE_FREE || module->pinned || module->graphs)
             continue;
         if (count < room)
             out[count] = (struct idle_module){module, load_relaxed(&module->last_use)};

@@ -30,6 +30,16 @@ struct stream *stream_enter(hipStream_t handle, int device, int state) {
 
 /* ---- streams of the program's own ---- */
 
+/* All loans. Under tables_lock. */
+static void count_loans(int change) {
+    static int loans;
+    loans += change;
+    if (loans)
+        fetch_or_release(&runtime_mode, MODE_LENT);
+    else
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_LENT);
+}
+
 struct stream *stream_lend(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
@@ -38,6 +48,7 @@ struct stream *stream_lend(hipStream_t handle, int device) {
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device, STREAM_BORROWED);
     store_relaxed(&stream->borrowers, stream->borrowers + 1);
+    count_loans(1);
     pthread_mutex_unlock(&tables_lock);
     return stream;
 }
@@ -45,6 +56,7 @@ struct stream *stream_lend(hipStream_t handle, int device) {
 void stream_return(struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&stream->borrowers, stream->borrowers - 1);
+    count_loans(-1);
     if (!stream->borrowers) /* the program may destroy it from now on */
         stream_change(stream, STREAM_BORROWED, STREAM_GONE);
     pthread_mutex_unlock(&tables_lock);

@@ -45,6 +45,7 @@ struct event {
     /* Where it was recorded last, if on a stream of the table's: the owner's. */
     struct stream *stream;
     uint64_t mark; /* of that stream, when it was recorded */
+    bool captured; /* so it was while that stream captured; kept up while a stream is lent */
     /* The common pool's, under tables_lock. */
     struct event *next_spare;
     bool queued;
@@ -92,6 +93,7 @@ struct module {
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
     bool pinned;               /* no limit evicts it */
+    unsigned graphs;           /* that launch its kernels: HIP does not get it back */
     struct module *next_image; /* chain of the table of images */
     struct function *functions;
 };
@@ -103,8 +105,13 @@ struct module {
  * free       LIVE, SHARED  CACHED        a free of the program's             cas acq_rel
  * hand out   CACHED        LIVE, SHARED  who took it out of where it lies    release
  * leave      any           GONE          who gives it to HIP, saw the reset  release, tables_lock
+ * enter      any           GRAPH         who had HIP make it for a graph     release, tables_lock
+ * keep       LIVE, SHARED, KEPT          a free of the program's while it    cas acq_rel
+ *            GRAPH                       builds a graph; of GRAPH any free
+ * serve on   KEPT          GRAPH         an allocation of the same graph     cas acq_rel
  *
- * A cached block is in one way, in one chain, or in the hands of who takes or puts it. */
+ * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
+ * one chain, or in the hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
@@ -113,6 +120,8 @@ enum block_state {
     BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
                      memory, which is the hit, need not look for it */
     BLOCK_CACHED, /* in a pool */
+    BLOCK_GRAPH,  /* held by the program; and a graph uses it as long as that lives */
+    BLOCK_KEPT,   /* the program has freed it; a graph uses it still */
 };
 
 /* A stream that was at work when a block was freed on another one, and its mark. */
@@ -133,6 +142,7 @@ struct block {
     struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
                               NULL: it is idle */
     uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
+    uint64_t graph;        /* GRAPH, KEPT: the number of the capture it was made for, or 0 */
     uint64_t uses;         /* how often it was handed out */
     uint64_t last_use;     /* block_clock when it was given back last */
     uint64_t entered;      /* and when HIP handed it out */

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.runtime.guards.cache import CACHE
 from tests.runtime.guards.calls import CALLS
+from tests.runtime.guards.graph import GRAPH
 from tests.runtime.guards.guard import Guard
 from tests.runtime.guards.hip import HIP
 from tests.runtime.guards.image import IMAGE
@@ -16,4 +17,4 @@ from tests.runtime.guards.sparse import SPARSE
 
 __all__ = ["GUARDS", "Guard"]
 
-GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *IMAGE, *RECORDING, *LIFECYCLE, *SPARSE]
+GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *IMAGE, *RECORDING, *LIFECYCLE, *SPARSE, *GRAPH]

@@ -1,0 +1,7 @@
+#include "graph/answer.h"
+#include "base/options.h"
+#include "graph/capture.h"
+
+mgpu_rt_function graph_find(enum abi_index function) {
+    return options.caches && runtime_is(MODE_LENT) ? capture_calls[function] : NULL;
+}

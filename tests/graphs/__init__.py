@@ -1,0 +1,1 @@
+"""Graphs: those that the library builds, and those that programs capture."""

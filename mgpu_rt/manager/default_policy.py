@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mgpu_rt.manager.memory_cache import BlockCache
 from mgpu_rt.manager.module_cache import ModuleCache
@@ -22,6 +22,11 @@ class Shipped:
         self.modules = ModuleCache(caches)
         self.streams = StreamPool(caches)
         self.memory = BlockCache(caches)
+
+    def set_clock(self, clock: Callable[[], float]) -> None:
+        """Where the time in seconds comes from; by default time.monotonic."""
+        for cache in (self.modules, self.streams, self.memory):
+            cache.clock = clock
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
         for cache in (self.modules, self.streams, self.memory):

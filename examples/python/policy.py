@@ -1,0 +1,33 @@
+"""A policy of one's own, looked at without a program, and then with one.
+
+MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
+python policy.py events                            # what it would have decided
+MGPU_RT_POLICY=policy:KeepLarge ./program          # with this folder on the PYTHONPATH
+"""
+
+import sys
+
+from mgpu_rt.manager import Evict, Kind, Pin, What
+from mgpu_rt.manager.rehearsal import read, rehearse
+
+
+class KeepLarge:
+    """Modules of 64 KB and more stay loaded, and of the streams that nobody holds one."""
+
+    LARGE = 64 << 10
+
+    def __init__(self, caches):
+        self.caches = caches
+
+    def decide(self, events, complete):
+        for event in events:
+            if event.what is What.MODULE_LOADED and event.bytes >= self.LARGE:
+                yield Pin(event.handle)
+        idle = [stream for stream in self.caches.streams() if not stream.held]
+        for stream in idle[1:]:
+            yield Evict(Kind.STREAM, stream.handle)
+
+
+if __name__ == "__main__":
+    for seconds, decision in rehearse(KeepLarge, read(sys.argv[1])):
+        print(f"{seconds:.2f} s: {decision}")

@@ -1,0 +1,171 @@
+"""A policy on a recorded list of events, without a program: what it would have decided.
+
+MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
+
+for time, decision in rehearse(KeepFirst, read("events")):
+    print(time, decision)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from mgpu_rt.manager.default_policy import Shipped
+from mgpu_rt.manager.protocol import (
+    Cached,
+    Caches,
+    Decision,
+    Event,
+    Evict,
+    Kind,
+    Limit,
+    Limits,
+    Memory,
+    Policy,
+    What,
+)
+
+#: What the library has without being told otherwise.
+LIMITS = Limits(module_bytes=256 << 20, streams=32, memory={})
+SECOND = 1_000_000_000  # in the unit of Event.time
+AT_ONCE = SECOND // 50  # what happens within it is told at once
+
+
+class Record(Shipped):
+    """The policy that ships, which says every event as a line that `read` understands."""
+
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(caches)
+        self._say = caches.say
+
+    def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
+        for event in events:
+            self._say(json.dumps({**event._asdict(), "what": event.what.name}))
+        return super().decide(events, complete)
+
+
+def read(path: str | os.PathLike[str]) -> list[Event]:
+    """The events in a file of lines; other lines are passed over. Raises OSError, and ValueError
+    for an event that is damaged."""
+    found = []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            begin = line.find('{"what":')
+            if begin < 0:
+                continue
+            try:
+                words = json.loads(line[begin:])
+                found.append(Event(**{**words, "what": What[words["what"]]}))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
+    return found
+
+
+class _Library:
+    """What the library would answer: it holds what has arrived and was not given back."""
+
+    def __init__(self, limits: Limits, memory: dict[int, Memory], held: Collection[int]) -> None:
+        self._limits, self._memory, self._held = limits, memory, held
+        self._things: dict[Kind, dict[int, Event]] = {kind: {} for kind in Kind}
+        self.now = 0
+
+    def enter(self, event: Event) -> None:
+        things = self._things[event.what.kind]
+        if event.what.arrives:
+            things[event.handle] = event
+        else:
+            things.pop(event.handle, None)
+
+    def carry_out(self, decision: Decision) -> Event | None:
+        """What comes of it: None if nothing is given back."""
+        if isinstance(decision, Limit):
+            self._set_limit(decision)
+        if not isinstance(decision, Evict) or decision.handle in self._held:
+            return None
+        gone = self._things[decision.kind].pop(decision.handle, None)
+        what = What(2 * decision.kind + 1)
+        return gone._replace(what=what, time=self.now) if gone else None
+
+    def _set_limit(self, limit: Limit) -> None:
+        if limit.kind == Kind.BLOCK:
+            memory = {**self._limits.memory, limit.device: limit.value}
+            self._limits = self._limits._replace(memory=memory)
+        else:
+            name = "module_bytes" if limit.kind == Kind.MODULE else "streams"
+            self._limits = self._limits._replace(**{name: limit.value})
+
+    def _list(self, kind: Kind) -> list[Cached]:
+        return [
+            Cached(e.handle, e.bytes, 0, e.device, e.handle in self._held)
+            for e in self._things[kind].values()
+        ]
+
+    # The questions of a policy (protocol.Caches).
+
+    def modules(self) -> list[Cached]:
+        return self._list(Kind.MODULE)
+
+    def streams(self) -> list[Cached]:
+        return self._list(Kind.STREAM)
+
+    def blocks(self) -> list[Cached]:
+        return self._list(Kind.BLOCK)
+
+    def limits(self) -> Limits:
+        return self._limits
+
+    def memory(self, device: int) -> Memory | None:
+        return self._memory.get(device)
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+
+def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
+    """Events that are told at once, with the time; each second a turn, also without one."""
+    if not events:
+        return
+    now, rest = events[0].time, list(events)
+    end = events[-1].time + after
+    while rest or now <= end:
+        told = [event for event in rest if event.time <= now]
+        del rest[: len(told)]
+        yield now, told
+        following = rest[0].time if rest else end + 1
+        now = min(max(following, now + AT_ONCE), now + SECOND)
+
+
+def rehearse(
+    policy: Callable[[Caches], Policy],
+    events: Sequence[Event],
+    *,
+    limits: Limits = LIMITS,
+    memory: dict[int, Memory] | None = None,
+    held: Collection[int] = (),
+    seconds_after: float = 0.0,
+) -> list[tuple[float, Decision]]:
+    """What a policy decides, in order, each with the seconds since the first event.
+
+    Time is the events'. `held` are the handles that the program has all the time: what is evicted
+    of all others is gone, and comes back as an event. Hits are not known, so `uses` is 0. `memory`
+    is by device. `seconds_after` go on after the last event. Raises what the policy raises.
+    """
+    library = _Library(limits, memory or {}, held)
+    made = policy(library)
+    if isinstance(made, Shipped):
+        made.set_clock(lambda: library.now / SECOND)
+    decided: list[tuple[float, Decision]] = []
+    came_back: list[Event] = []
+    for now, told in _turns(events, int(seconds_after * SECOND)):
+        library.now = now
+        for event in told:
+            library.enter(event)
+        told, came_back = [*came_back, *told], []
+        for decision in made.decide(told, True) or ():
+            decided.append(((now - events[0].time) / SECOND, decision))
+            event = library.carry_out(decision)
+            came_back += [event] if event else []
+    return decided

@@ -91,9 +91,10 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
             lowered_function(...)
 
     Streams that lowered functions create on this thread are that one, and so is the default of
-    kernels of `Module`. It takes PyTorch's and CuPy's streams, those with `__cuda_stream__`, and a
-    hipStream_t as int, ctypes.c_void_p or cffi pointer; None stands for the library's own streams.
-    The outer one is back at the end. The stream is kept until then, and must not be destroyed.
+    kernels of `Module`. It takes PyTorch's, CuPy's and hip-python's streams, those with
+    `__cuda_stream__`, and a hipStream_t as int, ctypes.c_void_p or cffi pointer; None stands for
+    the library's own streams. The outer one is back at the end. The stream is kept until then, and
+    must not be destroyed.
 
     Loads the library as `load` does. Raises TypeError or ValueError for what is no stream.
     """

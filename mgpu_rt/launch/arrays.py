@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,8 @@ def array_of(value: Any, stream: int) -> Array | None:
         return _by_dlpack(value, stream)
     if callable(address := getattr(value, "data_ptr", None)):
         return Array(address(), on_device=True)
+    if callable(pointer := getattr(value, "as_c_void_p", None)):  # hip-python's
+        return Array(pointer().value or 0, on_device=True, keep=value)
     return None
 
 
@@ -69,11 +72,18 @@ def _strides(given: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ..
 
 
 _TYPE = re.compile(r"[<>|=]?([a-zA-Z])(\d*)")
+#: As hip-python's device arrays call types: float32, and B of bytes.
+_NAME = re.compile(r"(?:u?int|float|complex)(\d{1,3})")
+_CHARACTERS = frozenset("?bBhHiIlLqQefd")
 _LETTER = 4  # bytes; what a type of text counts
 
 
 def _itemsize(interface: dict[str, Any]) -> int:
     """Bytes of an element. Raises TypeError for types that no kernel can be given."""
+    if match := _NAME.fullmatch(interface["typestr"]):
+        return int(match[1]) // 8
+    if interface["typestr"] in _CHARACTERS:
+        return struct.calcsize(interface["typestr"])
     match = _TYPE.match(interface["typestr"])
     if match and (match[1] == "O" or _names_objects(interface.get("descr"))):
         raise _objects()

@@ -13,8 +13,8 @@ from cffi import FFI
 from mgpu_rt.library import load
 
 _TAKEN = (
-    "a stream of PyTorch's (.cuda_stream) or CuPy's (.ptr), one with __cuda_stream__, or a "
-    "hipStream_t as int, ctypes.c_void_p or cffi pointer"
+    "a stream of PyTorch's (.cuda_stream), CuPy's (.ptr) or hip-python's, one with "
+    "__cuda_stream__, or a hipStream_t as int, ctypes.c_void_p or cffi pointer"
 )
 
 
@@ -40,6 +40,8 @@ def _handle(stream: Any) -> Any:
     if protocol := getattr(stream, "__cuda_stream__", None):
         _version, handle = protocol()
         return handle
+    if callable(pointer := getattr(stream, "as_c_void_p", None)):  # hip-python's
+        return pointer().value or 0
     for name in ("cuda_stream", "ptr"):
         if (handle := getattr(stream, name, None)) is not None:
             return handle

@@ -1,4 +1,4 @@
-"""Files whose tables name the same bytes again and again, 2 MB each: a reader comes to an end.
+"""Files whose tables name the same bytes again and again, 1 MB each: a reader comes to an end.
 
 Without the bound each takes from many minutes to days.
 """
@@ -14,7 +14,7 @@ from mgpu_rt.images import elf, find, image, nvidia
 from mgpu_rt.images.model import Image
 from mgpu_rt.images.work import Counted, TooMuch, Work
 
-SIZE = 2 << 20
+SIZE = 1 << 20
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")

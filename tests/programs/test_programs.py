@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import subprocess
@@ -108,9 +109,15 @@ def test_results(program: str, llvm: int, backend: str, way: str, policy: str) -
     assert (outcome.log is not None) == (backend == "stub")
 
 
+@functools.cache
+def stocks(program: str, llvm: int, backend: str) -> Outcome:
+    """How a run over stock's library went."""
+    return run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
+
+
 @pytest.mark.parametrize(("program", "llvm", "backend"), STOCK_RUNS)
 def test_results_expected_are_those_of_stock(program: str, llvm: int, backend: str) -> None:
-    outcome = run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
+    outcome = stocks(program, llvm, backend)
     if backend == "stub":
         good(outcome)
     else:  # trap 10: the driver is gone when the program's destructors run
@@ -223,10 +230,9 @@ def comparable(calls: list[dict]) -> list[tuple]:
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
     """To the end: what LLVM 21 and later unload after main is unloaded, too."""
-    stock = run(program, llvm, Way(STOCK), iterations=rounds(program))
     ours = run(program, llvm, ways()["linked"], iterations=rounds(program), MGPU_RT_CACHE="off")
     good(ours)
-    assert comparable(ours.calls) == comparable(stock.calls)
+    assert comparable(ours.calls) == comparable(stocks(program, llvm, "stub").calls)
 
 
 # ---- the traps that need a whole program ---------------------------------------------------------

@@ -37,6 +37,7 @@ const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
 char *mgpu_rt_stats_json(void);
 char *mgpu_rt_recording_json(const char *path);
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);

@@ -19,14 +19,15 @@ from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
 from mgpu_rt.runtime.hip import HipError
-from mgpu_rt.runtime.objects import Buffer, Launch
+from mgpu_rt.runtime.objects import Buffer, Kernel, Launch
 
 
 class LaunchHook(Runtime):
     """What looks at launches: override `on_launch`, which goes on by super().
 
-    `kernel` is a pattern of names as a shell has them; `nth`, from 1, is one launch of each kernel
-    that fits, 0 all. Other launches pass by.
+    `kernel` is a pattern of names as a shell has them, plain or with the gpu.module before them:
+    'softmax*', 'main_kernel_0::*'. `nth`, from 1, is one launch of each kernel that fits, 0 all.
+    Other launches pass by.
     """
 
     kernel: str = "*"
@@ -34,7 +35,7 @@ class LaunchHook(Runtime):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._counted: Counter[str] = Counter()
+        self._counted: Counter[tuple[str, ...]] = Counter()
         self._counting = threading.Lock()
 
     def launch_kernel(self, launch: Launch) -> None:
@@ -50,15 +51,15 @@ class LaunchHook(Runtime):
 
     def count(self, launch: Launch) -> int:
         """Which launch of its kernel it is, from 1."""
-        return self._counted[launch.kernel.name]
+        return self._counted[launch.kernel.names]
 
     def _is_wanted(self, launch: Launch) -> bool:
-        name = launch.kernel.name
-        if not fnmatch.fnmatchcase(name, self.kernel):
+        names = launch.kernel.names
+        if not any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
             return False
         with self._counting:
-            self._counted[name] += 1
-            return self.nth in (0, self._counted[name])
+            self._counted[names] += 1
+            return self.nth in (0, self._counted[names])
 
 
 def say(text: str) -> None:
@@ -71,20 +72,23 @@ class Time(LaunchHook):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.times: dict[str, list[float]] = {}
+        self.times: dict[tuple[str, ...], list[float]] = {}
+        self._seen: dict[tuple[str, ...], Kernel] = {}
 
     def on_launch(self, launch: Launch) -> None:
         launch.finish()  # what came before
         begin = time.perf_counter()
         super().on_launch(launch)
         launch.finish()
-        self.times.setdefault(launch.kernel.name, []).append(time.perf_counter() - begin)
+        kernel = self._seen.setdefault(launch.kernel.names, launch.kernel)
+        self.times.setdefault(kernel.names, []).append(time.perf_counter() - begin)
 
     def end(self) -> None:
-        for name, times in sorted(self.times.items(), key=lambda pair: -sum(pair[1])):
+        for names, times in sorted(self.times.items(), key=lambda pair: -sum(pair[1])):
             times.sort()
             middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
-            say(f"{name}: {len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs")
+            taken = f"{len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs"
+            say(f"{self._seen[names].label}: {taken}")
         super().end()
 
 

@@ -63,6 +63,13 @@ char *mgpu_rt_stats_json(void);
  * NULL with errno, which is EBADMSG if it is no whole recording of this version's. */
 char *mgpu_rt_recording_json(const char *path);
 
+/* What tells kernels of this image from kernels of their name in others, as statistics show it. The
+ * gpu.module that the image was made of goes to `name`, cut off at `size` bytes with its 0: the
+ * name of the constant that the image lies in, in the symbol table of its file. "" if that is not
+ * known. Returns the hash of the image; 0 if its size is not known. Reads the file: milliseconds.
+ */
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
+
 /* ---- scratch buffers ----
  *
  * Device memory that a program needs again and again for a moment, such as the arguments or the

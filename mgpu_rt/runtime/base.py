@@ -8,6 +8,7 @@ Python: all else stays in the C library, at its speed.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import Any, ClassVar
 
 from mgpu_rt import abi
@@ -45,6 +46,7 @@ class Runtime:
     def __init__(self, **settings: Any) -> None:
         self._kernels: dict[int, Kernel] = {}
         self._images: dict[int, Image] = {}
+        self._alike: defaultdict[str, set[Image]] = defaultdict(set)
         for name, value in settings.items():
             if name.startswith("_") or callable(getattr(type(self), name, min)):
                 raise TypeError(f"{type(self).__name__} has no setting '{name}'")
@@ -171,11 +173,17 @@ class Runtime:
 
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
+        if self.knows_kernels:
+            for name in image.kernels:
+                self._alike[name].add(image)
 
     def _found(self, function: int, module: int, name: str) -> None:
         known, image = self._kernels.get(function), self._images.get(module)
         if known is None or known.image is not image or known.name != name:
-            self._kernels[function] = Kernel(function, name, image)
+            if image is not None:
+                self._alike[name].add(image)
+                _ = image.label  # while its memory is there
+            self._kernels[function] = Kernel(function, name, image, self._alike[name])
 
 
 def _pass_on(function: str) -> Any:

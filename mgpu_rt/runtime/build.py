@@ -60,6 +60,7 @@ static mgpu_rt_function (*find)(const char *);
 static int (*take)(const char *, mgpu_rt_function);
 static void (*report_failure)(const char *, int);
 static const char *(*path_of_hip)(void);
+static unsigned long long (*name_of_image)(const void *, char *, size_t);
 
 static const struct {{
     const char *name;
@@ -70,11 +71,12 @@ static const struct {{
 enum {{ FUNCTIONS = sizeof functions / sizeof *functions }};
 
 static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_,
-                        uintptr_t path) {{
+                        uintptr_t path, uintptr_t image_name_) {{
     find = (mgpu_rt_function (*)(const char *))native;
     take = (int (*)(const char *, mgpu_rt_function))intercept;
     report_failure = (void (*)(const char *, int))report_;
     path_of_hip = (const char *(*)(void))path;
+    name_of_image = (unsigned long long (*)(const void *, char *, size_t))image_name_;
     for (int i = 0; i < FUNCTIONS; i++)
         *functions[i].own = find(functions[i].name);
 }}
@@ -114,6 +116,9 @@ static int lies_at(uintptr_t address, const char *content, size_t size) {{
            memcmp((const void *)address, content, size) == 0;
 }}
 static const char *hip_path(void) {{ return path_of_hip(); }}
+static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
+    return name_of_image((const void *)image, name, size);
+}}
 static void end_program(int status) {{
     fflush(stdout);
     _exit(status);
@@ -131,7 +136,9 @@ def make_ffi() -> FFI:
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
     ffi.cdef("\n".join(f"{f.result} {f.name}({f.params});" for f in functions))
     ffi.cdef(
-        "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path);"
+        "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path,"
+        "                 uintptr_t image_name);"
+        "uint64_t image_name(uintptr_t image, char *name, size_t size);"
         "void intercept(const char *name, _Bool on);"
         "void report(const char *call, int error);"
         "int lies_at(uintptr_t address, const char *content, size_t size);"

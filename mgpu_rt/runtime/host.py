@@ -24,7 +24,13 @@ from mgpu_rt.runtime.base import METHODS, Runtime
 from mgpu_rt.runtime.hip import HipError
 from mgpu_rt.runtime.objects import Image, Launch
 
-_EXPORTS = ("mgpu_rt_native", "mgpu_rt_intercept", "mgpu_rt_report", "mgpu_rt_hip_path")
+_EXPORTS = (
+    "mgpu_rt_native",
+    "mgpu_rt_intercept",
+    "mgpu_rt_report",
+    "mgpu_rt_hip_path",
+    "mgpu_rt_image_name",
+)
 
 
 class _State:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._runtime import ffi, lib
+from mgpu_rt.images.names import full_name
 
 if TYPE_CHECKING:
     from mgpu_rt.images.model import Argument
@@ -73,6 +74,16 @@ class Image:
         return {kernel.name: kernel for part in listed for kernel in part.kernels}
 
     @functools.cached_property
+    def label(self) -> tuple[str, str]:
+        """What tells its kernels from others of their name: the gpu.module that it was made of, ""
+        where the program's symbols do not say; and digits of its hash, as statistics show them.
+        To be asked for while it lies at its address."""
+        name = ffi.new("char[]", 256)
+        image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
+        digits = f"{image_hash >> 32:08x}" if image_hash else ""
+        return ffi.string(name).decode(errors="replace"), digits
+
+    @functools.cached_property
     def is_constant(self) -> bool:
         """True if no kernel can write into what a load makes of it, so that loads may be one."""
         parts = [self.description, *self.description.entries] if self.description else []
@@ -87,6 +98,23 @@ class Kernel:
     handle: int
     name: str
     image: Image | None = None
+    alike: set[Image] = field(default_factory=set)  # that have a kernel of this name, so far
+
+    @property
+    def label(self) -> str:
+        """The name as it is shown: before it stands what tells it from others, if it is not the
+        only one of its name so far."""
+        others = [image.label[0] for image in self.alike if image is not self.image]
+        if self.image is None or not others:
+            return self.name
+        module, digits = self.image.label
+        return full_name(digits if module in ("", *others) else module, self.name)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called, the plain name first."""
+        known = filter(None, self.image.label) if self.image else ()
+        return (self.name, *(full_name(label, self.name) for label in known))
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
@@ -205,7 +233,7 @@ class Launch:
 
     def __str__(self) -> str:
         given = ", ".join(_shown(argument) for argument in self.arguments)
-        return f"{self.kernel.name}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
+        return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
 
 
 def _sizes(sizes: Sizes) -> str:

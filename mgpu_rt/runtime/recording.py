@@ -79,6 +79,7 @@ class Recorder:
         assert kernel.image is not None
         entry = {
             "kernel": kernel.name,
+            "label": kernel.label,
             "number": self._number,
             "image": self._keep(kernel.image.content),
             "grid": launch.grid,
@@ -90,7 +91,7 @@ class Recorder:
         }
         self._enter(entry)
         size = sum(block["size"] for block in self._blocks)
-        said = f"recorded launch {self._number} of {kernel.name}, {size} bytes, in {self._folder}"
+        said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._folder}"
         return [said, *(f"not recorded: {words}" for words in missing)]
 
     def _keep(self, content: bytes) -> str:
@@ -268,7 +269,7 @@ class Recording:
                     )
                 )
             ]
-        return Replayed(launch["kernel"], found, outside, seconds)
+        return Replayed(launch.get("label", launch["kernel"]), found, outside, seconds)
 
 
 def _three(sizes: Sequence[int]) -> Sizes:

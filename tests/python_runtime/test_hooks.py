@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, objects
@@ -21,14 +22,14 @@ HERE = Path(__file__).parent
 
 
 @functools.cache
-def program() -> Path:
-    """nan.mlir, linked with the library."""
+def program(source: Path = HERE / "nan.mlir", iterations: int | None = None) -> Path:
+    """Linked with the library."""
     parts = [library(), print_library()]
     return objects.link(
-        [lower.lower(HERE / "nan.mlir", llvm=22)],
+        [lower.lower(source, llvm=22, iterations=iterations)],
         libraries=parts,
         rpath=[part.parent for part in parts],
-        out=folder("hooks") / "nan",
+        out=folder("hooks") / source.stem,
     )
 
 
@@ -104,6 +105,34 @@ def test_a_fault_that_is_none_is_said() -> None:
     assert "'mgpuNothing' is no fault" in done.stderr
 
 
+def run_samename(*words: object) -> subprocess.CompletedProcess[str]:
+    path = program(PROGRAMS / "samename.mlir", 2)
+    return command("run", "--device", "softgpu", *words, "--", path, **hip())
+
+
+def test_kernels_of_one_name_are_told_apart() -> None:
+    lines = sorted(run_samename("--hook", "time").stderr.splitlines())
+    rows = [line.partition(",")[0] for line in lines]
+    assert rows == ["first::mark: 2 launches", "second::mark: 2 launches"]
+
+
+@pytest.mark.parametrize("pattern", ["second::*", "second::mark", "mark"])
+def test_a_pattern_fits_the_full_name_and_the_plain_one(pattern: str) -> None:
+    done = run_samename("--hook", "trace", "--kernel", pattern, "--nth", 2)
+    shown = [line.partition("<")[0] for line in done.stderr.splitlines()]
+    assert shown == (["first::mark"] if pattern == "mark" else []) + ["second::mark"]
+
+
+def test_a_stripped_program_shows_the_hash_that_statistics_show(tmp_path: Path) -> None:
+    stripped, stats = tmp_path / "stripped", tmp_path / "stats"
+    built = program(PROGRAMS / "samename.mlir", 2)
+    subprocess.run(["strip", "-o", stripped, built], check=True)
+    words = ("run", "--device", "softgpu", "--hook", "time", "--stats-json", stats, "--", stripped)
+    shown = {line.partition(":  ")[0] for line in command(*words, **hip()).stderr.splitlines()}
+    names = {line.rpartition(":")[0] for line in shown}
+    assert names == set(json.loads(stats.read_text())["kernels"])
+
+
 # ---- record and replay ----
 
 
@@ -119,6 +148,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def replay(*words: object) -> subprocess.CompletedProcess[str]:
     return command("replay", "--device", "softgpu", *words, **hip())
+
+
+def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Path) -> None:
+    out, path = tmp_path / "recording", program(PROGRAMS / "samename.mlir", 2)
+    words = ("record", "--device", "softgpu", "--kernel", "second::*", "-o", out, "--", path)
+    assert "recorded launch 1 of second::mark, " in command(*words, **hip()).stderr
+    assert replay(out).stdout.startswith("second::mark: same, ")
 
 
 def test_a_replay_leaves_the_same(recorded: Path) -> None:

@@ -27,6 +27,7 @@ struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_an
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
 typedef void (*mgpu_rt_function)(void);
+struct mgpu_rt_graph;
 struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
@@ -41,6 +42,12 @@ unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
+int mgpu_rt_graph_begin(void);
+struct mgpu_rt_graph *mgpu_rt_graph_end(void);
+int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
+size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
+char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 mgpu_rt_function mgpu_rt_native(const char *name);
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 void mgpu_rt_report(const char *call, int error);

@@ -102,6 +102,57 @@ void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
  * is left empty on its stream. Moving to itself does nothing. */
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
 
+/* ---- graphs ----
+ *
+ * What a lowered function has the GPU do, built once into a graph of HIP's, and submitted by one
+ * call as often as wanted:
+ *
+ *     mgpu_rt_graph_begin();
+ *     lowered(...);                                         nothing runs yet
+ *     struct mgpu_rt_graph *graph = mgpu_rt_graph_end();    NULL: call it plainly
+ *     ...
+ *     mgpu_rt_graph_launch(graph, stream);
+ *
+ * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
+ * copies. Streams and events become edges, and waits are left out. The host's own code runs once,
+ * while the graph is built: it has to do nothing but submit. What a node has been given stays: the
+ * addresses of device memory, of both ends of a copy, and the values of a kernel's arguments. A
+ * copy from the host reads, and one to the host writes, whenever the graph runs; so that memory has
+ * to stay. One to the host is over when the stream was waited for.
+ *
+ * Memory that is allocated meanwhile is the graph's: nobody else gets it as long as the graph
+ * lives. A module stays loaded as long as a graph launches its kernels.
+ *
+ * Not in a graph: memory that host and device share, registered memory, cooperative launches,
+ * kernels by their host symbol, sparse matrices, a module with writable globals that is loaded or
+ * unloaded meanwhile, an event of before, a free of what was allocated before, a call that fails. A
+ * line on stderr then says what it was. Until the end nothing more is done, and there is no graph.
+ */
+struct mgpu_rt_graph;
+
+/* From here on the calling thread builds a graph on its current device. 0; -1, with a line on
+ * stderr, if it builds one already, or cannot. */
+int mgpu_rt_graph_begin(void);
+
+/* The graph that the calling thread has built, the caller's; NULL if there is none. */
+struct mgpu_rt_graph *mgpu_rt_graph_end(void);
+
+/* Submits a graph to a stream, also while an earlier launch of it runs: they come one after
+ * another. 0; -1 if HIP refuses it, or if the device was reset: that has its line on stderr. */
+int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
+
+/* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever
+ * launched: its memory serves others from then on. What the program has not freed stays the
+ * program's. */
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
+
+/* Its nodes. */
+size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
+
+/* A picture of it in the language of Graphviz; the caller frees it with free(). NULL if memory ran
+ * out. */
+char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
+
 /* ---- a runtime of your own ----
  *
  * Functions that take the place of the mgpu* functions, one by one, in the path of the calls; what

@@ -6,6 +6,8 @@
 #include "cache/lazy_sync.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
+#include "graph/build.h"
+#include "graph/graphs.h"
 #include "hip/hip.h"
 #include "hip/hip_search.h"
 #include "hip/report.h"
@@ -36,6 +38,12 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     return 0;
 }
 
+int mgpu_rt_graph_begin(void) {
+    runtime_start();
+    lazy_settle(NULL);
+    return graph_begin();
+}
+
 const char *mgpu_rt_take_error(void) {
     const hipError_t error = report_take_error();
     const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
@@ -63,6 +71,8 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
     if (LIKELY(bytes <= scratch->capacity))
         return scratch->data;
     runtime_start();
+    if (graph_building && scratch->data)
+        graph_fail("a scratch buffer grows, which its nodes use already");
     void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
     if (!data)
         return NULL;

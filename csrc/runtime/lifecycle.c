@@ -16,6 +16,8 @@
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
+#include "graph/build.h"
+#include "graph/graphs.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
@@ -56,8 +58,8 @@ static void allow_cancellation(int before) {
 
 /* In the order in which they give back and forget. */
 static const struct cache *const caches[] = {
-    &staging_cache,   &module_cache, &block_cache, &environment_cache, &stream_cache, &event_cache,
-    &gpu_times_cache, &watch_cache,  NULL,
+    &staging_cache, &module_cache,    &block_cache, &environment_cache, &stream_cache,
+    &event_cache,   &gpu_times_cache, &graph_cache, &watch_cache,       NULL,
 };
 
 int runtime_give_back(void) {
@@ -94,6 +96,7 @@ static void start_anew(void) {
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     route_forked();
+    graph_forked();
     start_anew();
     if (started) {
         runtime_forked = true;

@@ -18,6 +18,7 @@ enum {
     MODE_ROUTED = 64,   /* a runtime of the user's own may answer (route.h) */
     MODE_FORKED = 32,   /* a child of fork that records nothing before its first call */
     MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
+    MODE_GRAPH = 256,   /* a thread builds a graph (graph/) */
     MODE_LENT = 128,    /* a stream of the program's own is lent: it may capture (graph/) */
 };
 extern unsigned runtime_mode;

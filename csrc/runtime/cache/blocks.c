@@ -387,6 +387,37 @@ bool block_keep(struct block *block, struct stream *stream) {
     return true;
 }
 
+static bool change_block(struct block *block, int from, int to) {
+    return block && cas_acq_rel(&block->state, &from, to);
+}
+
+bool block_give_graph(void *address) {
+    struct block *block = block_find(address);
+    if (!change_block(block, BLOCK_LIVE, BLOCK_GRAPH))
+        return false;
+    block->graph = 0;
+    return true;
+}
+
+bool block_serve_graph(void *address) {
+    struct block *block = block_find(address);
+    const bool served = change_block(block, BLOCK_KEPT, BLOCK_GRAPH);
+    if (served && runtime_counting())
+        count_live(block, 1);
+    return served;
+}
+
+bool block_take_from_graph(void *address) {
+    struct block *block = block_find(address);
+    if (change_block(block, BLOCK_GRAPH, BLOCK_LIVE))
+        return true;
+    if (!change_block(block, BLOCK_KEPT, BLOCK_CACHED))
+        return false;
+    (void)block_put(block, NULL); /* a device's pool is always there */
+    keep_to_limit(block_device(block), block_size(block));
+    return true;
+}
+
 /* Looks at all blocks: a graph is built once. */
 static struct block *take_kept(size_t size, int device, const struct stream *stream,
                                uint64_t graph) {

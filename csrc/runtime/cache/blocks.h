@@ -53,6 +53,12 @@ struct block_freed block_free(void *address, struct stream *stream);
  * else is to get it. False if the program does not hold the block. */
 bool block_keep(struct block *block, struct stream *stream);
 
+/* A block that the program holds is a graph's from now on; one that it has freed serves it again;
+ * the graph is gone, and nothing of its work is pending. Each false if it is not so. */
+bool block_give_graph(void *address);
+bool block_serve_graph(void *address);
+bool block_take_from_graph(void *address);
+
 /* A block for work that `stream` captures, in a capture of that number (0: not known): one that was
  * freed there, else one of HIP's. The capture has to bear hipMalloc. NULL if there is none; *error
  * is HIP's answer. */

@@ -3,6 +3,7 @@
 #include "cache/watch.h"
 #include "image/metadata.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,39 @@ void module_hold(struct module *module) {
 
 void module_let_go(struct module *module) {
     count_graphs(module, -1);
+}
+
+/* Under tables_lock. */
+static const struct function *search_function(hipFunction_t handle, struct module **holder) {
+    struct module *module = handle_first(&module_map);
+    for (; module; module = (struct module *)module->handle.next) {
+        const struct function *function = module_is_known(module) ? module->functions : NULL;
+        while (function && load_relaxed(&function->handle) != handle)
+            function = function->next;
+        if (!function || module_state(module) != MODULE_LIVE)
+            continue;
+        *holder = module;
+        return function;
+    }
+    return NULL;
+}
+
+struct module *module_hold_function(hipFunction_t handle) {
+    struct module *module = NULL;
+    pthread_mutex_lock(&tables_lock);
+    if (handle && search_function(handle, &module))
+        module->graphs++;
+    pthread_mutex_unlock(&tables_lock);
+    return module;
+}
+
+void module_function_name(hipFunction_t handle, char *name, size_t room) {
+    struct module *module = NULL;
+    pthread_mutex_lock(&tables_lock);
+    const struct function *function = search_function(handle, &module);
+    if (function)
+        snprintf(name, room, "%s", function->name);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- forgetting ---- */

@@ -125,6 +125,10 @@ unsigned char *module_leave(struct module *module);
  * back, until as many have let it go. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
+/* The same of the module that the program holds and that has this function; NULL: none is known. */
+struct module *module_hold_function(hipFunction_t function);
+/* The name of such a function. */
+void module_function_name(hipFunction_t function, char *name, size_t room);
 
 /* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
 void module_forget(int device);

@@ -150,8 +150,11 @@ static void unload_private(struct module *module) {
     const size_t bytes = module->image.size;
     const int device = module->device;
     pthread_mutex_lock(&tables_lock);
-    unsigned char *copy = module_leave(module);
+    const bool in_graph = module->graphs != 0;
+    unsigned char *copy = in_graph ? NULL : module_leave(module);
     pthread_mutex_unlock(&tables_lock);
+    if (in_graph)
+        return; /* which launches its kernels still: it stays loaded, and is nobody else's */
     observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
     REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
     free(copy);

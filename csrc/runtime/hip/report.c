@@ -120,6 +120,15 @@ void report_once(struct advice *advice, ...) {
     va_end(words);
 }
 
+void report_line(const char *format, ...) {
+    char line[LINE];
+    va_list words;
+    va_start(words, format);
+    compose_line(line, "mgpu_rt: ", format, words);
+    va_end(words);
+    fputs(line, stderr);
+}
+
 void report_verbose(const char *format, ...) {
     if (!options.verbose_on)
         return;

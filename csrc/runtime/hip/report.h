@@ -43,7 +43,10 @@ void report_once(struct advice *advice, ...);
 /* At the end: why nothing has run, once more, if many failures have been reported since. */
 void report_cause_again(void);
 
-/* One line on stderr, prefixed; only with MGPU_RT_VERBOSE. */
+/* One line on stderr, prefixed. */
+void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same; only with MGPU_RT_VERBOSE. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* REPORT(expression, call, advice, words...): calls HIP as stock would, and reports a failure as

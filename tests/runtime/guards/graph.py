@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import CAPTURE, Guard
+from tests.runtime.guards.guard import CAPTURE, GRAPHS, Guard
 
 GRAPH = [
     Guard(
@@ -64,5 +64,83 @@ GRAPH = [
         "options.caches && ",
         "",
         f"{CAPTURE}:test_off_is_stock_in_a_capture",
+    ),
+    Guard(
+        "graph/calls.c",
+        "past_merge(&graph_building->host, handle ? &stream->past : &all);",
+        "(void)all;",
+        f"{GRAPHS}:test_a_wait_of_the_hosts_is_an_edge",
+    ),
+    Guard(
+        "graph/calls.c",
+        "past_merge(&stream->past, &event->past);",
+        ";",
+        f"{GRAPHS}:test_an_event_is_an_edge",
+    ),
+    Guard(
+        "graph/calls.c",
+        "past_merge(&graph_building->host, &event->past);",
+        ";",
+        f"{GRAPHS}:test_a_wait_for_an_event_of_the_hosts_is_an_edge",
+    ),
+    Guard(
+        "graph/calls.c",
+        "past_merge(&graph_building->host, &block->past);",
+        ";",
+        f"{GRAPHS}:test_memory_that_serves_again_is_an_edge",
+    ),
+    Guard(
+        "graph/build.c",
+        "if (!stream->handle)\n        past_merge",
+        "if (false)\n        past_merge",
+        f"{GRAPHS}:test_the_null_stream_is_in_order_with_all",
+    ),
+    Guard(
+        "graph/calls.c",
+        "!address || !block_give_graph(address)",
+        "!address",
+        f"{GRAPHS}:test_memory_of_a_graph_is_nobody_elses",
+    ),
+    Guard(
+        "graph/graph.c",
+        "if (known && graph->launched)",
+        "if (false)",
+        f"{GRAPHS}:test_a_graph_that_runs_is_waited_for_where_it_is_destroyed",
+    ),
+    Guard(
+        "cache/modules.c",
+        "        module->graphs++;",
+        "        ;",
+        f"{GRAPHS}:test_a_module_of_a_graph_stays_loaded",
+    ),
+    Guard(
+        "calls/module.c",
+        "const bool in_graph = module->graphs != 0;",
+        "const bool in_graph = false;",
+        f"{GRAPHS}:test_a_module_with_globals_of_a_graph_stays_loaded",
+    ),
+    Guard(
+        "graph/calls.c",
+        "if (!block || !block_keep(block_find(address), NULL))",
+        "if (!block || (block_keep(block_find(address), NULL), false))",
+        f"{GRAPHS}:test_a_second_free_ends_the_building",
+    ),
+    Guard(
+        "graph/calls.c",
+        "module_state(module) == MODULE_LIVE && !module->shared)",
+        "false)",
+        f"{GRAPHS}:test_a_module_with_globals_that_is_loaded_ends_the_building",
+    ),
+    Guard(
+        "graph/calls.c",
+        "threads < 1 || threads > 1024 ||",
+        "",
+        f"{GRAPHS}:test_a_launch_that_no_gpu_runs_ends_the_building",
+    ),
+    Guard(
+        "graph/calls.c",
+        "    if (!event)\n        graph_fail(",
+        "    if (!event)\n        ;\n    else if (false)\n        graph_fail(",
+        f"{GRAPHS}:test_an_event_of_before_ends_the_building",
     ),
 ]

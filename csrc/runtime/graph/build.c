@@ -1,0 +1,152 @@
+#include "graph/build.h"
+#include "hip/report.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__thread struct mgpu_rt_graph *graph_building;
+
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void graph_lock(void) {
+    pthread_mutex_lock(&calls_lock);
+}
+
+void graph_unlock(void) {
+    pthread_mutex_unlock(&calls_lock);
+}
+
+/* Another thread may have had it. */
+void graph_forked(void) {
+    calls_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- failing ---- */
+
+void graph_fail(const char *format, ...) {
+    char reason[256];
+    if (graph_building->failed)
+        return;
+    graph_building->failed = true;
+    va_list words;
+    va_start(words, format);
+    vsnprintf(reason, sizeof reason, format, words);
+    va_end(words);
+    report_line("the graph is not built: %s", reason);
+}
+
+void graph_fail_call(const char *expression, hipError_t error) {
+    if (graph_building->failed)
+        return;
+    report_failure(expression, error, NULL);
+    graph_fail("that call has failed");
+}
+
+/* ---- streams and events ---- */
+
+struct graph_stream *graph_stream(hipStream_t handle) {
+    struct mgpu_rt_graph *graph = graph_building;
+    for (int i = 0; i < graph->stream_count; i++)
+        if (graph->streams[i].handle == handle)
+            return &graph->streams[i];
+    if (graph->stream_count == GRAPH_STREAMS) {
+        graph_fail("it has work on more than %d streams", GRAPH_STREAMS);
+        return NULL;
+    }
+    struct graph_stream *stream = &graph->streams[graph->stream_count++];
+    *stream = (struct graph_stream){.handle = handle};
+    return stream;
+}
+
+struct graph_event *graph_event(hipEvent_t handle) {
+    struct graph_event *event = graph_building->events;
+    while (event && event->handle != handle)
+        event = event->next;
+    return event;
+}
+
+struct graph_event *graph_event_enter(hipEvent_t handle) {
+    struct graph_event *event = graph_event(handle);
+    if (event)
+        return event;
+    event = calloc(1, sizeof *event);
+    if (!event) {
+        graph_fail("no memory for an event");
+        return NULL;
+    }
+    event->handle = handle;
+    event->next = graph_building->events;
+    graph_building->events = event;
+    return event;
+}
+
+void graph_event_leave(hipEvent_t handle) {
+    struct graph_event **link = &graph_building->events;
+    while (*link && (*link)->handle != handle)
+        link = &(*link)->next;
+    struct graph_event *event = *link;
+    if (event)
+        *link = event->next;
+    free(event);
+}
+
+/* ---- what comes after what ---- */
+
+void past_merge(struct past *past, const struct past *other) {
+    for (int i = 0; i < GRAPH_STREAMS; i++)
+        if (other->node[i] > past->node[i])
+            past->node[i] = other->node[i];
+}
+
+struct past graph_now(void) {
+    struct past now = graph_building->host;
+    for (int i = 0; i < graph_building->stream_count; i++)
+        past_merge(&now, &graph_building->streams[i].past);
+    return now;
+}
+
+struct graph_place graph_place(struct graph_stream *stream) {
+    struct graph_place place = {.count = 0};
+    const struct past all = graph_now();
+    past_merge(&stream->past, stream->handle ? &graph_building->host : &all);
+    for (int i = 0; i < GRAPH_STREAMS; i++) {
+        const int number = stream->past.node[i] - 1;
+        if (number < 0)
+            continue;
+        place.after[place.count] = graph_building->nodes[number].handle;
+        place.numbers[place.count++] = number;
+    }
+    return place;
+}
+
+static struct graph_node *new_node(struct mgpu_rt_graph *graph) {
+    if (graph->node_count == graph->node_room) {
+        const int room = graph->node_room ? 2 * graph->node_room : 64;
+        struct graph_node *nodes = realloc(graph->nodes, (size_t)room * sizeof *nodes);
+        if (!nodes) {
+            graph_fail("no memory for a node");
+            return NULL;
+        }
+        graph->nodes = nodes;
+        graph->node_room = room;
+    }
+    return &graph->nodes[graph->node_count];
+}
+
+void graph_add(struct graph_stream *stream, const struct graph_place *place, hipGraphNode_t handle,
+               const char *label) {
+    struct mgpu_rt_graph *graph = graph_building;
+    struct graph_node *node = new_node(graph);
+    if (!node)
+        return;
+    node->handle = handle;
+    snprintf(node->label, sizeof node->label, "%s", label);
+    memcpy(node->after, place->numbers, sizeof node->after);
+    node->after_count = place->count;
+    stream->past.node[stream - graph->streams] = ++graph->node_count;
+    if (!stream->handle)
+        past_merge(&graph->host, &stream->past);
+}

@@ -1,0 +1,222 @@
+/* mgpu_rt_graph_begin, _end, _launch, _destroy, _dot. */
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/blocks.h"
+#include "cache/caches.h"
+#include "cache/lazy_sync.h"
+#include "cache/modules.h"
+#include "cache/streams.h"
+#include "cache/thread.h"
+#include "cache/watch.h"
+#include "calls/stream.h"
+#include "graph/build.h"
+#include "graph/graphs.h"
+#include "hip/device.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+#include "mgpu_rt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
+
+/* ---- all graphs ---- */
+
+static struct mgpu_rt_graph *all; /* under tables_lock */
+
+static void enter_graph(struct mgpu_rt_graph *graph) {
+    pthread_mutex_lock(&tables_lock);
+    graph->next = all;
+    all = graph;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static void leave_graphs(const struct mgpu_rt_graph *graph) {
+    pthread_mutex_lock(&tables_lock);
+    struct mgpu_rt_graph **link = &all;
+    while (*link && *link != graph)
+        link = &(*link)->next;
+    if (*link)
+        *link = graph->next;
+    pthread_mutex_unlock(&tables_lock);
+}
+
+static void forget_graphs(int device) {
+    pthread_mutex_lock(&tables_lock);
+    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
+        if (of_device(device, graph->device))
+            store_release(&graph->lost, true);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+const struct cache graph_cache = {.name = "graphs", .forget = forget_graphs};
+
+/* Threads that build. Under tables_lock. */
+static void count_builders(int change) {
+    static int builders;
+    pthread_mutex_lock(&tables_lock);
+    builders += change;
+    if (builders)
+        fetch_or_release(&runtime_mode, MODE_GRAPH);
+    else
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_GRAPH);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* ---- ending one ---- */
+
+static void free_lists(struct mgpu_rt_graph *graph, bool known) {
+    for (struct graph_block *block = graph->blocks, *next; block; block = next) {
+        next = block->next;
+        if (known)
+            block_take_from_graph(block->address);
+        free(block);
+    }
+    for (struct graph_module *module = graph->modules, *next; module; module = next) {
+        next = module->next;
+        if (known)
+            module_let_go(module->module);
+        free(module);
+    }
+    for (struct graph_event *event = graph->events, *next; event; event = next) {
+        next = event->next;
+        free(event);
+    }
+    free(graph->nodes);
+    free(graph);
+}
+
+static void end_events(struct mgpu_rt_graph *graph) {
+    for (struct graph_event *event = graph->events, *next; event; event = next) {
+        next = event->next;
+        free(event);
+    }
+    graph->events = NULL;
+}
+
+/* HIP waits for nothing; memory that goes back to the pools has to be idle. */
+static void end_graph(struct mgpu_rt_graph *graph) {
+    const bool known =
+        !runtime_exiting() && device_kept(graph->device) && !load_acquire(&graph->lost);
+    leave_graphs(graph);
+    if (known && graph->launched)
+        REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
+    graph_lock();
+    if (known && graph->executable)
+        REPORT("hipGraphExecDestroy(graph)", hip.GraphExecDestroy(graph->executable), NULL);
+    if (known)
+        REPORT("hipGraphDestroy(graph)", hip.GraphDestroy(graph->graph), NULL);
+    graph_unlock();
+    free_lists(graph, known);
+}
+
+/* ---- building ---- */
+
+int graph_begin(void) {
+    if (graph_building) {
+        graph_fail("another one is begun before it is ended");
+        return -1;
+    }
+    if (!options.caches || runtime_exiting()) {
+        report_line("a graph is not built: %s",
+                    options.caches ? "the process ends" : "it needs MGPU_RT_CACHE=on");
+        return -1;
+    }
+    struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return -1;
+    graph->device = hip_current_device();
+    graph_lock();
+    const hipError_t error = hip.GraphCreate(&graph->graph, 0);
+    graph_unlock();
+    if (error != hipSuccess) {
+        report_failure("hipGraphCreate(&graph, 0)", error, NULL);
+        free(graph);
+        return -1;
+    }
+    enter_graph(graph);
+    graph_building = graph;
+    count_builders(1);
+    return 0;
+}
+
+static void instantiate(struct mgpu_rt_graph *graph) {
+    graph_lock();
+    const hipError_t error =
+        graph->node_count && !graph->failed
+            ? hip.GraphInstantiate(&graph->executable, graph->graph, NULL, NULL, 0)
+            : hipSuccess;
+    graph_unlock();
+    if (error != hipSuccess)
+        graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
+}
+
+struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
+    struct mgpu_rt_graph *graph = graph_building;
+    if (!graph)
+        return NULL;
+    instantiate(graph);
+    graph_building = NULL;
+    count_builders(-1);
+    end_events(graph);
+    if (!graph->failed)
+        return graph;
+    end_graph(graph);
+    return NULL;
+}
+
+/* ---- launching ---- */
+
+int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
+    struct thread *thread = thread_get();
+    struct stream *stream;
+    if (graph_building) {
+        graph_fail("it launches another graph");
+        return -1;
+    }
+    if (runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost)) {
+        report_failure(launch_expression, hipErrorContextIsDestroyed, NULL);
+        return -1;
+    }
+    if (!stream_usable(thread, handle, &stream, launch_expression))
+        return -1;
+    if (!graph->executable)
+        return 0;
+    lazy_end();
+    store_release(&graph->launched, true);
+    graph_lock();
+    const hipError_t error = hip.GraphLaunch(graph->executable, handle);
+    graph_unlock();
+    stream_launched(thread, stream);
+    if (error != hipSuccess)
+        report_failure(launch_expression, error, NULL);
+    return error == hipSuccess ? 0 : -1;
+}
+
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
+    if (graph)
+        end_graph(graph);
+}
+
+size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
+    return (size_t)graph->node_count;
+}
+
+char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fputs("digraph {\n", out);
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        fprintf(out, "  %d [label=\"%s\"]\n", i, node->label);
+        for (int j = 0; j < node->after_count; j++)
+            fprintf(out, "  %d -> %d\n", node->after[j], i);
+    }
+    fputs("}\n", out);
+    fclose(out);
+    return text;
+}

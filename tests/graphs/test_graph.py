@@ -1,0 +1,387 @@
+"""Graphs that the library builds: what becomes a node, what an edge, and what ends the building."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.child import BUILD, Mgpu, in_child
+from tests.support.images import code_object
+from tests.support.known import forum
+
+KIB = 1024
+BOTH = ("stub", "softgpu")
+KERNELS = str(BUILD / "hipstub" / "kernels.so")
+
+
+@contextmanager
+def built(mgpu: Mgpu) -> Iterator[list]:
+    """The graph of what is called within; None if there is none."""
+    graph: list = []
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    yield graph
+    found = mgpu.lib.mgpu_rt_graph_end()
+    graph.append(None if found == mgpu.null else found)
+
+
+def replay(mgpu: Mgpu, graph, stream) -> None:
+    assert mgpu.lib.mgpu_rt_graph_launch(graph, stream) == 0
+    mgpu.StreamSynchronize(stream)
+
+
+def first(mgpu: Mgpu, block) -> int:
+    word = mgpu.stub_ffi.new("int *")
+    assert mgpu.stub.hipMemcpy(word, mgpu.for_stub(block), 4, 4) == 0
+    return word[0]
+
+
+def dot(mgpu: Mgpu, graph) -> str:
+    return mgpu.ffi.string(mgpu.lib.mgpu_rt_graph_dot(graph)).decode()
+
+
+def params(mgpu: Mgpu, block, amount: float):
+    """Of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32> and a number."""
+    ffi = mgpu.ffi
+    words = [ffi.new("void **", block), ffi.new("void **", block)]
+    words += [ffi.new("int64_t *", value) for value in (0, 64, 1)]
+    words.append(ffi.new("float *", amount))
+    mgpu.keep(words)
+    array = ffi.new("void *[]", [ffi.cast("void *", word) for word in words])
+    mgpu.keep(array)
+    return array
+
+
+def lowered(mgpu: Mgpu, source, target, amount: float = 1.0) -> None:
+    """As MLIR lowers it: everything is created, waited for and destroyed within."""
+    stream = mgpu.StreamCreate()
+    module = mgpu.load(IMAGES.setdefault(id(mgpu), mgpu.image(code_object("overlap"))))
+    block = mgpu.MemAlloc(256, stream, False)
+    mgpu.Memcpy(block, source, 256, stream)
+    mgpu.StreamSynchronize(stream)
+    for _ in range(3):
+        function = mgpu.function(module, "add")
+        mgpu.launch(function, stream, block=(64, 1, 1), params=params(mgpu, block, amount))
+        mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(target, block, 256, stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+IMAGES: dict[int, object] = {}
+
+
+@in_child(backends=BOTH, HIPSTUB_KERNELS=KERNELS)
+def test_a_lowered_function_is_replayed(mgpu: Mgpu) -> None:
+    """With what its source holds by then; nothing runs while it is built."""
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    lowered(mgpu, source, target)
+    assert list(target) == [3.0] * 64
+    target[0] = 7.0
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    assert target[0] == 7.0
+    stream = mgpu.StreamCreate()
+    for value in range(5):
+        source[0] = value
+        replay(mgpu, graph[0], stream)
+        assert (target[0], target[1]) == (value + 3.0, 3.0)
+    assert mgpu.lib.mgpu_rt_graph_nodes(graph[0]) == 5
+    assert dot(mgpu, graph[0]).count("->") == 4
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="held")
+def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    stream = mgpu.StreamCreate()
+    calls = mgpu.stub.hipstub_calls()
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
+    assert mgpu.count("hipGraphLaunch") == 1
+    assert mgpu.stub.hipstub_calls() <= calls + 2  # and whether the device was reset
+    mgpu.StreamSynchronize(stream)
+    assert target[0] == 3.0
+
+
+@in_child(backends=BOTH)
+def test_memory_of_a_graph_is_nobody_elses(mgpu: Mgpu) -> None:
+    """Until the graph is destroyed."""
+    stream = mgpu.StreamCreate()
+    kept = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.MemFree(kept, stream)
+    mgpu.StreamSynchronize(stream)
+    with built(mgpu) as graph:
+        inner = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(KIB, inner, False)
+        mgpu.Memset32(block, 5, KIB // 4, inner)
+        mgpu.MemFree(block, inner)
+        left = mgpu.MemAlloc(KIB, inner, False)
+        other = mgpu.MemAlloc(2 * KIB, inner, False)
+        mgpu.Memset32(other, 4, 1, inner)
+        mgpu.Memset32(left, 6, KIB // 4, inner)
+        mgpu.StreamDestroy(inner)
+    assert left == block  # it serves again in the graph
+    mgpu.MemFree(left, stream)
+    mgpu.MemFree(other, stream)
+    mine = [mgpu.MemAlloc(KIB, stream, False) for _ in range(3)]
+    mine.append(mgpu.MemAlloc(2 * KIB, stream, False))
+    assert not {block, other} & set(mine)
+    for each in mine:
+        mgpu.Memset32(each, 9, KIB // 4, stream)
+    replay(mgpu, graph[0], stream)
+    assert [first(mgpu, each) for each in mine] == [9, 9, 9, 9]
+    assert first(mgpu, block) == 6
+    mgpu.lib.mgpu_rt_empty_cache()
+    replay(mgpu, graph[0], stream)
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.MemAlloc(KIB, stream, False) == block
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, KIB // 4, stream)
+    replay(mgpu, graph[0], stream)
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert first(mgpu, block) == 6
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+    mgpu.MemFree(block, stream)
+    assert mgpu.MemAlloc(KIB, stream, False) == block
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_graph_that_runs_is_waited_for_where_it_is_destroyed(mgpu: Mgpu) -> None:
+    """Its memory serves others from then on."""
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, KIB // 4, stream)
+        mgpu.MemFree(block, stream)
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
+    assert mgpu.pending(stream) == 1
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.pending(stream) == 0
+
+
+@in_child()
+def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
+    with built(mgpu) as graph:
+        stream = mgpu.StreamCreate()
+        module = mgpu.load(mgpu.image(code_object("forum")))
+        mgpu.launch(mgpu.function(module, "test_func"), stream)
+        mgpu.ModuleUnload(module)
+        mgpu.StreamDestroy(stream)
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipModuleUnload") == 0
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipModuleUnload") == 1
+
+
+@in_child()
+def test_a_module_with_globals_of_a_graph_stays_loaded(mgpu: Mgpu) -> None:
+    """It was loaded before, and is unloaded after."""
+    stream = mgpu.StreamCreate()
+    module = mgpu.load(mgpu.image(code_object("globals")))
+    function = mgpu.function(module, "count")
+    with built(mgpu) as graph:
+        mgpu.launch(function, stream)
+    mgpu.ModuleUnload(module)
+    replay(mgpu, graph[0], stream)
+    assert mgpu.count("hipModuleUnload") == 0
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+def edges(mgpu: Mgpu, graph) -> set[str]:
+    return {line.strip() for line in dot(mgpu, graph).splitlines() if "->" in line}
+
+
+def two_fills(mgpu: Mgpu, between) -> set[str]:
+    """Fills on two streams; what is called between the two."""
+    streams = [mgpu.StreamCreate() for _ in range(2)]
+    block = mgpu.MemAlloc(KIB, streams[0], False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, streams[0])
+        between(*streams)
+        mgpu.Memset32(block, 2, 1, streams[1])
+    return edges(mgpu, graph[0])
+
+
+@in_child()
+def test_streams_run_at_once(mgpu: Mgpu) -> None:
+    assert two_fills(mgpu, lambda a, b: None) == set()
+
+
+@in_child()
+def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
+    def wait(a, b) -> None:
+        event = mgpu.EventCreate()
+        mgpu.StreamWaitEvent(b, event)  # not recorded yet
+        mgpu.EventRecord(event, a)
+        mgpu.StreamWaitEvent(b, event)
+        mgpu.EventDestroy(event)
+
+    assert two_fills(mgpu, wait) == {"0 -> 1"}
+
+
+@in_child()
+def test_a_wait_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
+    assert two_fills(mgpu, lambda a, b: mgpu.StreamSynchronize(a)) == {"0 -> 1"}
+
+
+@in_child()
+def test_a_wait_for_an_event_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
+    def wait(a, _b) -> None:
+        event = mgpu.EventCreate()
+        mgpu.EventRecord(event, a)
+        mgpu.EventSynchronize(event)
+        mgpu.EventDestroy(event)
+
+    assert two_fills(mgpu, wait) == {"0 -> 1"}
+
+
+@in_child()
+def test_memory_that_serves_again_is_an_edge(mgpu: Mgpu) -> None:
+    def serve(a, b) -> None:
+        mgpu.MemFree(mgpu.MemAlloc(KIB, a, False), a)
+        mgpu.MemAlloc(KIB, b, False)
+
+    assert two_fills(mgpu, serve) == {"0 -> 1"}
+
+
+@in_child()
+def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(2)]
+    block = mgpu.MemAlloc(KIB, streams[0], False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, streams[0])
+        mgpu.Memset32(block, 1, 1, mgpu.null)
+        mgpu.Memset32(block, 1, 1, streams[1])
+    assert {"0 -> 1", "1 -> 2"} <= edges(mgpu, graph[0])
+
+
+# ---- what cannot be in a graph -------------------------------------------------------------------
+
+
+def refused(mgpu: Mgpu, call, words: str) -> None:
+    """That call ends the building with one line, and nothing of it is left or was done."""
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 1, 1, stream)
+        call(stream)
+        mgpu.Memset32(block, 2, 1, stream)
+        mgpu.MemFree(mgpu.MemAlloc(KIB, stream, False), stream)
+    assert graph == [None]
+    said = mgpu.stderr().splitlines()
+    assert len([line for line in said if "the graph is not built" in line]) == 1, said
+    assert words in said[-1], said
+    if mgpu.on_stub:
+        assert mgpu.stub.hipstub_live(b"graphs") == live
+        assert mgpu.count("hipMemsetD32Async") == 0
+        assert mgpu.count("hipGraphInstantiate") == 0
+    mgpu.Memset32(block, 3, 1, stream)
+    mgpu.StreamSynchronize(stream)
+    assert first(mgpu, block) == 3
+
+
+@in_child()
+def test_registered_memory_ends_the_building(mgpu: Mgpu) -> None:
+    host = mgpu.ffi.new("char[4096]")
+    refused(mgpu, lambda _: mgpu.MemHostRegister(host, 4096), "mgpuMemHostRegister cannot")
+    assert mgpu.count("hipHostRegister") == 0
+
+
+@in_child()
+def test_shared_memory_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.MemAlloc(KIB, mgpu.null, True), "the host shares")
+
+
+@in_child()
+def test_a_free_of_memory_of_before_ends_the_building(mgpu: Mgpu) -> None:
+    before = mgpu.MemAlloc(KIB, mgpu.null, False)
+    refused(mgpu, lambda stream: mgpu.MemFree(before, stream), "has not allocated")
+    mgpu.MemFree(before, mgpu.null)
+    assert mgpu.stderr() == ""
+
+
+@in_child()
+def test_a_second_free_ends_the_building(mgpu: Mgpu) -> None:
+    def twice(stream) -> None:
+        block = mgpu.MemAlloc(2 * KIB, stream, False)
+        mgpu.MemFree(block, stream)
+        mgpu.MemFree(block, stream)
+
+    refused(mgpu, twice, "has not allocated")
+
+
+@in_child()
+def test_an_event_of_before_ends_the_building(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    refused(mgpu, lambda stream: mgpu.StreamWaitEvent(stream, event), "created before")
+
+
+@in_child()
+def test_a_module_with_globals_that_is_loaded_ends_the_building(mgpu: Mgpu) -> None:
+    """Each run has fresh ones."""
+    image = mgpu.image(code_object("globals"))
+    refused(mgpu, lambda _: mgpu.ModuleUnload(mgpu.load(image)), "writable globals")
+
+
+@in_child()
+def test_a_call_that_fails_ends_the_building(mgpu: Mgpu) -> None:
+    host = mgpu.ffi.new("char[64]")
+    refused(mgpu, lambda stream: mgpu.Memset32(host, 1, 4, stream), "has failed")
+
+
+@in_child()
+def test_a_launch_that_no_gpu_runs_ends_the_building(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    refused(mgpu, lambda s: mgpu.launch(function, s, block=(2048, 1, 1)), "which no GPU runs")
+
+
+@in_child()
+def test_a_foreign_function_ends_the_building(mgpu: Mgpu) -> None:
+    function = mgpu.ffi.cast("hipFunction_t", 0x1000)
+    refused(mgpu, lambda stream: mgpu.launch(function, stream), "no module that is kept")
+
+
+@in_child()
+def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_graph_begin(), "another one is begun")
+
+
+@in_child()
+def test_a_scratch_buffer_that_grows_ends_the_building(mgpu: Mgpu) -> None:
+    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    mgpu.lib.mgpu_rt_scratch_reserve(scratch, KIB)
+    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_scratch_reserve(scratch, 9 * KIB), "scratch")
+
+
+@in_child(MGPU_RT_CACHE="off")
+def test_without_caches_there_are_no_graphs(mgpu: Mgpu) -> None:
+    assert mgpu.lib.mgpu_rt_graph_begin() == -1
+    assert "MGPU_RT_CACHE=on" in mgpu.stderr()
+
+
+@in_child()
+def test_after_a_reset_a_graph_is_lost(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 6, 1, stream)
+    assert mgpu.stub.hipDeviceReset() == 0
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], mgpu.StreamCreate()) == -1
+    assert "hipErrorContextIsDestroyed" in mgpu.stderr()
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.stub.hipstub_misuse() == 0

@@ -1,0 +1,24 @@
+"""Random sequences, replayed from a graph with other inputs, end as the plain run does."""
+
+from __future__ import annotations
+
+from tests.graphs import randomly
+from tests.support.child import BUILD, Mgpu, in_child
+
+KERNELS = str(BUILD / "hipstub" / "kernels.so")
+
+
+@in_child(HIPSTUB_KERNELS=KERNELS)
+def test_replays_on_the_stub(mgpu: Mgpu) -> None:
+    """Which does the nodes of a graph in any order that its edges allow."""
+    randomly.run(mgpu, 0, 60, alone=True)
+
+
+@in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="5,0,20", MGPU_RT_EXCLUSIVE="on")
+def test_replays_beside_another_threads_work(mgpu: Mgpu) -> None:
+    randomly.run(mgpu, 1000, 15, alone=False)
+
+
+@in_child(("builtin",), backends=("softgpu",))
+def test_replays_on_the_emulated_device(mgpu: Mgpu) -> None:
+    randomly.run(mgpu, 2000, 10, alone=True)

@@ -117,7 +117,7 @@ def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
         program.wait_for(lambda: any(event[0] == "BLOCK_ALLOCATED" for event in events()))
         loaded = [event for event in events() if event[0] == "MODULE_LOADED"]
         assert len(loaded) == len({event[1] for event in loaded}) == 4  # with the first one
-        assert all(event[2] == image().stat().st_size for event in loaded)
+        assert all(event[2] > image().stat().st_size + (32 << 10) for event in loaded)
         block = next(event for event in events() if event[0] == "BLOCK_ALLOCATED")
         assert block[2] == 1024
         turns = len(program.notes())

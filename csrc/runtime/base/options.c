@@ -10,7 +10,7 @@
 struct options options = {.hip_symbols = "auto",
                           .caches = ALL_CACHES,
                           .device_number = -1,
-                          .module_limit_bytes = (size_t)1 << 30,
+                          .module_limit_bytes = (size_t)256 << 20,
                           .python_delay_ms = 1000,
                           .stream_limit_count = 32,
                           .memory_limit_fraction = 0.25};
@@ -100,12 +100,12 @@ static void read_memory_limit(struct options *out) {
 static void read_module_limit(struct options *out) {
     double value;
     bool in_units;
-    out->module_limit_bytes = (size_t)1 << 30;
+    out->module_limit_bytes = (size_t)256 << 20;
     if (read_size(out->module_limit, &value, &in_units))
         out->module_limit_bytes = (size_t)value;
     else
         complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
-                 "is not a number of bytes such as 64M: 1G is used");
+                 "is not a number of bytes such as 64M: 256M is used");
 }
 
 /* The place of a value among `count` known ones; the first, with a message, for any other. */

@@ -18,7 +18,7 @@ struct thread;
 /* One thing that a cache holds from HIP. */
 struct cached {
     void *handle;  /* module, stream, or address of the block */
-    size_t bytes;  /* 0 for a stream */
+    size_t bytes;  /* that it costs; 0 for a stream */
     uint64_t uses; /* how often the program was given it */
     int device;
     int held; /* the program has it now */

@@ -7,7 +7,7 @@
 /* What the caches may hold that the program does not; they keep to it by themselves, least recently
  * used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the manager. */
 struct cache_limits {
-    _Atomic size_t module_bytes;     /* images of idle modules */
+    _Atomic size_t module_bytes;     /* what idle modules cost */
     _Atomic size_t streams;          /* streams that the program does not hold */
     _Atomic size_t memory_bytes[64]; /* freed, and kept; by device; 0: not asked for yet */
 };

@@ -134,7 +134,8 @@ void module_function_name(hipFunction_t function, char *name, size_t room);
 void module_forget(int device);
 
 /* What modules cost that HIP holds for the runtime, and one of them, in bytes: the copy of its
- * image, and what HIP keeps. Under tables_lock. */
+ * image, and what HIP keeps. The second is for who has taken it, both are for who has
+ * tables_lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
 

@@ -25,7 +25,7 @@
 enum { BATCH = 64, GHOSTS = 256, FALSE_EVICTIONS = 8, MISSES_BETWEEN = 16 };
 
 static struct advice limit_thrashes = {
-    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes of images) is less than what this program uses again "
+    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes) is less than what this program uses again "
             "and again: modules were unloaded for it and loaded anew. It gives way, to %zu"};
 
 /* ---- what was unloaded for the limit lately ---- */
@@ -62,7 +62,7 @@ static bool take_out(struct module *module, struct evicted *evicted) {
     if (!module_is_known(module) || module->graphs || !module_take(module))
         return false;
     *evicted = (struct evicted){
-        .handle = module_handle(module), .bytes = module->image.size, .device = module->device};
+        .handle = module_handle(module), .bytes = module_cost(module), .device = module->device};
     evicted->copy = module_leave(module);
     return true;
 }
@@ -202,7 +202,7 @@ static size_t list_modules(struct cached *out, size_t room) {
             continue;
         if (count < room)
             out[count] =
-                (struct cached){module_handle(module), module->image.size,
+                (struct cached){module_handle(module), module_cost(module),
                                 load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
         count++;
     }

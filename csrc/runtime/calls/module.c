@@ -69,7 +69,6 @@ static hipModule_t load_new(struct load *load) {
         advise_image(load_expression, error, &load->image);
         free(load->copy);
     } else if (module_enter(load, handle)) {
-        observe(OBSERVED_MODULE_LOADED, handle, load->image.size, load->device);
         evict_modules(load->hash);
     }
     return handle;
@@ -147,7 +146,7 @@ hipModule_t module_load_deferred(struct deferred *deferred, const char *kernel) 
  * fresh ones. */
 static void unload_private(struct module *module) {
     const hipModule_t handle = module_handle(module);
-    const size_t bytes = module->image.size;
+    const size_t bytes = module_cost(module);
     const int device = module->device;
     pthread_mutex_lock(&tables_lock);
     const bool in_graph = module->graphs != 0;

@@ -104,7 +104,7 @@ def _streams(run: Run) -> Iterator[Advice]:
 
 #: Of a cache: what it keeps, what makes and takes it, and the option that holds more.
 _LIMITS = {
-    "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (1G)"),
+    "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (256M)"),
     "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
     "memory": ("Blocks of memory", "hipMalloc", "hipFree", "MGPU_RT_MEMORY_LIMIT (0.25)"),
 }

@@ -6,7 +6,11 @@ import threading
 from pathlib import Path
 
 from tests.support.child import Mgpu, in_child
+from tests.support.images import code_object
 from tests.support.known import program, run_program
+from tests.support.patience import wait_until
+
+FORUM_KERNEL = "test_func"
 
 #: A thread asks HIP about its spare event, and main returns before HIP has answered.
 EXIT = """
@@ -121,3 +125,44 @@ def test_a_reset_ends_what_is_known_of_an_event(mgpu: Mgpu) -> None:
     mgpu.stub.hipEventCreateWithFlags(own, 2)
     assert mgpu.from_stub(own[0]) == spare
     assert mgpu.EventCreate() != spare
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_wait_for_an_event_that_is_recorded_anew_passes_no_mark_of_before(mgpu: Mgpu) -> None:
+    """HIP waits for the last record: the first stream is still at work, and so is what it freed."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = mgpu.MemAlloc(4096, first, False)
+    mgpu.launch(function, first)
+    mgpu.MemFree(block, first)
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, first)
+    assert mgpu.stub.hipstub_set_meeting(b"hipEventSynchronize", 2) == 0
+    waiter = threading.Thread(target=mgpu.EventSynchronize, args=(event,))
+    waiter.start()
+    assert wait_until(lambda: mgpu.count("hipEventSynchronize") == 1)
+    mgpu.EventRecord(event, second)
+    mgpu.EventSynchronize(event)
+    waiter.join()
+    assert mgpu.stub.hipstub_pending(first) > 0
+    assert mgpu.MemAlloc(4096, third, False) != block
+    mgpu.StreamSynchronize(first)
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_an_event_that_two_threads_record_passes_no_mark(mgpu: Mgpu) -> None:
+    """In which order HIP took their records nobody knows."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    first, second, third = (mgpu.StreamCreate() for _ in range(3))
+    block = mgpu.MemAlloc(4096, second, False)
+    mgpu.launch(function, second)
+    mgpu.MemFree(block, second)
+    event = mgpu.EventCreate()
+    mgpu.EventRecord(event, first)
+    other = threading.Thread(target=mgpu.EventRecord, args=(event, second))
+    other.start()
+    other.join()
+    mgpu.EventSynchronize(event)
+    assert mgpu.MemAlloc(4096, third, False) != block
+    mgpu.StreamSynchronize(second)
+    assert mgpu.MemAlloc(4096, third, False) == block

@@ -50,8 +50,24 @@ bool event_release(struct thread *thread, struct event *event);
  * the program does not hold it. */
 bool event_leave(struct event *event);
 
-/* The program has recorded it, at this mark of a stream of the table's, or NULL. */
-void event_note_record(struct event *event, struct stream *stream, uint64_t mark);
+/* The program records it: before HIP is asked, and once HIP has done so, at this mark of a stream
+ * of the table's, or NULL. */
+void event_begin_record(struct event *event, const struct thread *thread);
+void event_note_record(struct event *event, const struct thread *thread, struct stream *stream,
+                       uint64_t mark);
+
+/* What a wait for the event waits for. The event's record is known to be the one that HIP has
+ * waited for only if that is so after the wait, too. */
+struct recorded {
+    struct stream *stream; /* NULL: not known */
+    uint64_t mark;
+};
+static inline struct recorded event_record(const struct event *event) {
+    struct recorded record = {load_acquire(&event->stream), load_acquire(&event->mark)};
+    if (load_acquire(&event->recorder) == &thread_none)
+        record.stream = NULL;
+    return record;
+}
 
 extern const struct cache event_cache;
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct stream;
+struct thread;
 
 /* ---- events ----
  *
@@ -42,9 +43,12 @@ struct event {
     struct handle handle;
     int state;  /* enum event_state */
     int device; /* read by others as a hint */
-    /* Where it was recorded last, if on a stream of the table's: the owner's. */
+    /* Where it was recorded last, if on a stream of the table's, and the mark of that stream then.
+     * No stream while it is recorded, nor once several threads have: in which order HIP took their
+     * records nobody knows. */
+    const struct thread *recorder; /* NULL: none yet; thread_none: several */
     struct stream *stream;
-    uint64_t mark; /* of that stream, when it was recorded */
+    uint64_t mark;
     bool captured; /* so it was while that stream captured; kept up while a stream is lent */
     /* The common pool's, under tables_lock. */
     struct event *next_spare;

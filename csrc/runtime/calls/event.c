@@ -91,13 +91,15 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 }
 
 static void wait_for(const struct event *event, hipEvent_t handle) {
-    struct stream *stream = event ? event->stream : NULL;
-    const uint64_t mark = stream ? event->mark : 0; /* before: it may be recorded anew meanwhile */
+    const struct recorded record = event ? event_record(event) : (struct recorded){.stream = NULL};
     const hipError_t error = hip.EventSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess)) {
         report_failure("hipEventSynchronize(event)", error, NULL);
-    else if (stream)
-        stream_pass(stream, mark);
+    } else if (record.stream) { /* it may have been recorded anew meanwhile */
+        const struct recorded now = event_record(event);
+        if (LIKELY(now.stream == record.stream && now.mark == record.mark))
+            stream_pass(record.stream, record.mark);
+    }
 }
 
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
@@ -112,18 +114,21 @@ void impl_mgpuEventSynchronize(hipEvent_t handle) {
 
 void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     static const char expression[] = "hipEventRecord(event, stream)";
+    struct thread *thread = thread_get();
     struct stream *stream;
     struct event *event = event_known(handle);
-    if (!stream_usable(thread_get(), stream_handle, &stream, expression) ||
+    if (!stream_usable(thread, stream_handle, &stream, expression) ||
         !is_usable(event, handle, expression))
         return;
+    if (LIKELY(event))
+        event_begin_record(event, thread);
     const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, NULL);
     else if (event)
-        event_note_record(event, stream, mark);
-    stream_submitted(thread_get(), stream);
+        event_note_record(event, thread, stream, mark);
+    stream_submitted(thread, stream);
 }
 
 void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {

@@ -306,8 +306,8 @@ CACHE = [
     ),
     Guard(
         "cache/events.c",
-        "    if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))",
-        "    if (!event_change(event, state, EVENT_SPARE))",
+        "    if (state < EVENT_PAST)\n        return false;\n    store_release",
+        "    store_release",
         f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
     ),
     Guard(
@@ -324,9 +324,21 @@ CACHE = [
     ),
     Guard(
         "cache/events.c",
-        "    event->mark = mark;",
-        "    event->mark = mark + 1;",
+        "    store_release(&event->mark, mark);",
+        "    store_release(&event->mark, mark + 1);",
         f"{TRAPS}:test_05_event_after_the_free_counts",
+    ),
+    Guard(
+        "cache/events.c",
+        "        store_release(&event->recorder, &thread_none);",
+        "        store_release(&event->recorder, thread);",
+        f"{EVENTS}:test_an_event_that_two_threads_record_passes_no_mark",
+    ),
+    Guard(
+        "calls/event.c",
+        "        if (LIKELY(now.stream == record.stream && now.mark == record.mark))",
+        "        if (now.stream != &(struct stream){.device = 0})",
+        f"{EVENTS}:test_a_wait_for_an_event_that_is_recorded_anew_passes_no_mark_of_before",
     ),
     Guard(
         "cache/events.c",

@@ -9,20 +9,6 @@
 
 #include <string.h>
 
-/* Pinned memory for one stream at a time; a program with more streams at work than there are of
- * these copies as HIP does. */
-struct staging {
-    int taken;            /* by a thread that copies just now */
-    struct stream *owner; /* whose copies may be under way; changed by who has taken it */
-    char *up, *down;      /* NULL: not asked for yet */
-    bool no_up, no_down;  /* asked for in vain */
-    size_t used;          /* of `up`, since the owner last passed `mark` */
-    uint64_t mark;
-    uint64_t last_use;
-    int device; /* the events' */
-    hipEvent_t events[STAGING_PIECES];
-};
-
 static struct staging all[STAGING_COUNT];
 static uint64_t clock_now; /* counts the changes of owner */
 

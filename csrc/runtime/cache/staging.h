@@ -9,6 +9,7 @@
 #include "base/abi.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
+#include "cache/types.h"
 
 struct cache;
 
@@ -21,7 +22,6 @@ enum {
     STAGING_UP = 1 << 20,         /* ring of a stream's copies to the device */
     STAGING_UP_LIMIT = 1 << 19,   /* the largest of them */
     STAGING_PIECE = 1 << 18,      /* of a copy from the device */
-    STAGING_PIECES = 4,           /* in flight at once */
     STAGING_DOWN_LIMIT = 1 << 24, /* the largest copy from the device */
     STAGING_COUNT = 16 /* of both, in the process: 32 MB of pinned memory at most, whatever the
                           number of streams */

@@ -10,44 +10,13 @@
 #include "base/handles.h"
 #include "base/likely.h"
 #include "cache/thread.h"
+#include "cache/types.h"
 #include "hip/exclusive.h"
 #include "hip/report.h"
 
 enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
 
-enum stream_state {
-    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
-    STREAM_FREE,     /* idle, to be handed out */
-    STREAM_LIVE,     /* held by the program */
-    STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
-    STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
-};
-
-struct block_pool;
 struct hip_functions;
-struct staging;
-
-struct stream_queue;
-
-/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
-struct stream {
-    struct handle handle;
-    int device;
-    int state;          /* enum stream_state; changed by compare-and-swap */
-    uint64_t submitted; /* names the last submission; below */
-    uint64_t settled;   /* what `submitted` was when a wait began that is over */
-    unsigned borrowers; /* threads that chose it (mgpu_rt_use_stream); under tables_lock */
-    bool awaited;       /* somebody waits for a mark to be passed */
-    uint64_t marks, passed;
-    struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
-    struct staging *staging; /* pinned memory it copied through last (staging.h), or NULL */
-    struct stream_queue *queue;   /* of those that nobody holds (streams_pool.c); NULL: in none */
-    struct stream *newer, *older; /* there */
-    uint64_t asked, asked_mark;   /* what `submitted` was, and the mark, when somebody began to wait
-                                     for the device (that thread's own); 0: nobody does */
-    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
-} __attribute__((aligned(64)));
 
 extern struct handle_map stream_map;
 

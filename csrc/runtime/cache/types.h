@@ -16,8 +16,82 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct stream;
+struct block_pool;
+struct staging;
+struct stream_queue;
 struct thread;
+
+/* ---- streams ----
+ *
+ *            from           to             by                               order
+ * enter      any, GONE      LIVE           who had HIP make it              release
+ * keep       LIVE           FREE           a destroy, of the thread's last  release; cas acq_rel
+ *                                          stream, if it is idle            where others call HIP
+ * leave      LIVE           LEAVING        any other destroy                cas acq_rel
+ * put        LIVE, LEAVING  FREE, RETIRED  who has taken it                 release,
+ * stream_pool_lock take       FREE, RETIRED  LIVE           a create, or who asks HIP about  cas
+ * acq_rel it or gives it back give back  LIVE           GONE           who has taken it release
+ * lend       GONE           BORROWED       a thread that chooses it         release, tables_lock
+ * return     BORROWED       GONE           the last that did                cas acq_rel,
+ * tables_lock forget     all others     GONE           who saw the reset                cas acq_rel
+ *
+ * It lies in a queue if and only if `queue`; one that is there may be held again.
+ * stream_pool_total == the number of those that are neither GONE nor BORROWED.
+ * borrowers == the number of threads that have chosen it.
+ * passed <= marks. All that was submitted is done if settled == submitted. */
+enum stream_state {
+    STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
+    STREAM_FREE,     /* idle, to be handed out */
+    STREAM_LIVE,     /* held by the program, or in the hands of who has taken it */
+    STREAM_RETIRED,  /* the program is done with it, but it has work pending */
+    STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
+    STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
+};
+
+/* Two threads on two streams share nothing; what a hit touches is the first cache line. */
+struct stream {
+    struct handle handle;
+    int device;
+    int state;          /* enum stream_state */
+    uint64_t submitted; /* names the last submission (streams.h) */
+    uint64_t settled;   /* what `submitted` was when a wait began that is over */
+    unsigned borrowers; /* under tables_lock */
+    bool awaited;       /* somebody waits for a mark to be passed */
+    uint64_t marks, passed;
+    struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
+    struct staging *staging; /* pinned memory it copied through last, or NULL */
+    struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
+    struct stream *newer, *older; /* there */
+    uint64_t asked, asked_mark;   /* what `submitted` was, and the mark, when somebody began to wait
+                                     for the device (that thread's own); 0: nobody does */
+    uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
+} __attribute__((aligned(64)));
+
+/* ---- staging ----
+ *
+ *          from  to  by                                  order
+ * take     0     1   a copy, or who gives back, forgets  exchange acquire
+ * release  1     0   who has taken it                    release
+ *
+ * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies go
+ * through it if it is the stream's `staging` and the stream is its owner.
+ * used <= STAGING_UP. The device reads the first `used` bytes until the owner has passed `mark`:
+ * until then it gets no other owner. */
+enum { STAGING_PIECES = 4 /* of a copy from the device, in flight at once */ };
+
+/* Pinned memory for one stream at a time; a program with more streams at work than there are of
+ * these copies as HIP does. */
+struct staging {
+    int taken;            /* by a thread that copies just now */
+    struct stream *owner; /* whose copies may be under way */
+    char *up, *down;      /* NULL: not asked for yet */
+    bool no_up, no_down;  /* asked for in vain */
+    size_t used;          /* of `up`, since the owner last passed `mark` */
+    uint64_t mark;
+    uint64_t last_use;
+    int device; /* the events' */
+    hipEvent_t events[STAGING_PIECES];
+};
 
 /* ---- events ----
  *

@@ -176,7 +176,7 @@ void stream_pool_add(void) {
 /* HIP does not know a stream that it never got back from here: somebody has reset the device. What
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
-    store_release(&stream->state, STREAM_GONE);
+    stream_pool_forget(stream);
     caches_forget(stream->device);
 }
 

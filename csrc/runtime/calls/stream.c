@@ -42,6 +42,9 @@ static void make_last(struct thread *thread, struct stream *stream) {
  * the order of the stream that has the handle now. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
+    const int state = stream ? stream_state(stream) : STREAM_GONE;
+    if (state != STREAM_GONE && state != STREAM_BORROWED)
+        stream_pool_forget(stream);
     if (LIKELY(!stream || !load_acquire(&stream->awaited)))
         return;
     const uint64_t mark = stream_set_mark(stream);

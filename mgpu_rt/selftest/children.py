@@ -10,6 +10,8 @@ from dataclasses import dataclass
 #: Seconds for a killed process to go. One that waits for the driver inside the kernel may not.
 GRACE = 5.0
 
+HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -23,7 +25,7 @@ class Ended:
     def how(self) -> str:
         """In words; empty where it went well."""
         if self.status is None:
-            return "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
+            return HUNG
         if self.status < 0:
             return f"it was ended by signal {-self.status}"
         return f"exit status {self.status}" if self.status else ""

@@ -82,7 +82,7 @@ def _test(
     timing = max(TIMING * seconds, LEAST_TIMING) if times else 0.0
     until = begin + seconds - timing if not asked.only else math.inf
     result.ended = right.perform(checks, result.right, until, step, asked.command)
-    if times:
+    if times and not result.ended.startswith("hung"):
         fast.measure(read, found, folder, result, min(timing, 60.0), step)
 
 

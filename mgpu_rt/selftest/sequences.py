@@ -89,7 +89,7 @@ class Case:
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
     """Runs the player, and keeps what it says."""
     ended = children.run(command, env, timeout, merged=True)
-    said = Said(status=f"no end within {timeout:g} s" if ended.status is None else ended.status)
+    said = Said(status=children.HUNG if ended.status is None else ended.status)
     for line in ended.out.split("\n"):
         said.add(line)
     return said

@@ -8,6 +8,7 @@ every Python of this machine, make install, and a Debian 13.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ from tests.support.patience import HANG
 
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 INSTALLED_SIZE = 3_000_000  # bytes
+SELFTEST_SIZE = 300_000  # of it, what the selftest carries
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,20 @@ def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> N
     assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names
     assert {"mgpu_rtConfig.cmake", "LICENSE", "mgpu-rt-probe", "libamdhip64.so"} <= names
     assert "py.typed" in names
+
+
+def test_the_wheel_tests_a_gpu_without_a_checkout(installed: Installed, tmp_path: Path) -> None:
+    """And what it carries for that is small."""
+    file = tmp_path / "found.json"
+    words = ("--only", "programs-22", "--only", "programs-15", "--json", file)
+    said = run(
+        installed.command, "selftest", "--device", "softgpu", *words, MGPU_RT_SOFTGPU="gfx906"
+    )
+    assert "yes, all are as with stock's behaviour (programs 2 of 2)" in said
+    assert json.loads(file.read_text())["device"]["target"].startswith("gfx906")
+    package = Path(installed.ask("path").strip()).parent
+    parts = [package / "selftest" / "bundle.tar.xz", *(package / "lib" / "selftest").iterdir()]
+    assert sum(path.stat().st_size for path in parts) < SELFTEST_SIZE
 
 
 @pytest.mark.parametrize("preloaded", (True, False))

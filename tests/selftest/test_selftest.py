@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.selftest import children, machine, result
+from mgpu_rt.selftest import children, machine, result, right
 from mgpu_rt.selftest.bundle import Bundle
 from tests.support.child import environment
 from tests.support.patience import HANG
@@ -127,6 +128,19 @@ def test_a_program_that_hangs_is_given_up() -> None:
     ended = children.run(["sleep", "1000"], dict(os.environ), 0.2)
     assert ended.status is None and "hangs" in ended.how
     assert time.monotonic() - begin < HANG / 2
+
+
+def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
+    def hang() -> dict[str, list[str]]:
+        return {"library": [f"status {children.HUNG}, in program 3"]}
+
+    checks = [right.Check("sequences", name, hang) for name in ("calm-00", "calm-01")]
+    parts: list[result.Part] = []
+    ended = right.perform(checks, parts, math.inf, lambda text: None, "mgpu-rt selftest")
+    assert ended == "hung in calm-00"
+    (part,) = parts
+    assert (part.checked, part.total) == (1, 2)
+    assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
 
 
 def test_an_unknown_check_is_named() -> None:

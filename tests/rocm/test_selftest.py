@@ -1,0 +1,44 @@
+"""`mgpu-rt selftest` on a release of HIP beyond Debian 12's."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.selftest import bundle, machine, right
+from mgpu_rt.selftest.result import Part
+from tests.rocm import surroundings
+from tests.rocm.surroundings import Surroundings
+from tests.support.child import environment
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
+def test_results_are_right(
+    chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the programs, and of a sample of the sequences."""
+
+    class Popen(surroundings.Popen):
+        pass
+
+    Popen.here = here
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    base = here.environment({**environment("softgpu"), "MGPU_RT_SOFTGPU": chip})
+    read = bundle.read()
+    found = machine.find("softgpu", None, read, base=base)
+    assert found.chip == chip and found.hip.startswith(here.release.hip.rpartition(".")[0])
+    read.lay_out(read.kernels(chip), tmp_path)
+    checks = right.checks(read, found, tmp_path)
+    sample = [check for check in checks if check.name in (*_PROGRAMS, "calm-01", "calm-04")]
+    parts: list[Part] = []
+    right.perform(sample, parts, time.monotonic() + 1e6, lambda text: None, "")
+    assert [(part.name, part.checked, part.wrong) for part in parts] == [
+        ("programs", 3, []),
+        ("sequences", 2, []),
+    ]
+
+
+_PROGRAMS = ("programs-22", "programs-19", "programs-15")

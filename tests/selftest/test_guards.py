@@ -1,0 +1,43 @@
+"""The selftest notices, on the emulated device, a library that lacks a guard."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.selftest import bundle, machine, right
+from mgpu_rt.selftest.result import Part
+from tests.runtime.guards import GUARDS
+from tests.support.child import environment
+from tests.support.variants import build
+
+#: Guards by the tests that they have, each of another kind.
+TAKEN_OUT = (
+    "01_address_reused_for_another_image",
+    "01_one_byte_differs",
+    "03_reload_sees_fresh_globals",
+    "02_same_kernel_name_in_two_modules",
+    "02_address_of_a_name_reused",
+    "copy_waits_for_what_is_before_it",
+)
+MINUTES = 5.0
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("name", TAKEN_OUT)
+def test_selftest_finds_wrong_a_library_without(name: str, tmp_path: Path) -> None:
+    guard = next(guard for guard in GUARDS if guard.name == name)
+    library = build(f"selftest-{name}", *guard.changes, flags=("-O0", "-w"))
+    read = bundle.read()
+    found = machine.find("softgpu", None, read, library, base=environment("softgpu"))
+    read.lay_out(read.kernels(found.chip), tmp_path)
+    until = time.monotonic() + 60 * MINUTES
+    for check in right.checks(read, found, tmp_path):
+        parts: list[Part] = []
+        right.perform([check], parts, until, lambda text: None, "")
+        if parts[0].wrong:
+            assert all(wrong.side != "stock" for wrong in parts[0].wrong)
+            return
+    pytest.fail("nothing was found wrong")

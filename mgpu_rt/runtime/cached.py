@@ -145,7 +145,11 @@ class CachedRuntime(PlainRuntime):
     def _of(self, device: int) -> _Kept:
         """What is kept of a device. Somebody may have reset that: then memory of ours is gone, and
         nothing of that device is known any more."""
-        kept = self._devices.setdefault(device, _Kept())  # the same for threads that come at once
+        kept = self._devices.get(device)
+        if kept is None:
+            kept = self._devices.setdefault(
+                device, _Kept()
+            )  # the same for threads that come at once
         memory, number = kept.watch or (0, None)
         if number is not None and self.hip.buffer_id(memory) != number:
             kept = self._devices[device] = _Kept()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,13 @@ APART = (
 #: On CI every tool is there, so a test that lacks one fails.
 ON_CI = os.environ.get("CI") == "true"
 LACKS = " is missing"  # the words of every reason to skip that names a tool or a package
+
+
+def pytest_configure() -> None:
+    """Lets SIGINT end what the tests start: a shell's job in the background has it ignored, and so
+    has each of its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -13,7 +13,12 @@ from tests.support.hosting import managers
 from tests.support.variants import Change, build, run_tests
 
 RUNTIME = "csrc/runtime/"
-HOSTING, MANAGER, POLICY = "test_hosting", "test_manager", "test_policy"
+HOSTING, SANDBOXES, MANAGER, POLICY = (
+    "test_hosting",
+    "test_sandboxes",
+    "test_manager",
+    "test_policy",
+)
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,14 @@ RULES = [
         RUNTIME + "manager/spawn.c",
         "    if (!adopter_waits()) {",
         "    if (0) {",
-        HOSTING,
+        SANDBOXES,
         "test_no_zombie_where_process_1_waits_for_its_own_children_only[selfish]",
     ),
     rule(
         RUNTIME + "manager/adopter.c",
         " && has(first->blocked, SIGTERM)",
         "",
-        HOSTING,
+        SANDBOXES,
         "test_no_zombie_where_process_1_waits_for_its_own_children_only[system]",
     ),
     rule(

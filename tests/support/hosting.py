@@ -141,3 +141,18 @@ def managers(home: Path = ROOT, programs: set[int] | None = None) -> set[int]:
             if script in words and (programs is None or int(words[-2]) in programs):
                 found.add(int(entry))
     return found
+
+
+def good(mode: str, **env: str) -> str:
+    """Runs the host with the manager started at once; it must say ok. Returns its stderr."""
+    result = run_host(mode, promptly(**env))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "ok" in result.stdout.splitlines()
+    return result.stderr
+
+
+def only_line(said: str) -> str:
+    """The one line that says why there is no manager."""
+    lines = [line for line in said.splitlines() if "no Python to manage the caches" in line]
+    assert len(lines) == 1, said
+    return lines[0]

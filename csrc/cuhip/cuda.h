@@ -45,6 +45,7 @@ enum {
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
+    CU_MEMORYTYPE_UNIFIED = 4,
 };
 
 /* CUlaunchAttribute, CUlaunchConfig */
@@ -67,6 +68,37 @@ struct cuda_launch {
     const struct cuda_launch_attribute *attributes;
     unsigned attribute_count;
 };
+
+/* CUDA_KERNEL_NODE_PARAMS (as of CUDA 10), CUDA_MEMSET_NODE_PARAMS, CUDA_MEMCPY3D */
+struct cuda_kernel_node {
+    hipFunction_t function;
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    void **params, **extra;
+};
+
+struct cuda_fill_node {
+    void *to;
+    size_t pitch;
+    unsigned value, element_bytes;
+    size_t width, height;
+};
+
+struct cuda_copy_end {
+    size_t x, y, z, level;
+    int type;
+    void *host, *device, *array, *reserved;
+    size_t pitch, height;
+};
+
+struct cuda_copy_node {
+    struct cuda_copy_end from, to;
+    size_t bytes, height, depth;
+};
+
+_Static_assert(sizeof(struct cuda_kernel_node) == 56 && sizeof(struct cuda_fill_node) == 40 &&
+                   sizeof(struct cuda_copy_node) == 200,
+               "as in CUDA 10 to 13");
 
 struct cuda_functions {
 #define CU_FN(need, name, symbol, params) CUresult(*name) params;

@@ -88,11 +88,27 @@ struct launch {
 };
 hipError_t launch(const struct launch *launch, void **extra);
 hipError_t launch_cooperative(const struct launch *launch);
+/* What comes before a launch, for one that a graph has; `extra` as the driver wants it. */
+hipError_t launch_prepare(const struct launch *launch, void **extra, void **translated);
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);
 hipError_t launch_symbol(const void *symbol);
 /* Forgets which functions may use how much workgroup memory: handles may come back. */
 void launch_forget(void);
+
+struct graph_copy {
+    hipGraph_t graph;
+    const hipGraphNode_t *after;
+    size_t count;
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+hipError_t graph_add_kernel(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                            size_t count, const hipKernelNodeParams *params);
+hipError_t graph_add_fill(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                          size_t count, const hipMemsetParams *params);
+hipError_t graph_add_copy(hipGraphNode_t *node, const struct graph_copy *copy);
 
 hipError_t stream_create(hipStream_t *stream, unsigned flags);
 hipError_t stream_create_with_priority(hipStream_t *stream, unsigned flags, int priority);

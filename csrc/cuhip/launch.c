@@ -87,6 +87,15 @@ hipError_t launch(const struct launch *l, void **extra) {
     return LIKELY(result == CUDA_SUCCESS) ? hipSuccess : explain(l, result);
 }
 
+hipError_t launch_prepare(const struct launch *l, void **extra, void **translated) {
+    const hipError_t error = objection(l);
+    if (error)
+        return error;
+    if (extra && (l->params || !translate_extra(extra, translated)))
+        return hipErrorInvalidValue;
+    return from_cuda(l->shared_bytes ? allow(l->function, l->shared_bytes) : CUDA_SUCCESS);
+}
+
 hipError_t launch_cooperative(const struct launch *l) {
     const hipError_t error = objection(l);
     if (error)

@@ -15,6 +15,9 @@ LIBRARY = BUILD / "cuhip" / "libamdhip64.so.5"
 TABLE = ROOT / "csrc" / "cuhip" / "api.def"
 
 _TYPES = """
+typedef void *hipGraph_t, *hipGraphNode_t, *hipGraphExec_t;
+typedef struct hipKernelNodeParams hipKernelNodeParams;
+typedef struct hipMemsetParams hipMemsetParams;
 typedef void *hipModule_t, *hipFunction_t, *hipStream_t, *hipEvent_t, *hipMemPool_t;
 typedef void *hipStreamCallback_t;
 typedef int hipDevice_t, hipError_t;

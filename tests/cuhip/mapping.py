@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from tests.cuhip.driver import Out
 
 STREAM, EVENT, OTHER_EVENT, MODULE, FUNCTION, POOL = 0xA10, 0xB10, 0xB20, 0xC10, 0xD10, 0xE10
@@ -10,6 +12,9 @@ DEVICE_0, DEVICE_1, CONTEXT_0, CONTEXT_1 = 50, 51, 0xC0, 0xC1  # as the stub num
 OUT, SECOND = Out(1), Out(2)
 NAME = b"name"
 GRID, BLOCK = (2, 3, 4), (5, 6, 7)
+CUGRAPH = 0xF10
+KERNEL_NODE = struct.pack("<3I4xQQ3I4xQI4x", *BLOCK, 0, FUNCTION, *GRID, TO, 0)
+FILL_NODE = struct.pack("<QI4xQQI4xQ", TO, 4, 1, 64, 7, 16)
 WAIT = ("cuStreamSynchronize", 0)
 
 #: (function, arguments, calls of the driver). The driver has been started, the thread bound.
@@ -53,6 +58,39 @@ MAPPING = [
         (OUT, SECOND),
         [("cuCtxGetStreamPriorityRange", OUT, SECOND)],
     ),
+    (
+        "hipStreamGetCaptureInfo",
+        (STREAM, OUT, SECOND),
+        [("cuStreamGetCaptureInfo", STREAM, OUT, SECOND)],
+    ),
+    (
+        "hipThreadExchangeStreamCaptureMode",
+        (OUT,),
+        [("cuThreadExchangeStreamCaptureMode", OUT)],
+    ),
+    ("hipGraphCreate", (OUT, 0), [("cuGraphCreate", OUT, 0)]),
+    ("hipGraphDestroy", (CUGRAPH,), [("cuGraphDestroy", CUGRAPH)]),
+    ("hipGraphAddKernelNode", (OUT, CUGRAPH, 0, 0, KERNEL_NODE), ["cuGraphAddKernelNode"]),
+    (
+        "hipGraphAddMemsetNode",
+        (OUT, CUGRAPH, 0, 0, FILL_NODE),
+        ["cuCtxGetCurrent", "cuGraphAddMemsetNode"],
+    ),
+    (
+        "hipGraphAddMemcpyNode1D",
+        (OUT, CUGRAPH, 0, 0, TO, FROM, 64, 4),
+        [
+            *("cuPointerGetAttributes", "cuPointerGetAttributes"),
+            *("cuCtxGetCurrent", "cuGraphAddMemcpyNode"),
+        ],
+    ),
+    (
+        "hipGraphInstantiate",
+        (OUT, CUGRAPH, 0, 0, 0),
+        [("cuGraphInstantiateWithFlags", OUT, CUGRAPH, 0)],
+    ),
+    ("hipGraphLaunch", (CUGRAPH, STREAM), [("cuGraphLaunch", CUGRAPH, STREAM)]),
+    ("hipGraphExecDestroy", (CUGRAPH,), [("cuGraphExecDestroy", CUGRAPH)]),
     ("hipDeviceSynchronize", (), [("cuCtxSynchronize",)]),
     ("hipRuntimeGetVersion", (OUT,), []),
     ("hipDriverGetVersion", (OUT,), [("cuDriverGetVersion", OUT)]),

@@ -5,6 +5,7 @@
     mgpu_rt.library_path()             # what to link, preload or give to mlir-runner
     mgpu_rt.Module("program.o")        # its kernels, to be launched from Python
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
+    with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
     mgpu_rt.stats()["cache"]           # hits, misses and evictions so far
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from mgpu_rt.graphs import Graph
     from mgpu_rt.launch.arguments import In, InOut, MemRef, Out
     from mgpu_rt.launch.modules import Kernel, Module
     from mgpu_rt.library import HipError, Library
     from mgpu_rt.runtime.base import Runtime
 
 __all__ = [
+    "Graph",
     "HipError",
     "In",
     "InOut",
@@ -35,6 +38,7 @@ __all__ = [
     "Out",
     "__version__",
     "empty_cache",
+    "graph",
     "intercept",
     "library_path",
     "load",
@@ -103,6 +107,25 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
     return streams.use_stream(stream)
 
 
+def graph() -> "AbstractContextManager[Graph]":
+    """Builds what a `with` statement has the GPU do into a graph, to be replayed by one call.
+
+        with mgpu_rt.graph() as graph:
+            lowered_function(...)      # nothing runs yet
+        graph.replay()
+
+    The calls of this thread become nodes, its streams and events edges; waits are left out. The
+    addresses and the values that they are given stay. Use it for host code that does nothing but
+    submit, docs/graphs.md says when.
+
+    Raises HipError if there is no graph: a line on stderr says what cannot be in one. Nothing was
+    done then, so the function can be called plainly.
+    """
+    from mgpu_rt import graphs
+
+    return graphs.graph()
+
+
 def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
     """Puts a runtime of yours in the path of this process's mgpu* calls, for a `with` statement.
 
@@ -120,6 +143,7 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
 
 #: Where the names lie that are imported when they are asked for.
 _ELSEWHERE = {
+    "Graph": "mgpu_rt.graphs",
     "HipError": "mgpu_rt.library",
     "In": "mgpu_rt.launch.arguments",
     "InOut": "mgpu_rt.launch.arguments",

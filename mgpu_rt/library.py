@@ -62,7 +62,7 @@ class Library:
         self._thread = threading.local()
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("mgpu"):
+        if not name.startswith("mgpu") and name != "free":
             raise AttributeError(name)
         return getattr(self._lib, name)
 

@@ -1,0 +1,42 @@
+"""A lowered function as a graph: built once, then replayed by one call with other numbers.
+
+mgpu-rt run --device softgpu -- python graph.py
+"""
+
+import ctypes
+
+import lowered
+import numpy
+from descriptor import Memref
+
+import mgpu_rt
+
+COUNT, REPLAYS = 1000, 5
+
+functions = ctypes.CDLL(str(lowered.shared_library()))
+runtime = mgpu_rt.load()
+
+array = numpy.zeros(COUNT, dtype=numpy.float32)
+result = numpy.empty_like(array)
+stream = runtime.mgpuStreamCreate()
+
+with runtime.scratch(stream) as scratch, mgpu_rt.use_stream(stream):
+    address = scratch.reserve(array.nbytes)
+    device = runtime.ffi.cast("void *", address)
+
+    # Nothing runs here: two copies and a kernel become three nodes.
+    with mgpu_rt.graph() as graph:
+        runtime.mgpuMemcpy(device, runtime.ffi.from_buffer(array), array.nbytes, stream)
+        memref = Memref(address, COUNT)
+        functions._mlir_ciface_scale_on_device(ctypes.byref(memref), ctypes.c_float(3))
+        runtime.mgpuMemcpy(runtime.ffi.from_buffer(result), device, result.nbytes, stream)
+
+    for number in range(REPLAYS):
+        array[:] = numpy.arange(COUNT) + number  # read when the graph runs
+        graph.replay()
+        runtime.mgpuStreamSynchronize(stream)
+        assert (result == 3 * array).all()
+
+    print(f"{REPLAYS * COUNT} right results of {len(graph)} nodes")
+    graph.close()
+runtime.mgpuStreamDestroy(stream)

@@ -1,0 +1,105 @@
+"""Graphs: what a lowered function has the GPU do, built once and replayed by one call."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mgpu_rt.launch.streams import handle_of
+from mgpu_rt.library import HipError, Library, load
+
+
+class Graph:
+    """A graph that was built (mgpu_rt.graph).
+
+    Its memory and modules are nobody else's while it lives: until close(), the end of the object,
+    or exit. One thread at a time may close it; any may replay it.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._handle: Any = None
+        self._end: weakref.finalize | None = None
+
+    def _built(self, handle: Any) -> None:
+        self._handle = handle
+        self._end = weakref.finalize(self, _destroy, self._library, handle, os.getpid())
+        self._end.atexit = False
+
+    def _alive(self) -> Any:
+        if self._end is None or not self._end.alive:
+            raise ValueError("the graph is not built yet" if self._end is None else "it is closed")
+        return self._handle
+
+    def replay(self, stream: Any = None) -> None:
+        """Submits the graph to `stream`, which is not waited for; else to the one that use_stream
+        has lent. Without either it runs on a stream of the library's, and is over on return.
+
+        Host memory that it copies from is read, and that it copies to is written, while it runs.
+        Raises HipError if HIP refuses it, ValueError for a graph that is closed.
+        """
+        library, handle = self._library, self._alive()
+        given = library.chosen_stream if stream is None else handle_of(stream)
+        library.take_error()
+        if given is not None:
+            library.mgpu_rt_graph_launch(handle, library.ffi.cast("hipStream_t", given))
+            library.check("the graph was not replayed")
+            return
+        own = library.mgpuStreamCreate()
+        try:
+            library.mgpu_rt_graph_launch(handle, own)
+            library.mgpuStreamSynchronize(own)
+        finally:
+            library.mgpuStreamDestroy(own)
+        library.check("the graph was not replayed")
+
+    def dot(self) -> str:
+        """A picture of it in the language of Graphviz."""
+        library = self._library
+        text = library.mgpu_rt_graph_dot(self._alive())
+        if not text:
+            raise MemoryError("mgpu_rt_graph_dot")
+        try:
+            return library.ffi.string(text).decode()
+        finally:
+            library.free(text)
+
+    def close(self) -> None:
+        """Ends the graph, once its work is done: its memory serves others from then on."""
+        if self._end is not None:
+            self._end()
+
+    def __len__(self) -> int:
+        """The number of its nodes."""
+        return self._library.mgpu_rt_graph_nodes(self._alive())
+
+    def __repr__(self) -> str:
+        alive = self._end is not None and self._end.alive
+        return f"<mgpu_rt.Graph of {len(self)} nodes>" if alive else "<mgpu_rt.Graph, none>"
+
+
+def _destroy(library: Library, handle: Any, process: int) -> None:
+    """In a child of fork there is no graph."""
+    if os.getpid() == process:
+        library.mgpu_rt_graph_destroy(handle)
+
+
+@contextmanager
+def graph() -> Iterator[Graph]:
+    """mgpu_rt.graph, which describes it."""
+    library = load()
+    found = Graph(library)
+    if library.mgpu_rt_graph_begin() != 0:
+        raise HipError("no graph can be built (stderr says why)", "hipErrorNotSupported")
+    handle = None
+    try:
+        yield found
+    finally:
+        handle = library.mgpu_rt_graph_end()
+        if handle:
+            found._built(handle)
+    if not handle:
+        raise HipError("the graph was not built (stderr says why)", "hipErrorNotSupported")

@@ -1,6 +1,8 @@
 """Random sequences of calls, as a lowered function makes them, run plainly and as a graph.
 
-    python -m tests.graphs.randomly SEED COUNT    # in the environment of a child (tests/support)
+    python -m tests.graphs.randomly SEED COUNT [--alone]
+
+in the environment of a child (tests/support/child.py); --alone: without other threads at work.
 
 A sequence is in order by streams, events, waits of the host's and the null stream: it has one
 result. Its inputs are the host's; each replay has others. Other threads may be at work meanwhile.
@@ -8,6 +10,7 @@ result. Its inputs are the host's; each replay has others. Other threads may be 
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import threading
@@ -247,4 +250,8 @@ def run(mgpu: Mgpu, first: int, count: int, *, alone: bool) -> None:
 
 
 if __name__ == "__main__":
-    run(Mgpu(), int(sys.argv[1]), int(sys.argv[2]), alone=len(sys.argv) > 3)
+    mgpu = Mgpu()
+    try:
+        run(mgpu, int(sys.argv[1]), int(sys.argv[2]), alone="--alone" in sys.argv)
+    finally:
+        os.write(1, mgpu.stderr().encode())  # stderr is read by the test

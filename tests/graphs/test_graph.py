@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.child import BUILD, Mgpu, in_child
+from tests.support.child import BACKENDS_WITH_GPU, BUILD, Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.known import forum
 
 KIB = 1024
-BOTH = ("stub", "softgpu")
+BOTH = BACKENDS_WITH_GPU
 KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+
 from tests.graphs import randomly
-from tests.support.child import BUILD, Mgpu, in_child
+from tests.support.child import BUILD, ROOT, Mgpu, environment, in_child
+from tests.support.patience import HANG
 
 KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
@@ -22,3 +28,19 @@ def test_replays_beside_another_threads_work(mgpu: Mgpu) -> None:
 @in_child(("builtin",), backends=("softgpu",))
 def test_replays_on_the_emulated_device(mgpu: Mgpu) -> None:
     randomly.run(mgpu, 2000, 10, alone=True)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("alone", (True, False))
+def test_replays_on_a_gpu(alone: bool) -> None:
+    """1,000 of them: half beside another thread's work."""
+    words = ["--alone"] if alone else []
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.graphs.randomly", "3000", "500", *words],
+        cwd=ROOT,
+        env=environment("cuda", MGPU_RT_PYTHON="off"),
+        capture_output=True,
+        text=True,
+        timeout=10 * HANG,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -48,8 +48,9 @@ class Sequence:
         """The same calls each time."""
         Run(self, random.Random(self.seed)).run()
 
-    def results(self) -> list[list[float]]:
-        return [list(array) for array in self.outputs]
+    def results(self) -> list[bytes]:
+        """Their bits: what fills have left may be no number."""
+        return [bytes(self.mgpu.ffi.buffer(array)) for array in self.outputs]
 
 
 class Run:

@@ -147,9 +147,8 @@ class CachedRuntime(PlainRuntime):
         nothing of that device is known any more."""
         kept = self._devices.get(device)
         if kept is None:
-            kept = self._devices.setdefault(
-                device, _Kept()
-            )  # the same for threads that come at once
+            # The same for threads that come at once.
+            kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
         if number is not None and self.hip.buffer_id(memory) != number:
             kept = self._devices[device] = _Kept()

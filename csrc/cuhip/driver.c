@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Held for stretches of this file's own code only, never while the loader or the driver is called:
  * a thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
@@ -45,7 +46,17 @@ static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/li
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };
 
+/* The loader would wait for ever for who writes to a FIFO. */
+static bool is_fifo(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
 static bool open_one(struct cuda_functions *functions, const char *path) {
+    if (is_fifo(path)) {
+        cuhip_say("%s is a FIFO", path);
+        return false;
+    }
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         return false;

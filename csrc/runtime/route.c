@@ -27,6 +27,8 @@ static const char *const names[ABI_COUNT] = {
 
 int route_index(const char *name) {
     int index = 0;
+    if (!name)
+        return ABI_COUNT;
     while (index < ABI_COUNT && strcmp(names[index], name) != 0)
         index++;
     return index;
@@ -53,7 +55,7 @@ static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
 
 EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = route_index(name);
-    const bool end = strcmp(name, "end") == 0;
+    const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
     take(end ? &at_end : &taken[index], instead);

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -406,6 +408,18 @@ def test_threads_start_the_driver_at_once() -> None:
     for _ in range(5):
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
+
+
+def test_a_fifo_is_no_driver(tmp_path: Path) -> None:
+    """The loader would wait for who writes to it."""
+    os.mkfifo(tmp_path / "libcuda.so.1")
+    done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
+    assert "libcuda.so.1 is a FIFO\n" in done.stderr
+
+
+@pytest.mark.parametrize("path", ["/tmp", "/dev/null", "/dev/zero"])
+def test_a_folder_or_a_device_is_no_driver(path: str) -> None:
+    assert f"MGPU_RT_CUDA={path} cannot be used: " in _child(MGPU_RT_CUDA=path).stderr
 
 
 def test_driver_that_is_not_where_it_was_said_to_be() -> None:

@@ -14,6 +14,7 @@ from bench import PROGRAMS
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
+from tests.support.folders import in_folder
 from tests.support.images import code_object
 from tests.support.patience import HANG
 
@@ -79,6 +80,21 @@ def _lines(calls: int, **env: str) -> list[str]:
     return result.stderr.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"HIPSTUB_DEVICES": "0"}, "devices: 0"),
+        ({"HIPSTUB_DEVICES": "3"}, "devices: 3"),
+        ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:999"}, "devices: not asked"),
+        ({"MGPU_RT_CACHE": "off"}, "devices: not asked"),
+    ],
+)
+def test_the_number_of_devices_is_hips(env: dict[str, str], words: str) -> None:
+    """None is not one."""
+    (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
+    assert f", {words};" in line
+
+
 NO_GPU = {"HIPSTUB_DEVICES": "0"}
 NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
 
@@ -105,6 +121,14 @@ def test_a_fifo_is_no_hip(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "libamdhip64.so.5")
     lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
     assert "(it is a FIFO)" in lines[0]
+
+
+@in_child(policies=("builtin",))
+@in_folder
+def test_nobody_is_waited_for_at_a_fifo(mgpu: Mgpu) -> None:
+    """The same, for the guard."""
+    os.mkfifo("libamdhip64.so.5")
+    assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
 
 
 @in_child(policies=("builtin",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -131,6 +132,27 @@ def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
     mapped = one.read_bytes()
     other = next(path for path in (padded, fresh) if path.read_bytes()[64:512] != mapped[64:512])
     other.replace(one)
+    launch_mark(mgpu, one)
+    assert mgpu.stats()["kernels"]["mark"]["module"] is None
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
+def test_a_table_of_symbols_without_end_is_left(mgpu: Mgpu) -> None:
+    """A file that was changed after it was mapped may say that it has 2^42 bytes of symbols."""
+    one = constant(Path.cwd() / "one.so", "first_binary", "first")
+    ctypes.CDLL(str(one))
+    with one.open("r+b") as file:
+        header = file.read(64)
+        at, count = struct.unpack_from("<Q", header, 40)[0], struct.unpack_from("<H", header, 60)[0]
+        for section in range(count):
+            file.seek(at + 64 * section)
+            row = bytearray(file.read(64))
+            if struct.unpack_from("<I", row, 4)[0] in (2, 11):  # .symtab, .dynsym
+                struct.pack_into("<QQ", row, 24, 1 << 20, 1 << 42)
+                file.seek(at + 64 * section)
+                file.write(row)
+        file.truncate(1 << 43)  # of zeros
     launch_mark(mgpu, one)
     assert mgpu.stats()["kernels"]["mark"]["module"] is None
 

@@ -7,8 +7,11 @@
 #include "recording/trace_json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Whatever a damaged file holds, its texts end. */
 #define END_TEXT(text) ((text)[sizeof(text) - 1] = '\0')
@@ -67,10 +70,23 @@ static bool print_record(FILE *out, FILE *file) {
     return true;
 }
 
+/* Nobody is waited for: a FIFO, a terminal or a device is no recording. NULL with errno. */
+static FILE *open_regular(const char *path) {
+    struct stat found;
+    const int file = path ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &found) == 0 && S_ISREG(found.st_mode))
+        return fdopen(file, "r");
+    close(file);
+    errno = EBADMSG;
+    return NULL;
+}
+
 char *mgpu_rt_recording_json(const char *path) {
     char *text = NULL;
     size_t size;
-    FILE *file = fopen(path, "re");
+    FILE *file = open_regular(path);
     FILE *out = file ? open_memstream(&text, &size) : NULL;
     const bool printed = out && print_record(out, file);
     const int error = errno;

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import COUNTED, GPU_TIMES, LAZY_LOAD, NAMES, PLACES, TRACE, Guard
+from tests.runtime.guards.guard import (
+    ADVICE,
+    COUNTED,
+    GPU_TIMES,
+    HOSTILE,
+    LAZY_LOAD,
+    NAMES,
+    PLACES,
+    TRACE,
+    Guard,
+)
 
 RECORDING = [
     Guard(
@@ -214,6 +224,36 @@ RECORDING = [
         " &&",
         f"{NAMES}:test_a_library_that_was_replaced_names_nothing",
         also=("static bool has_segments", "__attribute__((unused)) static bool has_segments"),
+    ),
+    Guard(
+        "hip/mapped_symbol.c",
+        "add_fetch_relaxed(&work, size) > MOST_WORK ||",
+        "add_fetch_relaxed(&work, size) == 0 ||",
+        f"{NAMES}:test_a_table_of_symbols_without_end_is_left",
+    ),
+    Guard(
+        "hip/hip_open.c",
+        "    if (is_fifo(name)) {",
+        "    if (is_fifo(name) && !name[0]) {",
+        f"{ADVICE}:test_nobody_is_waited_for_at_a_fifo",
+    ),
+    Guard(
+        "hip/report.c",
+        "(unsigned char)*at < ' ' || *at == 0x7f",
+        "*at == 0x7f",
+        f"{ADVICE}:test_a_hostile_name_does_nothing_to_a_terminal",
+    ),
+    Guard(
+        "recording/recordings.c",
+        " | O_NONBLOCK | O_NOCTTY | O_CLOEXEC",
+        " | O_CLOEXEC",
+        f"{HOSTILE}:test_a_recording_is_a_file_and_nobody_is_waited_for",
+    ),
+    Guard(
+        "route.c",
+        "    if (!name)\n        return ABI_COUNT;\n",
+        "",
+        f"{HOSTILE}:test_names_that_are_none_are_no_functions",
     ),
     Guard(
         "recording/kernel_label.c",

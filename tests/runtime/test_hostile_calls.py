@@ -1,0 +1,77 @@
+"""What mgpu_rt.h offers, given what no caller should give."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from tests.support.child import Mgpu, in_child
+from tests.support.folders import in_folder
+
+
+@in_child(policies=("builtin",))
+def test_names_that_are_none_are_no_functions(mgpu: Mgpu) -> None:
+    lib, null = mgpu.lib, mgpu.ffi.NULL
+    for name in (null, b"", b"mgpuNothing", b"x" * 100_000, b"\xff\x1b[31m"):
+        assert lib.mgpu_rt_native(name) == null
+        assert lib.mgpu_rt_intercept(name, null) == -1
+    assert lib.mgpu_rt_intercept(b"end", null) == 0
+
+
+@in_child(policies=("builtin",))
+@in_folder
+def test_a_recording_is_a_file_and_nobody_is_waited_for(mgpu: Mgpu) -> None:
+    """The other end of a FIFO may never come."""
+    os.mkfifo("fifo")
+    Path("folder").mkdir()
+    Path("short").write_bytes(b"mgpu_rt")
+    Path("link").symlink_to("link")
+    wrong = {
+        b"fifo": errno.EBADMSG,
+        b"folder": errno.EBADMSG,
+        b"short": errno.EBADMSG,
+        b"/dev/zero": errno.EBADMSG,
+        b"link": errno.ELOOP,
+        b"nothing": errno.ENOENT,
+        b"": errno.ENOENT,
+    }
+    for path, error in wrong.items():
+        assert mgpu.lib.mgpu_rt_recording_json(path) == mgpu.ffi.NULL
+        assert (path, mgpu.ffi.errno) == (path, error)
+    assert mgpu.lib.mgpu_rt_recording_json(mgpu.ffi.NULL) == mgpu.ffi.NULL
+
+
+@in_child(policies=("builtin",))
+def test_an_image_that_is_not_there_has_no_name(mgpu: Mgpu) -> None:
+    lib, ffi = mgpu.lib, mgpu.ffi
+    name = ffi.new("char[]", b"untouched")
+    for address in (0, 8, 1 << 47, (1 << 64) - 8):
+        assert lib.mgpu_rt_image_name(ffi.cast("void *", address), name, len(name)) == 0
+        assert ffi.string(name) == b""
+    text = mgpu.image(b"no image at all, and long enough to be looked at")
+    assert lib.mgpu_rt_image_name(text, ffi.NULL, 100) == 0
+    assert lib.mgpu_rt_image_name(text, name, 0) == 0
+
+
+@in_child(policies=("builtin",))
+def test_scratch_of_more_than_there_is_is_none(mgpu: Mgpu) -> None:
+    owner = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    before = mgpu.lib.mgpu_rt_scratch_reserve(owner, 64)
+    assert before
+    assert mgpu.lib.mgpu_rt_scratch_reserve(owner, (1 << 64) - 1) == mgpu.ffi.NULL
+    assert (owner.data, owner.capacity) == (before, 64)
+    mgpu.lib.mgpu_rt_scratch_move(owner, owner)
+    assert owner.data == before
+    for _ in range(2):
+        mgpu.lib.mgpu_rt_scratch_release(owner)
+    assert owner.data == mgpu.ffi.NULL
+
+
+@in_child(policies=("builtin",))
+def test_an_error_of_no_number_of_hips_is_reported(mgpu: Mgpu) -> None:
+    for error in (-1, 123456, 1 << 30):
+        mgpu.lib.mgpu_rt_report(b"mine()", error)
+    assert mgpu.lib.mgpu_rt_take_error() != mgpu.ffi.NULL
+    assert mgpu.lib.mgpu_rt_take_error() == mgpu.ffi.NULL
+    assert mgpu.stderr().count("'mine()' failed with '") == 3

@@ -71,14 +71,18 @@ def test_the_block_as_it_is_has_no_nan() -> None:
 
 # ---- its first matrix product, recorded ----
 
-PRODUCT = 7  # launches up to it: all kernels have one name
+SIZES = [4 * 32 * 64, 4 * 64 * 64, 4 * 32 * 64]  # bytes of its blocks
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("block") / "recording"
-    done = run(program.source(BLOCK, CHAIN), "record", "--nth", PRODUCT, "-o", out)
+    done = run(program.source(BLOCK, CHAIN), "record", "-o", out)
     assert done.returncode == 0, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    products = [x for x in manifest["launches"] if [b["size"] for b in x["blocks"]] == SIZES]
+    manifest["launches"] = products[:1]  # of all kernels' first launches
+    (out / "manifest.json").write_text(json.dumps(manifest))
     return out
 
 
@@ -90,7 +94,6 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
 def test_a_matrix_product_replays_the_same(recording: Path) -> None:
     """32x64 and 64x64 elements into 32x64, alone."""
     (launch,) = json.loads((recording / "manifest.json").read_text())["launches"]
-    assert [block["size"] // 4 for block in launch["blocks"]] == [32 * 64, 64 * 64, 32 * 64]
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]
     assert changed == [False, False, True]

@@ -37,7 +37,8 @@ $(HEADER): csrc/include/mgpu_rt.h
 # Softgpu takes the declarations of AMD's driver library from its header (libhsakmt-dev, in ROCm
 # hsakmt-roct-devel). SOFTGPU=no builds all else without it.
 SOFTGPU ?= yes
-DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)) $(CUHIP_LIBRARY)
+DEVICES := $(if $(filter yes,$(SOFTGPU)),$(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)) \
+	$(CUHIP_LIBRARY)
 
 .PHONY: native package
 native: $(LIBRARY) $(LINKS) $(PROBE) $(CMAKE_FILES) $(PKG_CONFIG_FILE) $(HEADER) $(PYTHON_MODULES) \

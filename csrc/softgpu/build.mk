@@ -16,8 +16,10 @@ include csrc/common.mk
 SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
 	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
+include csrc/softgpu/comgr/build.mk
+
 .PHONY: softgpu
-softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF)
+softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)
 
 $(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \

@@ -27,6 +27,7 @@ LAYERS = ("", "python", "recording", "graph", "calls", "manager", "cache", "hip"
 TREES = {
     "runtime": {".", "include"},
     "softgpu": {"softgpu/isa"},
+    "softgpu/comgr": set(),
     "softgpu/isa": {"softgpu"},  # device.h, the machine that the code runs on
     "cuhip": {"."},
 }

@@ -1,0 +1,69 @@
+/* The compiler that HIP opens, libamd_comgr.so.2, with AMD's behind it.
+ *
+ * HIP 5.2.3 compiles its own kernels at each start: 0.2 of 0.3 s. This library stands before AMD's
+ * and keeps what these compilations give. All else is passed on. AMD's types and values as of its
+ * interface 2.4; objects are counted references, which release_data gives back. Every function may
+ * be called by several threads at once. */
+#ifndef SOFTGPU_COMGR_H
+#define SOFTGPU_COMGR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t handle;
+} comgr_object;
+
+enum { COMGR_SUCCESS = 0, COMGR_ERROR = 1 };
+
+/* AMD's functions that keeping needs: action.c has the rest of their meaning. */
+struct comgr {
+    int (*do_action)(int, comgr_object info, comgr_object input, comgr_object result);
+    void (*get_version)(size_t *major, size_t *minor);
+    int (*action_info_get_isa_name)(comgr_object, size_t *, char *);
+    int (*action_info_get_language)(comgr_object, int *);
+    int (*action_info_get_logging)(comgr_object, bool *);
+    int (*action_info_set_working_directory_path)(comgr_object, const char *);
+    int (*action_info_get_option_list_count)(comgr_object, size_t *);
+    int (*action_info_get_option_list_item)(comgr_object, size_t, size_t *, char *);
+    int (*action_data_count)(comgr_object, int kind, size_t *);
+    int (*action_data_get_data)(comgr_object, int kind, size_t, comgr_object *);
+    int (*get_data)(comgr_object, size_t *, char *);
+    int (*get_data_name)(comgr_object, size_t *, char *);
+    int (*create_data)(int kind, comgr_object *);
+    int (*set_data)(comgr_object, size_t, const char *);
+    int (*set_data_from_file_slice)(comgr_object, int file, uint64_t offset, uint64_t size);
+    int (*set_data_name)(comgr_object, const char *);
+    int (*data_set_add)(comgr_object, comgr_object);
+    int (*data_set_remove)(comgr_object, int kind);
+    int (*release_data)(comgr_object);
+    /* Which files compile: path, size and time of AMD's library and of the LLVM that it uses. */
+    char identity[8192];
+};
+
+/* AMD's library, opened at the first call; NULL if there is none, which is said once. */
+const struct comgr *comgr_amd(void);
+
+/* Bytes that grow. `failed` is for good: there was no memory, or one of AMD's functions failed. */
+struct bytes {
+    unsigned char *at;
+    size_t size, room;
+    bool failed;
+};
+
+/* Appends `size` bytes, and gives where they stand; their content is the caller's. NULL: failed. */
+void *bytes_add(struct bytes *bytes, size_t size);
+void bytes_add_word(struct bytes *bytes, uint64_t word);
+void bytes_free(struct bytes *bytes);
+
+/* False if nothing is to be kept: switched off, or there is no folder for it. */
+bool store_usable(void);
+
+/* What was kept for exactly this request. False: nothing, or it is damaged. */
+bool store_read(const struct bytes *request, struct bytes *result);
+
+/* Keeps a result; where that fails there is none. */
+void store_write(const struct bytes *request, const struct bytes *result);
+
+#endif

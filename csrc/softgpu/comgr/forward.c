@@ -1,0 +1,181 @@
+/* Finds AMD's compiler and passes calls on to it. */
+#include "comgr.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NAME "libamd_comgr.so.2"
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Handles, numbers and pointers: each of AMD's functions takes six words at most, in registers. */
+typedef uint64_t word;
+typedef word function(word, word, word, word, word, word);
+
+enum {
+#define COMGR_FORWARD(name) AT_##name,
+#include "functions.def"
+#undef COMGR_FORWARD
+    FUNCTIONS
+};
+
+static const char *const names[] = {
+#define COMGR_FORWARD(name) #name,
+#include "functions.def"
+#undef COMGR_FORWARD
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static function *functions[FUNCTIONS];
+static struct comgr amd;
+static bool found;
+
+/* By this name libraries like this one know each other: two may stand in one search path. */
+EXPORTED const char softgpu_comgr[] = NAME;
+
+/* ---- where AMD's is ---- */
+
+static int note_hip(struct dl_phdr_info *info, size_t size, void *path) {
+    (void)size;
+    const bool is_hip = strstr(info->dlpi_name, "/libamdhip64.so") != NULL;
+    if (is_hip)
+        snprintf(path, PATH_MAX, "%s", info->dlpi_name);
+    return is_hip;
+}
+
+/* HIP's compiler must not take the names of an LLVM that the program has:
+ * csrc/runtime/hip/symbols.h. An allocator of the program's own rules RTLD_DEEPBIND out. */
+static int binding(void) {
+    const char *asked = getenv("MGPU_RT_HIP_SYMBOLS");
+    if (asked && strcmp(asked, "shared") == 0)
+        return 0;
+    if (asked && strcmp(asked, "own") == 0)
+        return RTLD_DEEPBIND;
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    return libc && dlsym(RTLD_DEFAULT, "malloc") == dlsym(libc, "malloc") ? RTLD_DEEPBIND : 0;
+}
+
+static void *open_in(const char *folder, size_t length) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%.*s/" NAME, (int)length, folder) >= (int)sizeof path)
+        return NULL;
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | binding());
+    if (!library || !dlsym(library, "softgpu_comgr"))
+        return library;
+    dlclose(library);
+    return NULL;
+}
+
+/* In the folders where HIP's own dlopen looks, then beside HIP: the loader's cache may have led to
+ * it. */
+static void *open_amd(void) {
+    char path[PATH_MAX] = "";
+    Dl_info self;
+    if (!dl_iterate_phdr(note_hip, path) && dladdr(softgpu_comgr, &self))
+        snprintf(path, sizeof path, "%s", self.dli_fname);
+    void *caller = dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *library = NULL;
+    Dl_serinfo head, *list = NULL;
+    if (caller && dlinfo(caller, RTLD_DI_SERINFOSIZE, &head) == 0)
+        list = malloc(head.dls_size);
+    if (list && dlinfo(caller, RTLD_DI_SERINFOSIZE, list) == 0 &&
+        dlinfo(caller, RTLD_DI_SERINFO, list) == 0)
+        for (unsigned i = 0; i < list->dls_cnt && !library; i++) {
+            const char *folder = list->dls_serpath[i].dls_name;
+            library = open_in(folder, strlen(folder));
+        }
+    free(list);
+    const char *end = strrchr(path, '/');
+    return library || !end ? library : open_in(path, (size_t)(end - path));
+}
+
+/* ---- which it is ---- */
+
+/* Appends what tells the file that holds `symbol` from another. */
+static bool identify(const void *symbol, char *text, size_t room) {
+    Dl_info info;
+    struct stat file;
+    if (!dladdr(symbol, &info) || stat(info.dli_fname, &file) != 0)
+        return false;
+    const size_t used = strlen(text);
+    const int length =
+        snprintf(text + used, room - used, "%s %lld %lld.%09ld\n", info.dli_fname,
+                 (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    return length > 0 && (size_t)length < room - used;
+}
+
+static bool get(void *library, const char *name, void *into) {
+    void *symbol = dlsym(library, name);
+    memcpy(into, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static bool bind_amd(void *library) {
+    bool all = true;
+#define BIND(name) all &= get(library, "amd_comgr_" #name, &amd.name)
+    BIND(do_action);
+    BIND(get_version);
+    BIND(action_info_get_isa_name);
+    BIND(action_info_get_language);
+    BIND(action_info_get_logging);
+    BIND(action_info_set_working_directory_path);
+    BIND(action_info_get_option_list_count);
+    BIND(action_info_get_option_list_item);
+    BIND(action_data_count);
+    BIND(action_data_get_data);
+    BIND(get_data);
+    BIND(get_data_name);
+    BIND(create_data);
+    BIND(set_data);
+    BIND(set_data_from_file_slice);
+    BIND(set_data_name);
+    BIND(data_set_add);
+    BIND(data_set_remove);
+    BIND(release_data);
+#undef BIND
+    return all;
+}
+
+static void open_once(void) {
+    void *library = open_amd();
+    if (!library || !bind_amd(library)) {
+        fputs("softgpu: HIP's compiler, AMD's " NAME ", was not found beside HIP or in its search "
+              "path\n",
+              stderr);
+        return;
+    }
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        (void)get(library, names[i], &functions[i]);
+    const void *llvm = dlsym(library, "LLVMContextCreate");
+    if (!identify(dlsym(library, "amd_comgr_do_action"), amd.identity, sizeof amd.identity) ||
+        (llvm && !identify(llvm, amd.identity, sizeof amd.identity)))
+        amd.identity[0] = '\0';
+    found = true;
+}
+
+const struct comgr *comgr_amd(void) {
+    pthread_once(&once, open_once);
+    return found ? &amd : NULL;
+}
+
+/* ---- all else ---- */
+
+/* Of a function that AMD's library lacks. */
+static word refuse(word a, word b, word c, word d, word e, word f) {
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+    return COMGR_ERROR;
+}
+
+static function *find(size_t which) {
+    return comgr_amd() && functions[which] ? functions[which] : refuse;
+}
+
+#define COMGR_FORWARD(name)                                                                        \
+    EXPORTED word name(word a, word b, word c, word d, word e, word f) {                           \
+        return find(AT_##name)(a, b, c, d, e, f);                                                  \
+    }
+#include "functions.def"

@@ -1,0 +1,178 @@
+/* Where results are kept: a file for each request, in the user's cache folder.
+ *
+ * A file holds the whole request, which is compared, so its name need not be unique: of two
+ * requests with one name the newer has the file. Files appear whole (rename) and are never changed.
+ */
+#include "comgr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER "mgpu_rt/softgpu"
+#define MAGIC UINT64_C(0x31656c69706d6f63) /* "compile1" */
+
+struct header {
+    uint64_t magic, request, result, checksum; /* sizes in bytes; of both, in this order */
+};
+
+/* ---- bytes ---- */
+
+void *bytes_add(struct bytes *bytes, size_t size) {
+    if (bytes->failed || size > SIZE_MAX / 4 - bytes->size) {
+        bytes->failed = true;
+        return NULL;
+    }
+    if (bytes->size + size > bytes->room) {
+        const size_t room = 2 * (bytes->size + size) + 4096;
+        void *at = realloc(bytes->at, room);
+        if (!at) {
+            bytes->failed = true;
+            return NULL;
+        }
+        bytes->at = at;
+        bytes->room = room;
+    }
+    bytes->size += size;
+    return bytes->at + bytes->size - size;
+}
+
+void bytes_add_word(struct bytes *bytes, uint64_t word) {
+    void *at = bytes_add(bytes, sizeof word);
+    if (at)
+        memcpy(at, &word, sizeof word);
+}
+
+void bytes_free(struct bytes *bytes) {
+    free(bytes->at);
+    *bytes = (struct bytes){0};
+}
+
+/* Each step is a bijection of the sum so far: a change of one word is always noticed. */
+static uint64_t checksum(uint64_t sum, const struct bytes *bytes) {
+    for (size_t at = 0; at < bytes->size; at += sizeof sum) {
+        const size_t left = bytes->size - at;
+        uint64_t word = 0;
+        memcpy(&word, bytes->at + at, left < sizeof word ? left : sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return sum ^ bytes->size;
+}
+
+/* ---- the folder ---- */
+
+/* $XDG_CACHE_HOME, else ~/.cache, if absolute. */
+static bool cache_folder(char *path, size_t room) {
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    int length = -1;
+    if (cache && cache[0] == '/')
+        length = snprintf(path, room, "%s", cache);
+    else if (home && home[0] == '/')
+        length = snprintf(path, room, "%s/.cache", home);
+    return length > 0 && (size_t)length < room;
+}
+
+bool store_usable(void) {
+    char path[PATH_MAX];
+    const char *asked = secure_getenv("MGPU_RT_SOFTGPU_COMPILER_CACHE");
+    return !(asked && strcmp(asked, "off") == 0) && cache_folder(path, sizeof path);
+}
+
+static bool file_of(const struct bytes *request, char *path, size_t room) {
+    char cache[PATH_MAX];
+    if (!cache_folder(cache, sizeof cache))
+        return false;
+    const int length = snprintf(path, room, "%s/" FOLDER "/%016llx", cache,
+                                (unsigned long long)checksum(0, request));
+    return length > 0 && (size_t)length < room;
+}
+
+/* The folders that lead to a file. */
+static void make_folders(const char *file) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", file);
+    for (char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+        *end = '\0';
+        (void)mkdir(path, 0700);
+        *end = '/';
+    }
+}
+
+/* ---- files ---- */
+
+static bool read_all(int file, void *to, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = read(file, (char *)to + done, size - done);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+static bool write_all(int file, const void *from, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t put = write(file, (const char *)from + done, size - done);
+        if (put < 0 && errno != EINTR)
+            return false;
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+static bool read_file(int file, const struct bytes *request, struct bytes *result) {
+    struct header header;
+    struct stat info;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) ||
+        !read_all(file, &header, sizeof header) || header.magic != MAGIC ||
+        header.request != request->size ||
+        header.result != (uint64_t)info.st_size - sizeof header - header.request)
+        return false;
+    struct bytes kept = {0};
+    void *at = bytes_add(&kept, request->size);
+    bool same = at && read_all(file, at, request->size) && !memcmp(at, request->at, request->size);
+    at = bytes_add(result, header.result);
+    same = same && at && read_all(file, at, header.result) &&
+           header.checksum == checksum(checksum(MAGIC, request), result);
+    bytes_free(&kept);
+    return same;
+}
+
+bool store_read(const struct bytes *request, struct bytes *result) {
+    char path[PATH_MAX];
+    if (!file_of(request, path, sizeof path))
+        return false;
+    /* Not a FIFO's end: nobody waits for a writer. */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    const bool done = read_file(file, request, result);
+    (void)close(file);
+    if (!done)
+        bytes_free(result);
+    return done;
+}
+
+void store_write(const struct bytes *request, const struct bytes *result) {
+    char path[PATH_MAX], part[PATH_MAX];
+    if (!file_of(request, path, sizeof path) ||
+        snprintf(part, sizeof part, "%s.XXXXXX", path) >= (int)sizeof part)
+        return;
+    make_folders(path);
+    const int file = mkostemp(part, O_CLOEXEC);
+    if (file < 0)
+        return;
+    const struct header header = {MAGIC, request->size, result->size,
+                                  checksum(checksum(MAGIC, request), result)};
+    const bool written = write_all(file, &header, sizeof header) &&
+                         write_all(file, request->at, request->size) &&
+                         write_all(file, result->at, result->size);
+    if (close(file) != 0 || !written || rename(part, path) != 0)
+        (void)unlink(part);
+}

@@ -93,10 +93,52 @@ _SPARSE = """  func.func @product(%a: tensor<8x8x{type}, #S>,
   }}
 }}
 """
+_SAMPLED = """  func.func @product(%s: tensor<8x8x{type}, #S>, %a: tensor<8x8x{type}>,
+                     %b: tensor<8x8x{type}>) -> tensor<8x8x{type}, #S> {{
+    %zero = arith.constant 0.0 : {type}
+    %d = linalg.generic {{
+      indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                       affine_map<(i, j, k) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"]
+    }} ins(%a, %b : tensor<8x8x{type}>, tensor<8x8x{type}>) outs(%s : tensor<8x8x{type}, #S>) {{
+    ^bb0(%x: {type}, %y: {type}, %old: {type}):
+      %u = sparse_tensor.unary %old : {type} to {type}
+        present = {{
+        ^bb0(%v: {type}):
+          %m = arith.mulf %x, %y : {type}
+          sparse_tensor.yield %m : {type}
+        }}
+        absent = {{}}
+      %r = sparse_tensor.reduce %old, %u, %zero : {type} {{
+      ^bb0(%p: {type}, %q: {type}):
+        %t = arith.addf %p, %q : {type}
+        sparse_tensor.yield %t : {type}
+      }}
+      linalg.yield %r : {type}
+    }} -> tensor<8x8x{type}, #S>
+    return %d : tensor<8x8x{type}, #S>
+  }}
+  func.func @main() {{
+    llvm.call @mgpuCreateSparseEnv() : () -> ()
+    %zero = arith.constant 0.0 : {type}
+    %first = arith.constant 0 : index
+    %a = call @sparse() : () -> tensor<8x8x{type}, #S>
+    %b = call @ramp() : () -> tensor<8x8x{type}>
+    %d = call @product(%a, %b, %b) : (tensor<8x8x{type}, #S>, tensor<8x8x{type}>,
+                                      tensor<8x8x{type}>) -> tensor<8x8x{type}, #S>
+    %e = sparse_tensor.convert %d : tensor<8x8x{type}, #S> to tensor<8x8x{type}>
+    %v = vector.transfer_read %e[%first, %first], %zero : tensor<8x8x{type}>, vector<8x8x{type}>
+    vector.print %v : vector<8x8x{type}>
+    llvm.call @mgpuDestroySparseEnv() : () -> ()
+    return
+  }}
+}}
+"""
 
 
 def program(op: str, form: str, type: str, times: int = 1) -> str:
-    """The MLIR: `op` is matmul or matvec (A by what is dense), or spgemm (A by A)."""
+    """The MLIR: `op` is matmul or matvec (A by what is dense), spgemm (A by A), or sddmm (dense by
+    dense, added to the elements of A)."""
     vector = op == "matvec"
     words = {
         "encoding": ENCODINGS[form],
@@ -110,8 +152,8 @@ def program(op: str, form: str, type: str, times: int = 1) -> str:
         "places": ", ".join(f"[{row}, {column}]" for row, column, _ in ELEMENTS),
         "values": ", ".join(str(value) for *_, value in ELEMENTS),
     }
-    text = _HEAD + _MATRIX + (_SPARSE if op == "spgemm" else _DENSE)
-    return text.format(**words)
+    main = {"spgemm": _SPARSE, "sddmm": _SAMPLED}.get(op, _DENSE)
+    return (_HEAD + _MATRIX + main).format(**words)
 
 
 def lower(text: str, out: Path, chip: str = "gfx90a") -> Path:

@@ -224,6 +224,66 @@ def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:
     return error
 
 
+def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
+    """S = S + (A B in the blocks of S), the one sum of BSR that MLIR emits; the error."""
+    rng = np.random.default_rng(5)
+    mgpu, stream, put = device.mgpu, device.stream, device.put
+    rows, columns = (-(-size // block) * block for size in (shape.rows, shape.columns))
+    where = scipy.sparse.bsr_matrix(shape.sparse(rng, type, rows, columns), blocksize=(block,) * 2)
+    a = shape.dense(rng, type, rows, shape.inner)
+    b = shape.dense(rng, type, shape.inner, columns)
+    packed = pack(where.data, type)
+    result, number = put(packed), INDEX[np.dtype(np.int32)]
+    s = mgpu.CreateBsr(
+        rows // block, columns // block, len(where.indices), block, block,
+        put(where.indptr.astype(np.int32)), put(where.indices.astype(np.int32)), result, number,
+        number, TYPES[type], stream,
+    )  # fmt: skip
+    dense_a = mgpu.CreateDnMat(*a.shape, put(pack(a, type)), TYPES[type], stream)
+    dense_b = mgpu.CreateDnMat(*b.shape, put(pack(b, type)), TYPES[type], stream)
+    size = mgpu.SDDMMBufferSize(0, 0, dense_a, dense_b, s, TYPES[type], stream)
+    mgpu.SDDMM(0, 0, dense_a, dense_b, s, TYPES[type], device.buffer(size), stream)
+    whole = (a @ b).reshape(rows // block, block, columns // block, block).swapaxes(1, 2)
+    block_row = np.repeat(np.arange(rows // block), np.diff(where.indptr))
+    wanted = where.data + whole[block_row, where.indices]
+    error = differs(device.get(result, packed), wanted, type)
+    for dense in (dense_a, dense_b):
+        mgpu.DestroyDnMat(dense, stream)
+    mgpu.DestroySpMat(s, stream)
+    device.free()
+    return error
+
+
+def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int) -> float:
+    """C = C + A B of halves, where A is made 2:4 sparse by the library if `prune`; the error."""
+    rng = np.random.default_rng(6)
+    mgpu, stream, type = device.mgpu, device.stream, "f16"
+    ffi, kind = mgpu.ffi, TYPES[type]
+    a = rng.integers(-8, 9, (rows, inner)) / 4
+    if not prune:
+        a.reshape(-1, 4)[:, 2:] = 0
+    b, c = (rng.integers(-8, 9, size) / 4 for size in ((inner, columns), (rows, columns)))
+    packed = pack(a, type)
+    in_a, result = device.put(packed), device.put(pack(c, type))
+    sparse, *dense = (ffi.new("char[]", 44104), *(ffi.new("char[]", 11032) for _ in "bc"))
+    mgpu.CusparseLtCreate2To4SpMat(sparse, rows, inner, in_a, kind, stream)
+    mgpu.CreateCuSparseLtDnMat(dense[0], inner, columns, device.put(pack(b, type)), kind, stream)
+    mgpu.CreateCuSparseLtDnMat(dense[1], rows, columns, result, kind, stream)
+    sizes = ffi.new("int64_t[3]")
+    mgpu.CuSparseLtSpMMBufferSize(sizes, 0, 0, sparse, *dense, 0, prune, stream)
+    buffers = [device.buffer(max(size, 16)) for size in sizes]
+    mgpu.CuSparseLtSpMM(sparse, *dense, *buffers, stream)
+    pruned = device.get(in_a, packed).astype(np.float64)
+    if np.count_nonzero(pruned.reshape(-1, 4), axis=1).max() > 2:
+        return float("inf")
+    error = differs(device.get(result, pack(c, type)), c + pruned @ b, type)
+    mgpu.DestroyCuSparseLtSpMat(sparse, stream)
+    for matrix in dense:
+        mgpu.DestroyCuSparseLtDnMat(matrix, stream)
+    device.free()
+    return error
+
+
 def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
     """C = A B, all of them CSR, in the steps that LLVM lowers it to; the error."""
     rng = np.random.default_rng(4)

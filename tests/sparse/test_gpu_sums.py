@@ -1,4 +1,5 @@
-"""What only cuSPARSE computes: halves. On a machine with an NVIDIA GPU, SciPy and cuSPARSE."""
+"""What only NVIDIA's libraries compute: halves, blocks and 2:4. On a machine with an NVIDIA GPU,
+SciPy, cuSPARSE and cuSPARSELt."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from tests.support.child import Mgpu, in_child
 
 pytest.importorskip("scipy")
 
-from tests.sparse.sums import spmm, spmv, wrong
+from tests.sparse.sums import Device, sddmm_blocks, spmm, spmv, two_to_four, wrong
 
 ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=pytest.mark.gpu),)}
 
@@ -21,3 +22,21 @@ def test_halves_times_dense(mgpu: Mgpu) -> None:
 @in_child(**ON_A_GPU)
 def test_halves_times_vector(mgpu: Mgpu) -> None:
     assert list(wrong(spmv, mgpu, *(("csr", type) for type in ("f16", "bf16")))) == []
+
+
+@in_child(**ON_A_GPU)
+def test_dense_times_dense_in_the_blocks_of_the_sparse_one(mgpu: Mgpu) -> None:
+    cases = ((block, type) for block in (2, 8, 16) for type in ("f32", "f64"))
+    assert list(wrong(sddmm_blocks, mgpu, *cases)) == []
+
+
+@in_child(**ON_A_GPU)
+def test_2_to_4_matrices_times_dense(mgpu: Mgpu) -> None:
+    """Of 16 rows as in LLVM's own tests, and of more; sparse already, or made so by the library."""
+    mgpu.CreateSparseLtEnv()
+    device = Device(mgpu)
+    for shape in ((16, 32, 16), (64, 128, 32), (256, 64, 512)):
+        for prune in (0, 1, 2):
+            assert two_to_four(device, *shape, prune) == 0, (shape, prune)
+    mgpu.DestroySparseLtEnv()
+    assert mgpu.stderr() == ""

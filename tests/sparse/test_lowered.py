@@ -31,6 +31,7 @@ has_hipsparse = pytest.mark.skipif(
         ("matmul", "csc", {"mgpuCreateCsc", "mgpuSpMM"}),
         ("matvec", "csr", {"mgpuCreateDnVec", "mgpuSpMV"}),
         ("spgemm", "csr", {"mgpuSpGEMMCompute", "mgpuSetCsrPointers"}),
+        ("sddmm", "csr", {"mgpuCreateCsr", "mgpuSDDMM"}),
     ],
 )
 def test_every_call_is_one_of_the_librarys(
@@ -86,6 +87,15 @@ def test_matrix_times_vector(form: str, tmp_path: Path) -> None:
 def test_matrix_times_matrix(type: str, tmp_path: Path) -> None:
     got = _run(lower(program("spgemm", "csr", type), tmp_path))
     assert got.reshape(8, 8).tolist() == (_sparse() @ _sparse()).tolist()
+
+
+@has_hipsparse
+@pytest.mark.parametrize("type", ["f32", "f64"])
+def test_dense_times_dense_where_the_sparse_one_has_elements(type: str, tmp_path: Path) -> None:
+    ramp = np.add.outer(np.arange(8.0), np.arange(8.0))
+    got = _run(lower(program("sddmm", "csr", type), tmp_path))
+    sparse = _sparse()
+    assert got.reshape(8, 8).tolist() == np.where(sparse, sparse + ramp @ ramp, 0).tolist()
 
 
 @has_hipsparse

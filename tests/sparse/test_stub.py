@@ -26,6 +26,9 @@ from tests.sparse.stub import (
 )
 from tests.support.child import Mgpu, in_child
 
+#: cusparseComputeType as LLVM's lowering has it.
+LLVM_16F = 0
+
 WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
 
 
@@ -352,7 +355,7 @@ def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
     mgpu.CusparseLtCreate2To4SpMat(sparse, 16, 16, mgpu.null, F16, stream)
     for matrix in dense:
         mgpu.CreateCuSparseLtDnMat(matrix, 16, 16, mgpu.null, F16, stream)
-    mgpu.CuSparseLtSpMMBufferSize(guard, 0, 0, sparse, *dense, F16, prune, stream)
+    mgpu.CuSparseLtSpMMBufferSize(guard, 0, 0, sparse, *dense, LLVM_16F, prune, stream)
     mgpu.CuSparseLtSpMM(sparse, *dense, mgpu.null, mgpu.null, mgpu.null, stream)
     mgpu.DestroyCuSparseLtSpMat(sparse, stream)
     for matrix in dense:
@@ -370,6 +373,19 @@ def test_2_to_4_products_are_cusparselts(mgpu: Mgpu) -> None:
         assert stub.count(name) == 1, name
     assert stub.order() == 2 and stub.stream() != 0
     assert mgpu.stderr() == ""
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_2_to_4_products_name_the_type_as_an_old_cusparselt_does(mgpu: Mgpu) -> None:
+    _two_to_four(mgpu)
+    assert SparseStub(CUSPARSELT).type() == LLVM_16F
+
+
+@in_child(backends=("custub",), SPARSESTUB_LT_VERSION="502", **WITH_STUB)
+def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) -> None:
+    """Its numbers are others, and halves are added up as floats: 2 is CUSPARSE_COMPUTE_32F."""
+    _two_to_four(mgpu)
+    assert SparseStub(CUSPARSELT).type() == 2
 
 
 @in_child(**WITH_STUB)

@@ -104,6 +104,22 @@ void impl_mgpuDestroyCuSparseLtSpMat(void *sh, hipStream_t stream) {
 
 /* ---- the product ---- */
 
+/* cusparseComputeType as LLVM counts it, which is as up to cuSPARSELt 0.4. */
+enum { LLVM_16F = 0, LLVM_32I = 1 };
+
+/* The same of cuSPARSELt from 0.5 on. It adds up halves as floats. */
+enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
+
+/* What the library that is open calls the type that a lowered program names; stock passes the
+ * number on, so that a product of halves fails on a newer library. */
+static int compute_type(int type) {
+    int version = 0;
+    (void)sparselt.GetVersion(&environment, &version);
+    if (version < FROM_0_5)
+        return type;
+    return type == LLVM_16F ? COMPUTE_32F : type == LLVM_32I ? COMPUTE_32I : type;
+}
+
 /* Says so if the values are not 2:4 sparse. Waits for the stream. */
 static void check_pruned(const struct sparse_handle *a, hipStream_t stream) {
     int wrong = 0;
@@ -144,9 +160,9 @@ void impl_mgpuCuSparseLtSpMMBufferSize(void *bs, int32_t ma, int32_t mb, void *a
     const struct dense_handle *dense_b = b, *dense_c = c;
     size_t *bytes = bs;
     start_sparselt();
-    const int status =
-        sparselt.MatmulDescriptorInit(&environment, &sparse_a->product, ma, mb, &sparse_a->matrix,
-                                      &dense_b->matrix, &dense_c->matrix, &dense_c->matrix, ctp);
+    const int status = sparselt.MatmulDescriptorInit(
+        &environment, &sparse_a->product, ma, mb, &sparse_a->matrix, &dense_b->matrix,
+        &dense_c->matrix, &dense_c->matrix, compute_type(ctp));
     if (!succeeded(status, "cusparseLtMatmulDescriptorInit( &cusparseLt_env, &(matA->matmul), "
                            "modeA, modeB, &(matA->mat), &(matB->mat), &(matC->mat), "
                            "&(matC->mat), cTp)"))

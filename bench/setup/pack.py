@@ -21,12 +21,12 @@ PACKAGES = (
 )
 
 
-def wheels(python: str) -> None:
-    """Downloads the packages as wheels for that release of Python."""
+def wheels(python: str, *more: str) -> None:
+    """Downloads the packages, and more, as wheels for that release of Python."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
-    command += ["--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64"]
-    subprocess.run([*command, f"--dest={WHEELS}", *PACKAGES], check=True)
+    command += [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_27", "_2_28")]
+    subprocess.run([*command, f"--dest={WHEELS}", *PACKAGES, *more], check=True)
 
 
 def write(python: str) -> Path:

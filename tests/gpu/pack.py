@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "gpu"
 NAN = ROOT / "tests" / "python_runtime" / "nan.mlir"
 ITERATIONS = (None, 7, 1000)
+SCIPY = "scipy==1.17.1"  # what products of sparse matrices are held against
 
 
 def lower_all() -> None:
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--python", default="3.12", help="the release of Python there")
     options = parser.parse_args()
     lower_all()
-    pack.wheels(options.python)
+    pack.wheels(options.python, SCIPY)
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()

@@ -26,6 +26,7 @@ from bench.measure import (
     modules,
     programs,
     replay,
+    sparse,
     startup,
     threads,
 )
@@ -53,6 +54,7 @@ WHERE = {
     "latency": ("cuda",),
     "replay": device.NAMES,
     "emulator": ("softgpu",),
+    "sparse": ("cuda",),
 }
 SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
@@ -88,6 +90,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "latency": lambda step: latency.run(on, few, llvm, step),
         "replay": lambda step: replay.run(on, 20 * count, step),
         "emulator": lambda step: emulator.run(on, count, step),
+        "sparse": lambda step: sparse.run(on, few, step),
     }[name]
 
 

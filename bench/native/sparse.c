@@ -1,15 +1,17 @@
 /* Sparse matrix (CSR, f32) times dense in a loop, on NVIDIA's GPUs, in three ways:
  *
- *     lowered LIBRARY   as MLIR emits it, by the mgpu* functions of this library: stream,
- * environment, descriptors and buffer made and destroyed each time stock             the driver's
- * and cuSPARSE's calls that LLVM's own library makes for that byhand            all of it made once
+ *     lowered   as MLIR emits it, by the mgpu* functions of LIBRARY: stream, environment,
+ *               descriptors and buffer made and destroyed each time
+ *     stock     the driver's and cuSPARSE's calls that LLVM's own library makes for that
+ *     byhand    all of it made once
  *
- *     sparse WAY [LIBRARY] ROWS ROW_ELEMENTS COLUMNS REPEATS
+ *     sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS
  *
- * Prints nanoseconds for one product, the best of five rounds, and a checksum of the result, which
- * is the same for all. csrc/cuhip has to be MGPU_RT_HIP for "lowered". Needs libcuda and
+ * Prints {"ns": the best of five rounds for one product, "checksum": of the result}; the latter is
+ * the same for all ways. csrc/cuhip has to be MGPU_RT_HIP for "lowered". Needs libcuda and
  * libcusparse. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,19 +270,19 @@ static double now(void) {
 
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
-    const int first = strcmp(way, "lowered") == 0 ? 3 : 2;
-    void (*run)(void) = first == 3 ? lowered : strcmp(way, "stock") == 0 ? stock : byhand;
+    const bool by_library = strcmp(way, "lowered") == 0;
+    void (*run)(void) = by_library ? lowered : strcmp(way, "stock") == 0 ? stock : byhand;
     double best = 1e30;
-    if (argc != first + 4) {
-        fprintf(stderr, "usage: sparse WAY [LIBRARY] ROWS ROW_ELEMENTS COLUMNS REPEATS\n");
+    if (argc != 7) {
+        fprintf(stderr, "usage: sparse WAY LIBRARY ROWS ROW_ELEMENTS COLUMNS REPEATS\n");
         return 2;
     }
-    rows = atoi(argv[first]);
-    in_row = atoi(argv[first + 1]);
-    columns = atoi(argv[first + 2]);
-    repeats = atoi(argv[first + 3]);
+    rows = atoi(argv[3]);
+    in_row = atoi(argv[4]);
+    columns = atoi(argv[5]);
+    repeats = atoi(argv[6]);
     open_nvidia();
-    if (first == 3)
+    if (by_library)
         open_mgpu(argv[2]);
     make_matrices();
     run(); /* what is made once is no part of it */
@@ -291,6 +293,6 @@ int main(int argc, char **argv) {
         const double each = (now() - begin) / repeats;
         best = each < best ? each : best;
     }
-    printf("%s %.0f %.6g\n", way, best, checksum());
+    printf("{\"ns\": %.0f, \"checksum\": %.17g}\n", best, checksum());
     return 0;
 }

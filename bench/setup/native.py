@@ -38,6 +38,7 @@ MEASURING = (
     "pairs",
     "devices",
     "modules",
+    "sparse",
 )
 HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]

@@ -228,10 +228,11 @@ def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
     """S = S + (A B in the blocks of S), the one sum of BSR that MLIR emits; the error."""
     rng = np.random.default_rng(5)
     mgpu, stream, put = device.mgpu, device.stream, device.put
-    rows, columns = (-(-size // block) * block for size in (shape.rows, shape.columns))
+    sizes = (shape.rows, shape.inner, shape.columns)
+    rows, inner, columns = (-(-size // block) * block for size in sizes)  # as cuSPARSE wants it
     where = scipy.sparse.bsr_matrix(shape.sparse(rng, type, rows, columns), blocksize=(block,) * 2)
-    a = shape.dense(rng, type, rows, shape.inner)
-    b = shape.dense(rng, type, shape.inner, columns)
+    a = shape.dense(rng, type, rows, inner)
+    b = shape.dense(rng, type, inner, columns)
     packed = pack(where.data, type)
     result, number = put(packed), INDEX[np.dtype(np.int32)]
     s = mgpu.CreateBsr(

@@ -322,8 +322,13 @@ def spgemm(device: Device, shape: Shape, form: str, type: str) -> float:
     return error
 
 
-def wrong(sum: Callable, mgpu: Mgpu, *cases: tuple) -> Iterator[str]:
-    """Each case of each shape that is wrong, or of which the library said something."""
+def hold(sum: Callable, mgpu: Mgpu, *cases: tuple) -> None:
+    """Every case of every shape is right, and the library says nothing. Raises AssertionError."""
+    found = list(_wrong(sum, mgpu, *cases))
+    assert not found, "\n".join(found)
+
+
+def _wrong(sum: Callable, mgpu: Mgpu, *cases: tuple) -> Iterator[str]:
     mgpu.CreateSparseEnv()
     device = Device(mgpu)
     for case in cases:

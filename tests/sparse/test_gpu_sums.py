@@ -9,25 +9,25 @@ from tests.support.child import Mgpu, in_child
 
 pytest.importorskip("scipy")
 
-from tests.sparse.sums import Device, sddmm_blocks, spmm, spmv, two_to_four, wrong
+from tests.sparse.sums import Device, hold, sddmm_blocks, spmm, spmv, two_to_four
 
 ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=pytest.mark.gpu),)}
 
 
 @in_child(**ON_A_GPU)
 def test_halves_times_dense(mgpu: Mgpu) -> None:
-    assert list(wrong(spmm, mgpu, *(("csr", type) for type in ("f16", "bf16")))) == []
+    hold(spmm, mgpu, *(("csr", type) for type in ("f16", "bf16")))
 
 
 @in_child(**ON_A_GPU)
 def test_halves_times_vector(mgpu: Mgpu) -> None:
-    assert list(wrong(spmv, mgpu, *(("csr", type) for type in ("f16", "bf16")))) == []
+    hold(spmv, mgpu, *(("csr", type) for type in ("f16", "bf16")))
 
 
 @in_child(**ON_A_GPU)
 def test_dense_times_dense_in_the_blocks_of_the_sparse_one(mgpu: Mgpu) -> None:
     cases = ((block, type) for block in (2, 8, 16) for type in ("f32", "f64"))
-    assert list(wrong(sddmm_blocks, mgpu, *cases)) == []
+    hold(sddmm_blocks, mgpu, *cases)
 
 
 @in_child(**ON_A_GPU)

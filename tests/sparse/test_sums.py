@@ -16,7 +16,7 @@ has_hipsparse = pytest.mark.skipif(
 )
 pytest.importorskip("scipy")
 
-from tests.sparse.sums import FORMATS, sddmm, spgemm, spmm, spmv, wrong  # noqa: E402
+from tests.sparse.sums import FORMATS, hold, sddmm, spgemm, spmm, spmv  # noqa: E402
 
 ON_A_LIBRARY = {
     "policies": ("builtin",),
@@ -32,37 +32,37 @@ COMPLEX = ("c32", "c64")
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_vector(mgpu: Mgpu) -> None:
     cases = [(form, type) for form in FORMATS for type in (*PLAIN, *COMPLEX)]
-    assert list(wrong(spmv, mgpu, *cases)) == []
+    hold(spmv, mgpu, *cases)
 
 
 @in_child(**ON_A_LIBRARY)
 def test_transposed_matrix_times_vector(mgpu: Mgpu) -> None:
-    assert list(wrong(spmv, mgpu, *((form, "f32", True) for form in ("coo", "csr")))) == []
+    hold(spmv, mgpu, *((form, "f32", True) for form in ("coo", "csr")))
 
 
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense(mgpu: Mgpu) -> None:
     cases = [(form, type) for form in FORMATS for type in PLAIN]
-    assert list(wrong(spmm, mgpu, *cases)) == []
+    hold(spmm, mgpu, *cases)
 
 
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense_complex(mgpu: Mgpu) -> None:
-    assert list(wrong(spmm, mgpu, *((form, "c32") for form in FORMATS))) == []
+    hold(spmm, mgpu, *((form, "c32") for form in FORMATS))
 
 
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_dense_with_64_bit_indices(mgpu: Mgpu) -> None:
     import numpy as np
 
-    assert list(wrong(spmm, mgpu, *((form, "f32", np.int64) for form in ("coo", "csr")))) == []
+    hold(spmm, mgpu, *((form, "f32", np.int64) for form in ("coo", "csr")))
 
 
 @in_child(**ON_A_LIBRARY)
 def test_dense_times_dense_where_the_sparse_one_has_elements(mgpu: Mgpu) -> None:
-    assert list(wrong(sddmm, mgpu, *(("csr", type) for type in PLAIN))) == []
+    hold(sddmm, mgpu, *(("csr", type) for type in PLAIN))
 
 
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_matrix(mgpu: Mgpu) -> None:
-    assert list(wrong(spgemm, mgpu, *(("csr", type) for type in PLAIN))) == []
+    hold(spgemm, mgpu, *(("csr", type) for type in PLAIN))

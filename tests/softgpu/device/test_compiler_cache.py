@@ -185,13 +185,16 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
-    """Two requests whose files have one name: the bytes of the request decide."""
+    """Two requests whose files have one name and one checksum: the bytes of the request decide."""
     first = compiled(tmp_path)
     (path,) = files(tmp_path)
     options = ["-O3", "-DVALUE=8"]
     compiled(tmp_path, options=options)
     (new,) = set(files(tmp_path)) - {path}
-    new.write_bytes(path.read_bytes())
+    magic, request, result, _ = HEADER.unpack_from(whole := path.read_bytes())
+    asked = new.read_bytes()[HEADER.size : HEADER.size + request]
+    total = checksum(checksum(magic, asked), whole[-result:])
+    new.write_bytes(HEADER.pack(magic, request, result, total) + whole[HEADER.size :])
     other = compiled(tmp_path, options=options)
     assert other != first
     assert new.read_bytes() != path.read_bytes()

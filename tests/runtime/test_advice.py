@@ -126,8 +126,9 @@ def test_a_fifo_is_no_hip(tmp_path: Path) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_nobody_is_waited_for_at_a_fifo(mgpu: Mgpu) -> None:
-    """The same, for the guard."""
+    """The same, for the guard: whoever opens it finds the other end open, and something to read."""
     os.mkfifo("libamdhip64.so.5")
+    os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
     assert "(it is a FIFO)" in _lines(1, MGPU_RT_HIP=os.path.abspath("libamdhip64.so.5"))[0]
 
 

@@ -22,8 +22,10 @@ def test_names_that_are_none_are_no_functions(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 @in_folder
 def test_a_recording_is_a_file_and_nobody_is_waited_for(mgpu: Mgpu) -> None:
-    """The other end of a FIFO may never come."""
+    """The other end of a FIFO may never come; here it is open, and nothing is read from it."""
     os.mkfifo("fifo")
+    fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
+    os.write(fifo, bytes(4096))
     Path("folder").mkdir()
     Path("short").write_bytes(b"mgpu_rt")
     Path("link").symlink_to("link")
@@ -40,6 +42,7 @@ def test_a_recording_is_a_file_and_nobody_is_waited_for(mgpu: Mgpu) -> None:
         assert mgpu.lib.mgpu_rt_recording_json(path) == mgpu.ffi.NULL
         assert (path, mgpu.ffi.errno) == (path, error)
     assert mgpu.lib.mgpu_rt_recording_json(mgpu.ffi.NULL) == mgpu.ffi.NULL
+    assert len(os.read(fifo, 8192)) == 4096
 
 
 @in_child(policies=("builtin",))

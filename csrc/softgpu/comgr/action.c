@@ -11,7 +11,13 @@
 
 /* AMD's numbers. */
 enum { LANGUAGE_NONE = 0, LANGUAGE_OPENCL_1_2 = 1, LANGUAGE_OPENCL_2_0 = 2 };
-enum { DATA_SOURCE = 1, DATA_INCLUDE = 2, DATA_KINDS = 32 };
+enum {
+    DATA_SOURCE = 1,
+    DATA_INCLUDE = 2,
+    DATA_RELOCATABLE = 7,
+    DATA_EXECUTABLE = 8,
+    DATA_KINDS = 32
+};
 enum {
     ADD_PRECOMPILED_HEADERS = 1,
     COMPILE_SOURCE_TO_BC = 2,
@@ -181,6 +187,19 @@ static bool set_content(const struct comgr *amd, comgr_object data, const char *
     return done;
 }
 
+static int ignore_symbol(comgr_object symbol, void *data) {
+    (void)symbol, (void)data;
+    return COMGR_SUCCESS;
+}
+
+/* Compiling would have set up AMD's LLVM. A program that loads a module only in its exit handlers
+ * would set it up after its destructors, where it loops for ever; reading symbols does it now. */
+static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
+    static _Atomic bool started;
+    if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))
+        (void)amd->iterate_symbols(data, ignore_symbol, NULL);
+}
+
 static bool restore_data(const struct comgr *amd, struct bytes *from, comgr_object set) {
     uint64_t kind, name_size, size;
     if (!take_word(from, &kind))
@@ -193,6 +212,8 @@ static bool restore_data(const struct comgr *amd, struct bytes *from, comgr_obje
     const bool done = amd->set_data_name(data, name) == COMGR_SUCCESS &&
                       set_content(amd, data, content, size) &&
                       amd->data_set_add(set, data) == COMGR_SUCCESS;
+    if (done)
+        start_llvm(amd, data, kind);
     (void)amd->release_data(data);
     return done;
 }

@@ -38,6 +38,7 @@ struct comgr {
     int (*data_set_add)(comgr_object, comgr_object);
     int (*data_set_remove)(comgr_object, int kind);
     int (*release_data)(comgr_object);
+    int (*iterate_symbols)(comgr_object, int (*each)(comgr_object, void *), void *);
     /* Which files compile: path, size and time of AMD's library and of the LLVM that it uses. */
     char identity[8192];
 };

@@ -136,6 +136,7 @@ static bool bind_amd(void *library) {
     BIND(data_set_add);
     BIND(data_set_remove);
     BIND(release_data);
+    BIND(iterate_symbols);
 #undef BIND
     return all;
 }

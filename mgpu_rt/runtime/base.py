@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from mgpu_rt import abi
@@ -174,8 +175,10 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            for name in image.kernels:
-                self._alike[name].add(image)
+            # With cffi alone no image can be read: names are told apart once they are found.
+            with suppress(ModuleNotFoundError):
+                for name in image.kernels:
+                    self._alike[name].add(image)
 
     def _found(self, function: int, module: int, name: str) -> None:
         known, image = self._kernels.get(function), self._images.get(module)

@@ -189,13 +189,14 @@ static void print_caches(FILE *out, const struct counts *record) {
     fputs("\"cache\": {", out);
     for (size_t i = 0; i < CACHE_COUNT; i++) {
         const struct cache_counter *cache = &record->caches[i];
-        const uint64_t unserved = cache->misses + cache->bypasses;
+        const uint64_t misses = load_relaxed(&cache->misses);
+        const uint64_t unserved = misses + load_relaxed(&cache->bypasses);
         const uint64_t calls = record->abi[served[i].entry].calls;
         fprintf(out,
                 "%s\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
                 "}",
                 json_separator(&first), served[i].name, calls > unserved ? calls - unserved : 0,
-                cache->misses, cache->evictions);
+                misses, load_relaxed(&cache->evictions));
     }
     fputs("}", out);
 }

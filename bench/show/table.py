@@ -247,6 +247,27 @@ def in_python(results: dict[str, Any], device: str) -> str:
     return "\n".join(lines)
 
 
+def sparse(results: dict[str, Any], device: str) -> str:
+    """A sparse matrix times a dense one, in three ways."""
+    benchmark = results["benchmarks"][f"sparse-{device}"]
+    values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, medians: µs a product, and "
+        "ratios of the same turn:",
+        "",
+        "| matrix | LLVM's calls | by hand | mgpu_rt | "
+        "mgpu_rt / LLVM's calls | mgpu_rt / by hand |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    ways = ("the calls of LLVM's library", "by hand", "mgpu_rt")
+    ratios = ("mgpu_rt / LLVM's calls", "mgpu_rt / by hand")
+    for title in dict.fromkeys(name.rpartition(", ")[0] for name in values):
+        cells = [number(values[f"{title}, {way}"]) for way in ways]
+        cells += [f"{values[f'{title}, {ratio}']:.2f}" for ratio in ratios]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def emulator(results: dict[str, Any], device: str) -> str:
     """The speed of csrc/softgpu."""
     lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
@@ -321,6 +342,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "replay": replay,
     "in-python": in_python,
     "emulator": emulator,
+    "sparse": sparse,
     "selftest": selftests,
 }
 

@@ -3,6 +3,8 @@ SciPy, cuSPARSE and cuSPARSELt."""
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from tests.support.child import Mgpu, in_child
@@ -12,6 +14,13 @@ pytest.importorskip("scipy")
 from tests.sparse.sums import Device, hold, sddmm_blocks, spmm, spmv, two_to_four
 
 ON_A_GPU = {"policies": ("builtin",), "backends": (pytest.param("cuda", marks=pytest.mark.gpu),)}
+
+
+def _cusparselt() -> str:
+    """The folder of cuSPARSELt that Python has, which comes with PyTorch; else the loader's."""
+    found = importlib.util.find_spec("nvidia")
+    folders = found.submodule_search_locations if found else ()
+    return ":".join(f"{folder}/cusparselt/lib" for folder in folders or ())
 
 
 @in_child(**ON_A_GPU)
@@ -30,7 +39,7 @@ def test_dense_times_dense_in_the_blocks_of_the_sparse_one(mgpu: Mgpu) -> None:
     hold(sddmm_blocks, mgpu, *cases)
 
 
-@in_child(**ON_A_GPU)
+@in_child(LD_LIBRARY_PATH=_cusparselt(), **ON_A_GPU)
 def test_2_to_4_matrices_times_dense(mgpu: Mgpu) -> None:
     """Of 16 rows as in LLVM's own tests, and of more; sparse already, or made so by the library."""
     mgpu.CreateSparseLtEnv()

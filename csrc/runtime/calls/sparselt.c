@@ -36,8 +36,8 @@ static struct advice not_two_to_four = {
     .text = "a matrix that the program calls 2:4 sparse has more than two values in four: the "
             "product will be wrong"};
 
-/* Of the process, as in stock. */
-static struct sparselt_object environment;
+/* Of the process, as in stock. cuSPARSELt wants its objects where vectors may lie. */
+static _Alignas(16) struct sparselt_object environment;
 
 static void start_sparselt(void) {
     (void)thread_get();

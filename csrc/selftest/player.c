@@ -206,6 +206,7 @@ static void play_script(const char *directory, FILE *script) {
 }
 
 int main(int argc, char **argv) {
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* else glibc 2.37 and later write a line in pieces */
     FILE *script = argc == 3 ? fopen(argv[2], "r") : NULL;
     if (script == NULL)
         give_up("a directory of images and a script are needed");

@@ -83,9 +83,12 @@ class Wrong(AssertionError):
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan; returns the number of programs. Raises Wrong."""
+    """Plays a plan; returns the number of programs, 0 if stock's runtime failed where that is known
+    to happen. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
+    if "stock" in found and plan.device.stock_fails:
+        return 0
     if found:
         name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
         path = runner.OUT / "failures" / f"{name}.json"

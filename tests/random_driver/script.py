@@ -301,7 +301,8 @@ def load(program: Program, thread: int, b: Bytes) -> None:
             return
         cell = Buffer(cell_index, GLOBAL, thread, GLOBAL, np.zeros(1, np.uint32), 1)
     module = Module(index, who, thread, images.VALUES[name], cell)
-    program.ask("ok", thread, "load", who, module, number, b[2] % 4)
+    place = 0 if "reused-images" in program.without else b[2] % 4
+    program.ask("ok", thread, "load", who, module, number, place)
     program.modules.append(module)
 
 

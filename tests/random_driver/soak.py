@@ -25,20 +25,35 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from tests.random_driver import images, programs, runner, table
+from tests.rocm import packages, releases
 
 RESULTS = Path(__file__).resolve().parent / "results"
 EXAMPLES = 10  # cases of a seed
 
-#: Of 12 seeds: how many go to which device, and whether the program goes on at the process's end.
-SHARES = (
-    *((runner.STUB, False),) * 2,
-    *((runner.REUSE, False),) * 2,
-    *((runner.HELD, False),) * 2,
-    (runner.SMALL, False),
-    *((runner.SOFTGPU, False),) * 3,
+#: Of 20 seeds: how many go to which device, and whether the program goes on at the process's end.
+Share = tuple[runner.Device, bool]
+SHARES: tuple[Share, ...] = (
+    *((runner.STUB, False),) * 4,
+    *((runner.REUSE, False),) * 4,
+    *((runner.HELD, False),) * 3,
+    *((runner.SMALL, False),) * 2,
+    *((runner.SOFTGPU, False),) * 2,
+    *((runner.SOFTGPU_7, False),) * 3,
     (runner.STUB, True),
     (runner.SOFTGPU, True),
 )
+
+
+def _had_here() -> tuple[Share, ...]:
+    """The shares of devices that this machine has, or can fetch."""
+    missing = set()
+    for device in {device for device, _ in SHARES if device.release}:
+        try:
+            packages.fetch(releases.find(device.release))
+        except packages.PackagesMissing as reason:
+            print(f"{device.name} is left out: {reason}", flush=True)
+            missing.add(device)
+    return tuple(share for share in SHARES if share[0] not in missing)
 
 
 def _play_seed(
@@ -46,9 +61,10 @@ def _play_seed(
     shrink: bool = False,
     without: tuple[str, ...] = (),
     sides: tuple[runner.Side, ...] = (*runner.SIDES, runner.OFF),
+    shares: tuple[Share, ...] = SHARES,
 ) -> dict:
     """Plays the cases of one seed until one fails; what came of it, for the results."""
-    device, exits = SHARES[number % len(SHARES)]
+    device, exits = shares[number % len(shares)]
     counts: Counter[str] = Counter()
     errors: list[str] = []
     quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -69,7 +85,7 @@ def _play_seed(
         except programs.Wrong as wrong:
             errors.append(str(wrong))
             raise
-        counts["cases"] += 1
+        counts["cases" if count else "undecided"] += 1
         counts["programs"] += count
         counts[f"side {plan.sides[0].name}"] += count
 
@@ -91,7 +107,7 @@ def _add(total: dict[str, Counter], one: dict) -> None:
     counts["seeds"] += 1
     counts["failures"] += one["error"] is not None
     for key, value in one.items():
-        if key in ("cases", "programs") or key.startswith("side "):
+        if key in ("cases", "undecided", "programs") or key.startswith("side "):
             counts[key] += value
 
 
@@ -104,7 +120,8 @@ def soak(
 ) -> dict:
     """Plays seeds from the first on, until as many programs have been played as wanted."""
     begin, total, failures, last = time.monotonic(), {}, [], first
-    play = functools.partial(_play_seed, without=without, sides=sides)
+    shares = _had_here()
+    play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)
     with multiprocessing.Pool(os.cpu_count()) as pool:
         for one in pool.imap_unordered(play, range(first, sys.maxsize)):
             _add(total, one)

@@ -25,6 +25,13 @@ def render(results: Path) -> str:
     for name, counts in read["devices"].items():
         row = (counts.get("cases", 0), counts.get("programs", 0), counts.get("failures", 0))
         lines.append(f"| {name} | " + " | ".join(f"{number:,}" for number in row) + " |")
+    for name, counts in read["devices"].items():
+        if counts.get("undecided"):
+            lines += [
+                "",
+                f"Not counted: {counts['undecided']} processes on {name}, in which stock's",
+            ]
+            lines += ["runtime was not as the model has it."]
     return "\n".join([*lines, END])
 
 

@@ -2,7 +2,11 @@
  * nowhere, since printing is not what is measured.
  *
  *     PROGRAM statistics FIRST MORE    the library's statistics after so many calls of main, and
- *                                      after so many more: a list of two */
+ *                                      after so many more: a list of two
+ *
+ * With BENCH_GRAPH its main becomes a graph (graph.h): the first answer is what building it took,
+ * the others are of replays. */
+#include "graph.h"
 #include "rounds.h"
 
 void lowered_main(void); /* the program's main, renamed */
@@ -50,7 +54,30 @@ static int print_statistics(const char *first, const char *more) {
     return fclose(answers);
 }
 
+/* The first round builds. */
+static int serve_graph(void) {
+    FILE *answers = take_answers();
+    long calls;
+    if (scanf("%ld", &calls) != 1)
+        return 0;
+    open_graphs();
+    lowered_main(); /* plainly, which loads */
+    wait_for_device();
+    while (graph.count < BUILDINGS) {
+        begin_building();
+        lowered_main();
+        end_building();
+    }
+    fprintf(answers, "%llu\n", (unsigned long long)building_time());
+    fflush(answers);
+    pin();
+    answer_rounds(answers, replay_graph);
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (wants_graph())
+        return serve_graph();
     if (argc == 4 && strcmp(argv[1], "statistics") == 0)
         return print_statistics(argv[2], argv[3]);
     return serve(argc, argv, lowered_main);

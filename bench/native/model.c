@@ -1,6 +1,10 @@
 /* The frame around a lowered model (bench/models): fills its buffers with numbers, makes rounds of
  * forward passes as the other end of a pipe asks for them (rounds.h), and ends the program if a
- * round's output is not what NumPy computed, which is in EXPECTED_FILE as floats. */
+ * round's output is not what NumPy computed, which is in EXPECTED_FILE as floats.
+ *
+ * With BENCH_GRAPH a pass becomes a graph (graph.h): the first answer is what building it took, the
+ * others are of replays. */
+#include "graph.h"
 #include "rounds.h"
 
 #include <inttypes.h>
@@ -68,25 +72,72 @@ static void check(const float *output, size_t count) {
     }
 }
 
+static void erase(float *output, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        output[i] = NAN; /* what the round does not write is wrong */
+}
+
+static void answer(uint64_t ns) {
+    fprintf(answers, "%" PRIu64 "\n", ns);
+    fflush(answers);
+}
+
+/* Rounds of replays, until no more are asked for. */
+static void replay_rounds(float *output, size_t count) {
+    long calls;
+    pin();
+    while (scanf("%ld", &calls) == 1) {
+        erase(output, count);
+        const uint64_t begin = now_ns();
+        for (long i = 0; i < calls; i++)
+            replay_graph();
+        wait_for_device();
+        const uint64_t taken = now_ns() - begin;
+        check(output, count);
+        answer(taken);
+    }
+}
+
+/* One pass plainly, which loads and allocates; then passes that build; then main has no more to do.
+ */
+static long next_of_graph(float *output, size_t count) {
+    static int passes;
+    long calls;
+    if (passes == 0)
+        open_graphs();
+    else if (passes > 1)
+        end_building();
+    if (passes++ == 0)
+        return scanf("%ld", &calls) == 1;
+    wait_for_device();
+    if (graph.count < BUILDINGS) {
+        begin_building();
+        return 1;
+    }
+    answer(building_time());
+    replay_rounds(output, count);
+    return 0;
+}
+
 int64_t _mlir_ciface_next_round(struct unranked_memref *output) {
     static long round;
     static uint64_t begin;
     float *numbers = output->descriptor->aligned;
     const size_t count = count_of(output);
     long calls;
+    if (wants_graph())
+        return next_of_graph(numbers, count);
     if (round > 0) {
         wait_for_device();
         const uint64_t taken = now_ns() - begin;
         check(numbers, count);
-        fprintf(answers, "%" PRIu64 "\n", taken);
-        fflush(answers);
+        answer(taken);
     }
     if (scanf("%ld", &calls) != 1)
         return 0;
     if (round++ == 1)
         pin();
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = NAN; /* what the round does not write is wrong */
+    erase(numbers, count);
     begin = now_ns();
     return calls;
 }

@@ -17,8 +17,11 @@ from bench.setup import native
 from mgpu_rt.hoist import rewrite, tools
 from mgpu_rt.lowering import lower, objects, toolchain
 
+#: Launches of the forum's program in a graph.
+IN_A_GRAPH = 50
+
 #: What a lowered program is put into, its source first.
-FRAME = [native.SOURCES / name for name in ("lowered.c", "rounds.h", "native.h")]
+FRAME = [native.SOURCES / name for name in ("lowered.c", "graph.h", "rounds.h", "native.h")]
 
 
 def executable(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
@@ -140,8 +143,8 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
     """Everything that a run on a chip needs, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
-        # Of the forum's program one more, which launches once.
-        for count in {iterations.get(program), *([1] if program == "forum" else [])}:
+        # Of the forum's program more: one that launches once, and as many as a graph has.
+        for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))
                 made.append(hoisted(program, llvm, chip, count))

@@ -12,7 +12,7 @@ from bench.setup import build, native
 from mgpu_rt.lowering import cache, lower, toolchain
 
 RELEASES = (19, 22)
-FRAME = [native.SOURCES / name for name in ("model.c", "rounds.h", "native.h")]
+FRAME = [native.SOURCES / name for name in ("model.c", "graph.h", "rounds.h", "native.h")]
 
 
 def executable(model: Model, variant: Variant, llvm: int, chip: str) -> Path:

@@ -15,6 +15,7 @@ ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
 REWRITTEN = "rewritten"
 APART = "apart"
 DRIVER = "driver"
+GRAPH, HAND_GRAPH = "graph", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 #: In the order in which they are shown.
@@ -29,6 +30,8 @@ WORDS = {
     HOISTED: "hoisted by hand",
     APART: "by hand, its own program",
     DRIVER: "by hand on libcuda",
+    GRAPH: "mgpu_rt's graph",
+    HAND_GRAPH: "graph by hand",
     SERIAL: "on one stream, by hand",
 }
 
@@ -103,6 +106,15 @@ def by_hand_runtime(device: Device) -> Side:
     """The programs of bench/models themselves, over a runtime that knows them."""
     native.need(native.BY_HAND)
     return Side(HOISTED, _preload(_base(device), native.BY_HAND, device.hip.parent))
+
+
+def graph_sides(device: Device) -> list[Side]:
+    """A program of bench/models, or the forum's, as one graph: this library's, and by hand."""
+    by_hand = by_hand_runtime(device)
+    return [
+        Side(GRAPH, {**_base(device), "BENCH_GRAPH": "on"}),
+        Side(HAND_GRAPH, {**by_hand.environment, "BENCH_GRAPH": "on"}),
+    ]
 
 
 def _base(device: Device) -> dict[str, str]:

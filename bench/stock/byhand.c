@@ -4,7 +4,10 @@
  * Each module is loaded once, there is one stream, memory that is freed is handed out again, what
  * was registered stays so, and nothing is asked or checked. It knows that of the programs of
  * bench/models, and would be wrong for others: they load constants, use one stream at a time, call
- * from one thread, and free what they have waited for. */
+ * from one thread, and free what they have waited for.
+ *
+ * A pass as a graph is a chain of nodes, one a call, built by the functions of mgpu_rt.h that build
+ * one; waits are left out. */
 #include "hip.h"
 
 #include <stdbool.h>
@@ -66,6 +69,55 @@ EXPORT hipFunction_t mgpuModuleGetFunction(hipModule_t module, const char *name)
     return *function;
 }
 
+/* ---- a graph ---- */
+
+struct mgpu_rt_graph {
+    hipGraph_t graph;
+    hipGraphExec_t executable;
+    hipGraphNode_t last;
+};
+
+static struct mgpu_rt_graph *building;
+
+static void add_launch(hipFunction_t function, dim3 grid, dim3 block, int32_t smem, void **params) {
+    const hipKernelNodeParams node = {.blockDim = block,
+                                      .func = function,
+                                      .gridDim = grid,
+                                      .kernelParams = params,
+                                      .sharedMemBytes = (unsigned)smem};
+    CALL(hipGraphAddKernelNode, &building->last, building->graph,
+         (hipGraphNode_t[]){building->last}, building->last != NULL, &node);
+}
+
+static void add_copy(void *dst, void *src, size_t bytes) {
+    CALL(hipGraphAddMemcpyNode1D, &building->last, building->graph,
+         (hipGraphNode_t[]){building->last}, building->last != NULL, dst, src, bytes,
+         MEMCPY_DEFAULT);
+}
+
+EXPORT int mgpu_rt_graph_begin(void) {
+    building = calloc(1, sizeof *building);
+    CALL(hipGraphCreate, &building->graph, 0);
+    return 0;
+}
+
+EXPORT struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
+    struct mgpu_rt_graph *graph = building;
+    CALL(hipGraphInstantiate, &graph->executable, graph->graph, NULL, NULL, 0);
+    building = NULL;
+    return graph;
+}
+
+EXPORT int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
+    return hipGraphLaunch(graph->executable, stream);
+}
+
+EXPORT void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
+    CALL(hipGraphExecDestroy, graph->executable);
+    CALL(hipGraphDestroy, graph->graph);
+    free(graph);
+}
+
 /* ---- the stream ---- */
 
 static hipStream_t the_stream;
@@ -81,19 +133,28 @@ EXPORT void mgpuStreamDestroy(hipStream_t stream) {
 }
 
 EXPORT void mgpuStreamSynchronize(hipStream_t stream) {
-    CALL(hipStreamSynchronize, stream);
+    if (!building)
+        CALL(hipStreamSynchronize, stream);
 }
 
 EXPORT void mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                              intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                              hipStream_t stream, void **params, void **extra, size_t count) {
     (void)count;
+    if (building) {
+        add_launch(function, (dim3){(uint32_t)gridX, (uint32_t)gridY, (uint32_t)gridZ},
+                   (dim3){(uint32_t)blockX, (uint32_t)blockY, (uint32_t)blockZ}, smem, params);
+        return;
+    }
     CALL(hipModuleLaunchKernel, function, gridX, gridY, gridZ, blockX, blockY, blockZ, smem, stream,
          params, extra);
 }
 
 EXPORT void mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t stream) {
-    CALL(hipMemcpyAsync, dst, src, sizeBytes, MEMCPY_DEFAULT, stream);
+    if (building)
+        add_copy(dst, src, sizeBytes);
+    else
+        CALL(hipMemcpyAsync, dst, src, sizeBytes, MEMCPY_DEFAULT, stream);
 }
 
 /* ---- memory ---- */

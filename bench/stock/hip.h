@@ -11,9 +11,22 @@ typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+
 typedef struct {
     uint32_t x, y, z;
 } dim3;
+
+typedef struct {
+    dim3 blockDim;
+    void **extra;
+    void *func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
 
 enum { MEMCPY_DEFAULT = 4, EVENT_DISABLE_TIMING = 2, ATTACH_GLOBAL = 1 };
 
@@ -51,5 +64,18 @@ hipError_t hipMemsetD16Async(void *dst, unsigned short value, size_t count, hipS
 hipError_t hipHostRegister(void *ptr, size_t bytes, unsigned flags);
 hipError_t hipHostUnregister(void *ptr);
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags);
+
+hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags);
+hipError_t hipGraphDestroy(hipGraph_t graph);
+hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
+                                 const hipGraphNode_t *dependencies, size_t count,
+                                 const hipKernelNodeParams *params);
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph,
+                                   const hipGraphNode_t *dependencies, size_t count, void *dst,
+                                   const void *src, size_t bytes, int kind);
+hipError_t hipGraphInstantiate(hipGraphExec_t *executable, hipGraph_t graph, hipGraphNode_t *wrong,
+                               char *text, size_t room);
+hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream);
+hipError_t hipGraphExecDestroy(hipGraphExec_t executable);
 
 #endif

@@ -1,0 +1,196 @@
+"""Lowered functions as one graph, replayed: the models, and fifty launches of the forum's kernel.
+
+Every round's output of a model is compared with NumPy's, outside what is timed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.measure.rounds import METHOD as ROUNDS
+from bench.measure.rounds import Runner, turns
+from bench.models.program import CHAIN, COPIED, WAITS
+from bench.models.zoo import MODELS
+from bench.setup import build, models, native
+from bench.setup.device import Device
+from bench.setup.sides import (
+    GRAPH,
+    HAND_GRAPH,
+    HOISTED,
+    LLVM,
+    OURS,
+    STOCK,
+    WORDS,
+    Side,
+    all_sides,
+    by_hand_runtime,
+    graph_sides,
+)
+from bench.show.figures import Figure, Result, Step, median, ratios
+
+METHOD = (
+    "Microseconds a pass, the device's work included, and a wait after each: a pass is the model's "
+    f"forward function, or {build.IN_A_GRAPH} launches of the forum's kernel. {ROUNDS} "
+    "The graph is built once by mgpu_rt_graph_begin and mgpu_rt_graph_end around the pass, after "
+    "one that ran plainly. By hand: a runtime that keeps all and asks nothing; as a graph, it adds "
+    "a node a call to a chain. Building: the median of nine, instantiating included."
+)
+FORUM = "forum"
+VARIANTS = (CHAIN, WAITS, COPIED)
+SIDES = (STOCK, LLVM, OURS)
+MOST = 10_000  # passes a round
+EMULATED = ("mlp", "block")  # of the models on an emulated device
+
+#: Of every pass: our graph to the one by hand.
+WITHIN = 1.03
+#: Of the block, in every release: our graph to the pass by hand, submitted.
+OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
+#: Of the block: how many times LLVM's own library takes as long as our graph.
+GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
+#: Microseconds of a launch of the forum's kernel in our graph.
+LAUNCH = 1.1
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is put into a graph, as a program that makes rounds of it."""
+
+    program: str
+    variant: str  # empty: it has none
+    llvm: int
+    executable: Path
+    launches: int = 1  # that one iteration has; the models' passes are whole
+
+    @property
+    def title(self) -> str:
+        return f"{', '.join(filter(None, (self.program, self.variant)))}, LLVM {self.llvm}"
+
+
+def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step) -> Result:
+    """``repetitions`` rounds of each side, for each pass."""
+    native.need(native.RUNTIME)
+    sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
+    graphs = graph_sides(device)
+    sides += [by_hand_runtime(device), *graphs]
+    result = Result("graphs", device.words, METHOD, on=device.name)
+    for each in _passes(device):
+        step(each.title)
+        building = {side.name: _building(each, side) for side in graphs}
+        processes = {side.name: ([str(each.executable)], side.environment) for side in sides}
+        taken = turns(processes, repetitions, MOST, random.Random(each.title))
+        samples = {side: [ns / 1e3 for ns in times] for side, times in taken.items()}
+        result.data.extend(_data(each, samples, building))
+        result.figures.extend(_figures(each, device, samples, building))
+    return result
+
+
+def _passes(device: Device) -> list[Pass]:
+    found = [
+        Pass(
+            FORUM,
+            "",
+            llvm,
+            build.executable(FORUM, llvm, device.chip, build.IN_A_GRAPH),
+            build.IN_A_GRAPH,
+        )
+        for llvm in models.RELEASES
+    ]
+    if device.name == "stub":
+        return found  # it computes nothing
+    return found + [
+        Pass(model.name, variant.name, llvm, models.executable(model, variant, llvm, device.chip))
+        for model in MODELS
+        if device.real or model.name in EMULATED
+        for variant in VARIANTS
+        for llvm in models.RELEASES
+    ]
+
+
+def _building(each: Pass, side: Side) -> float:
+    """Microseconds, in a process of its own."""
+    runner = Runner([str(each.executable)], side.environment)
+    try:
+        taken = runner.round(1) / 1e3
+        runner.close()
+    finally:
+        runner.kill()
+    return taken
+
+
+def _data(
+    each: Pass, samples: Mapping[str, list[float]], building: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    label = {"program": each.program, "variant": each.variant, "llvm": each.llvm}
+    rows = []
+    for side, taken in samples.items():
+        figure = median("", taken, "")
+        row = {**label, "launches": each.launches, "side": side}
+        row |= {"us": figure.value, "low": figure.low, "high": figure.high}
+        rows.append(row | ({"building_us": building[side]} if side in building else {}))
+    return rows
+
+
+def _figures(
+    each: Pass,
+    device: Device,
+    samples: Mapping[str, list[float]],
+    building: Mapping[str, float],
+) -> list[Figure]:
+    figures = [
+        median(f"{each.title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()
+    ]
+    if each.program == FORUM:
+        figures.append(
+            median(
+                f"{each.title}, a launch in {WORDS[GRAPH]}",
+                [us / each.launches for us in samples[GRAPH]],
+                "µs",
+                at_most=LAUNCH if device.real else None,
+            )
+        )
+    figures += _ratios(each, device, samples)
+    return figures + _worth(each, device, samples, building)
+
+
+def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> list[Figure]:
+    is_block = each.program == "block"
+    pairs: Sequence[tuple[str, str, float | None, float | None]] = (
+        (GRAPH, HAND_GRAPH, WITHIN, None),
+        (GRAPH, HOISTED, OF_BY_HAND[each.variant] if is_block else None, None),
+        (OURS, GRAPH, None, None),
+        (STOCK, GRAPH, None, None),
+        (LLVM, GRAPH, None, GAINS.get((each.variant, each.llvm)) if is_block else None),
+    )
+    return [
+        median(
+            f"{each.title}, {WORDS[side]} / {WORDS[base]}",
+            ratios(samples[side], samples[base]),
+            "",
+            at_most=most if device.real else None,
+            at_least=least if device.real else None,
+        )
+        for side, base, most, least in pairs
+        if side in samples
+    ]
+
+
+def _worth(
+    each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
+) -> list[Figure]:
+    """What building costs, and from how many passes on it has paid."""
+    plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
+    figures = [
+        Figure(f"{each.title}, building {WORDS[side]}", taken, "µs")
+        for side, taken in building.items()
+    ]
+    words = f"{each.title}, building {WORDS[GRAPH]}, in plain passes"
+    figures.append(Figure(words, building[GRAPH] / plain, ""))
+    if device.real and graph < plain:  # an emulated device's own work hides the rest
+        words = f"{each.title}, {WORDS[GRAPH]} pays from"
+        figures.append(Figure(words, math.ceil(building[GRAPH] / (plain - graph)), "passes"))
+    return figures

@@ -1,0 +1,71 @@
+/* A program's pass as a graph, for a process with BENCH_GRAPH set: built once, replayed from then
+ * on. The runtime that the process has builds it: this project's, or bench/stock/byhand.c. */
+#ifndef BENCH_GRAPH_H
+#define BENCH_GRAPH_H
+
+#include "native.h"
+
+#include <stdbool.h>
+
+enum { BUILDINGS = 9 };
+
+static struct {
+    int (*begin)(void);
+    void *(*end)(void);
+    int (*launch)(void *graph, void *stream);
+    void (*destroy)(void *graph);
+    void (*synchronize)(void *stream);
+    void *stream, *built;
+    uint64_t begun, taken[BUILDINGS];
+    int count; /* of buildings */
+} graph;
+
+static inline bool wants_graph(void) {
+    return getenv("BENCH_GRAPH") != NULL;
+}
+
+static inline void open_graphs(void) {
+    void *(*create)(void);
+    *(void **)&graph.begin = symbol(RTLD_DEFAULT, "mgpu_rt_graph_begin");
+    *(void **)&graph.end = symbol(RTLD_DEFAULT, "mgpu_rt_graph_end");
+    *(void **)&graph.launch = symbol(RTLD_DEFAULT, "mgpu_rt_graph_launch");
+    *(void **)&graph.destroy = symbol(RTLD_DEFAULT, "mgpu_rt_graph_destroy");
+    *(void **)&graph.synchronize = symbol(RTLD_DEFAULT, "mgpuStreamSynchronize");
+    *(void **)&create = symbol(RTLD_DEFAULT, "mgpuStreamCreate");
+    graph.stream = create();
+}
+
+/* From here to end_building a pass becomes a graph, the only one that is left. */
+static inline void begin_building(void) {
+    if (graph.built)
+        graph.destroy(graph.built);
+    graph.begun = now_ns();
+    if (graph.begin() != 0)
+        fail("no graph", "begin");
+}
+
+static inline void end_building(void) {
+    graph.built = graph.end();
+    graph.taken[graph.count++] = now_ns() - graph.begun;
+    if (!graph.built)
+        fail("no graph", "end");
+}
+
+static inline int compare_times(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Nanoseconds that building and instantiating took, the median. */
+static inline uint64_t building_time(void) {
+    qsort(graph.taken, BUILDINGS, sizeof *graph.taken, compare_times);
+    return graph.taken[BUILDINGS / 2];
+}
+
+static inline void replay_graph(void) {
+    if (graph.launch(graph.built, graph.stream) != 0)
+        fail("no graph", "launch");
+    graph.synchronize(graph.stream);
+}
+
+#endif

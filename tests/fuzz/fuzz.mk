@@ -21,15 +21,18 @@ fuzz_sources_metadata := image/metadata image/msgpack
 fuzz_sources_names := $(fuzz_images)
 fuzz_sources_ptx := image/ptx
 fuzz_sources_options := base/options
-FUZZ_READERS := image bundle metadata names ptx options
+FUZZ_READERS := image bundle metadata names ptx symbols options
 FUZZ_PROGRAMS := $(FUZZ_READERS:%=$(fuzz_dir)/fuzz-%)
 
 define fuzz_program
 $(fuzz_dir)/fuzz-$(1): tests/fuzz/$(1).c tests/fuzz/edge.c tests/fuzz/edge.h \
-    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(wildcard csrc/runtime/*/*.h csrc/runtime/*/*.def)
+    $(fuzz_sources_$(1):%=csrc/runtime/%.c) $(fuzz_includes_$(1):%=csrc/runtime/%.c) \
+    $(wildcard csrc/runtime/*/*.h csrc/runtime/*/*.def)
 	@mkdir -p $$(@D)
-	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime $$(filter %.c,$$^) -o $$@
+	$(FUZZ_CC) $(fuzz_flags) -Icsrc/runtime tests/fuzz/$(1).c tests/fuzz/edge.c \
+	    $(fuzz_sources_$(1):%=csrc/runtime/%.c) -o $$@
 endef
+fuzz_includes_symbols := hip/mapped_symbol
 $(foreach reader,$(FUZZ_READERS),$(eval $(call fuzz_program,$(reader))))
 
 .PHONY: fuzz

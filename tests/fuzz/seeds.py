@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from bench import PROGRAMS
 from mgpu_rt.cli.options import options
+from mgpu_rt.images import elf
+from mgpu_rt.images.work import Work
 from mgpu_rt.lowering import lower
-from tests.support.images import bundle, code_object
+from tests.support.compiled import compile_c
+from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of
 
 PTX = b"""//
 .version 8.0
@@ -22,6 +27,8 @@ PTX = b"""//
 \tret;
 }
 """
+
+_QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 def _tables_first(image: bytes) -> bytes:
@@ -86,11 +93,51 @@ def files_of_images() -> list[bytes]:
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 
+def shared_notes(description: bytes) -> bytes:
+    """A code object all of whose segments are the same notes, the last of them its metadata."""
+    padded = description + bytes(-len(description) % 4)
+    metadata = struct.pack("<III", 0, len(description), 32) + padded
+    others = struct.pack("<III4s", 4, 0, 33, b"AMD") * 600
+    return elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 300, others + metadata)
+
+
 def metadata() -> list[bytes]:
     """Of kernels that want a queue, as they were not optimised, and of some that do not."""
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert b"hidden_default_queue" in unoptimised
-    return [unoptimised, *code_objects()]
+    return [unoptimised, *code_objects(), shared_notes(_QUEUE * 8)]
+
+
+def symbols() -> list[bytes]:
+    """The address to be looked for, and the file that it was mapped from (symbols.c): as linked,
+    without .symtab, and with tables of symbols and of sections that go on for long."""
+    whole, stripped = _library(), _library("-s")
+    symbols = elf.read(whole, Work(len(whole))).symbols
+    at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")
+    files = [whole, stripped, _endless(whole), _with_sections(stripped, 300)]
+    return [struct.pack("<Q", at) + file for file in files]
+
+
+def _library(*flags: str) -> bytes:
+    source = "extern const int main_kernel_binary; const int main_kernel_binary = 1;"
+    with tempfile.TemporaryDirectory() as folder:
+        return compile_c(Path(folder, "a.so"), source, "-shared", "-nostdlib", *flags).read_bytes()
+
+
+def _with_sections(library: bytes, more: int) -> bytes:
+    """The headers of sections are the last of a library."""
+    (count,) = struct.unpack_from("<H", library, 60)
+    changed = library[:60] + struct.pack("<H", count + more) + library[62:]
+    return changed + bytes(SECTION.size * more)
+
+
+def _endless(library: bytes) -> bytes:
+    changed = bytearray(library)
+    table, count = (struct.unpack_from(f, library, o)[0] for f, o in (("<Q", 40), ("<H", 60)))
+    for row in range(table, table + 64 * count, 64):
+        if struct.unpack_from("<I", library, row + 4)[0] in (2, 11):  # .symtab, .dynsym
+            struct.pack_into("<Q", changed, row + 32, 1 << 40)
+    return bytes(changed)
 
 
 def names() -> list[bytes]:
@@ -119,10 +166,11 @@ def settings() -> list[bytes]:
 
 
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
-    "image": images,
+    "image": lambda: [*images(), shared_notes(b"\x80")],
     "bundle": files_of_images,
     "metadata": metadata,
     "names": names,
     "ptx": lambda: [PTX],
+    "symbols": symbols,
     "options": settings,
 }

@@ -13,72 +13,46 @@ import pytest
 from mgpu_rt.images import elf, find, image, nvidia
 from mgpu_rt.images.model import Image
 from mgpu_rt.images.work import Counted, TooMuch, Work
+from tests.support.images import HEADER, PROGBITS, SECTION, SEGMENT, STRTAB, SYMTAB, elf_of
 
 SIZE = 1 << 20
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_SYMTAB, _STRTAB, _NOTE, _PROGBITS = 2, 3, 4, 1
-
-
-def _elf(
-    machine: int,
-    sections: list[tuple[int, int, int, int]],
-    segments: int = 0,
-    content: bytes = b"",
-    names: int = 0,
-) -> bytes:
-    """Of `content` and sections (type, flags, offset, size), whose names all begin with the second
-    byte of the section `names`; `segments` are notes of all of the content."""
-    begin = _HEADER.size
-    end = begin + len(content)
-    rows = b"".join(
-        _SECTION.pack(1, kind, flags, 0, offset, size, 1, 0, 1, 24 if kind == _SYMTAB else 0)
-        for kind, flags, offset, size in sections
-    )
-    notes = _SEGMENT.pack(_NOTE, 4, begin, 0, 0, len(content), len(content), 4) * segments
-    header = _HEADER.pack(
-        *(b"\x7fELF\x02\x01\x01" + bytes(9), 3, machine, 1, 0, end + len(rows), end, 0x500),
-        *(_HEADER.size, _SEGMENT.size, segments, _SECTION.size, len(sections), names),
-    )
-    return header + content + rows + notes
 
 
 def _shared_notes() -> bytes:
     small = struct.pack("<III4s", 4, 0, 33, b"AMD")
-    return _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 30_000, small * (SIZE // 2 // len(small)))
+    return elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 30_000, small * (SIZE // 2 // len(small)))
 
 
 def _long_names() -> bytes:
     """Each section's is of a megabyte."""
     content = b"a" * (SIZE // 2)
-    return _elf(elf.AMDGPU, [(_STRTAB, 0, _HEADER.size, len(content))] * 16_000, content=content)
+    return elf_of(elf.AMDGPU, [(STRTAB, 0, HEADER.size, len(content))] * 16_000, content=content)
 
 
 def _long_symbols() -> bytes:
     """Each symbol's name is of a megabyte."""
     names = b"\0.symtab\0" + b"a" * (SIZE // 2) + b"\0"
     symbols = struct.pack("<IBBHQQ", 9, 0, 0, 1, 0, 4) * (SIZE // 2 // 24)
-    begin = _HEADER.size
-    rows = [(_SYMTAB, 0, begin + len(names), len(symbols)), (_STRTAB, 0, begin, len(names))]
-    return _elf(elf.AMDGPU, rows, content=names + symbols, names=1)
+    begin = HEADER.size
+    rows = [(SYMTAB, 0, begin + len(names), len(symbols)), (STRTAB, 0, begin, len(names))]
+    return elf_of(elf.AMDGPU, rows, content=names + symbols, names=1)
 
 
 def _shared_sections() -> bytes:
     """Of a host's file, each of all its bytes."""
-    return _elf(62, [(_PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
+    return elf_of(62, [(PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
 
 
 def _headers_everywhere() -> bytes:
     """In a host's data, each with a table of 60,000 rows, a late one of which is damaged."""
-    table = bytes(20_000 * _SECTION.size) + b"\xff" * _SECTION.size
-    table += bytes(30_000 * _SECTION.size)
-    one = _HEADER.pack(
+    table = bytes(20_000 * SECTION.size) + b"\xff" * SECTION.size
+    table += bytes(30_000 * SECTION.size)
+    one = HEADER.pack(
         *(b"\x7fELF\x02\x01\x01" + bytes(9), 3, elf.AMDGPU, 1, 0, 0, 0, 0x500),
-        *(_HEADER.size, _SEGMENT.size, 0, _SECTION.size, 60_000, 0),
+        *(HEADER.size, SEGMENT.size, 0, SECTION.size, 60_000, 0),
     )
     content = one * (SIZE // len(one)) + table
-    return _elf(62, [(_PROGBITS, elf.ALLOC, _HEADER.size, SIZE)], content=content)
+    return elf_of(62, [(PROGBITS, elf.ALLOC, HEADER.size, SIZE)], content=content)
 
 
 def _bundle_of_itself() -> bytes:
@@ -90,7 +64,7 @@ def _bundle_of_itself() -> bytes:
 
 def _bundle_of_one() -> bytes:
     """Each of its entries is the same code object."""
-    entries, code = 1000, _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)] * 30_000)
+    entries, code = 1000, elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)] * 30_000)
     start = len(image.BUNDLE_MAGIC) + 8 + 24 * entries
     one = struct.pack("<QQQ", start, len(code), 0)
     return image.BUNDLE_MAGIC + struct.pack("<Q", entries) + one * entries + code
@@ -148,7 +122,7 @@ def test_room_is_not_made_for_what_a_list_only_says() -> None:
     """At each depth, for as many as the note has bytes."""
     metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
     note = struct.pack("<III", 0, len(metadata), 32) + metadata
-    code = _elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 1, note)
+    code = elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 1, note)
     (found,) = find.contents(code, "the file").images
     assert found.kernels == []
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import struct
 
 from mgpu_rt.images import elf
-from tests.images.test_work import _STRTAB, SIZE, _elf
 from tests.support.child import Mgpu, in_child
+from tests.support.images import STRTAB, elf_of
 
+SIZE = 1 << 20
 QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
@@ -26,12 +27,12 @@ def test_segments_that_share_their_notes(mgpu: Mgpu) -> None:
     """HIP 5.2 is given a copy with other notes, which were written as often."""
     text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
     note = struct.pack("<III", 0, len(text), 32) + text
-    mgpu.load(mgpu.image(_elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], 30_000, note)))
+    mgpu.load(mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], 30_000, note)))
 
 
 @in_child(policies=("builtin",))
 def test_kernels_whose_names_are_one(mgpu: Mgpu) -> None:
     """They are listed where one is missing."""
-    image = mgpu.image(_elf(elf.AMDGPU, [(_STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
+    image = mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
     module = mgpu.load(image)
     mgpu.function(module, "none")

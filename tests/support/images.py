@@ -12,6 +12,12 @@ from mgpu_rt.lowering import lower
 #: What the HIP of this process runs.
 CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"
 
+#: Of an ELF file: its headers, and types of sections and segments.
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SEGMENT = struct.Struct("<IIQQQQQQ")
+PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 4
+
 
 @functools.cache
 def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
@@ -30,3 +36,26 @@ def bundle(*images: bytes) -> bytes:
         table += struct.pack("<QQQ", at + len(body), len(content), len(name)) + name
         body += content + bytes(-len(content) % 4096)
     return (header + table).ljust(at, b"\0") + body
+
+
+def elf_of(
+    machine: int,
+    sections: list[tuple[int, int, int, int]],
+    segments: int = 0,
+    content: bytes = b"",
+    names: int = 0,
+) -> bytes:
+    """Of `content` and sections (type, flags, offset, size), whose names all begin with the second
+    byte of the section `names`; `segments` are notes of all of the content."""
+    begin = HEADER.size
+    end = begin + len(content)
+    rows = b"".join(
+        SECTION.pack(1, kind, flags, 0, offset, size, 1, 0, 1, 24 if kind == SYMTAB else 0)
+        for kind, flags, offset, size in sections
+    )
+    notes = SEGMENT.pack(NOTE, 4, begin, 0, 0, len(content), len(content), 4) * segments
+    header = HEADER.pack(
+        *(b"\x7fELF\x02\x01\x01" + bytes(9), 3, machine, 1, 0, end + len(rows), end, 0x500),
+        *(HEADER.size, SEGMENT.size, segments, SECTION.size, len(sections), names),
+    )
+    return header + content + rows + notes

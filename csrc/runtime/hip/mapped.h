@@ -39,7 +39,7 @@ bool mapped_for_good(const void *data, size_t size);
 
 /* The name of the constant that lies at an address, from the symbol table of the file that it was
  * mapped from. False if the file has none, is another one by now, or has names of more than
- * MAPPED_SYMBOL bytes there; in a child of fork, as above; and once 256 MiB of symbols have been
+ * MAPPED_SYMBOL bytes there; in a child of fork, as above; and once 256 MiB of tables have been
  * read in the process. Reads the file: for what is recorded, once an image. */
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);

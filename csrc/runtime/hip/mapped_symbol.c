@@ -16,7 +16,6 @@
 /* ---- the object that holds the address ---- */
 
 enum { MOST_SEGMENTS = 64, STEP = 256 };
-enum { MOST_WORK = 1 << 28 }; /* bytes of symbols, of all look-ups of the process */
 
 struct object {
     uintptr_t address; /* looked for */
@@ -50,8 +49,12 @@ static int find_object(const struct dl_phdr_info *info, void *data) {
 
 /* ---- its file ---- */
 
+enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: what a read costs beside its bytes */
+static uint64_t work;                     /* bytes read by all look-ups of the process */
+
 static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return offset <= INT64_MAX && pread(file, to, size, (off_t)offset) == (ssize_t)size;
+    return offset <= INT64_MAX && add_fetch_relaxed(&work, size + READ) <= MOST_WORK &&
+           pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
 /* Whether it is still the file that the loader has mapped. */
@@ -80,13 +83,11 @@ static bool find_symbols(int file, const ElfW(Ehdr) * header, uint32_t type, Elf
 
 /* 0: no name; where a name begins in the strings is never 0. */
 static uint32_t find_name(int file, const ElfW(Shdr) * symbols, uintptr_t value) {
-    static uint64_t work;
     ElfW(Sym) some[STEP];
     for (uint64_t at = 0; at < symbols->sh_size; at += sizeof some) {
         const uint64_t left = symbols->sh_size - at;
         const size_t size = left < sizeof some ? (size_t)left : sizeof some;
-        if (add_fetch_relaxed(&work, size) > MOST_WORK ||
-            !read_at(file, some, size, symbols->sh_offset + at))
+        if (!read_at(file, some, size, symbols->sh_offset + at))
             return 0;
         for (size_t i = 0; i < size / sizeof *some; i++)
             if (some[i].st_value == value && some[i].st_shndx != SHN_UNDEF && some[i].st_name &&

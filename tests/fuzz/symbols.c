@@ -1,0 +1,72 @@
+/* The reader of symbols: of a file that is not the one that the loader has mapped any more, though
+ * its segments are. The first 8 bytes are the address that is looked for. */
+#include "edge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static ssize_t counted_pread(int file, void *to, size_t size, off_t offset);
+
+/* The source itself, as its bound is for a whole process, and each input gets one. */
+#define pread counted_pread
+#include "hip/mapped_symbol.c"
+#undef pread
+
+enum { ROOM = 1 << 14 }; /* more than it takes to read what a linker made, less than some claim */
+
+static uint64_t bytes_read;
+
+static ssize_t counted_pread(int file, void *to, size_t size, off_t offset) {
+    bytes_read += size + READ;
+    return pread(file, to, size, offset);
+}
+
+bool runtime_forked;
+
+static const uint8_t *file_bytes;
+static size_t file_size;
+static char file_name[64];
+
+/* As the loader would have mapped this file. */
+int mapped_walk(mapped_visit *visit, void *data) {
+    static ElfW(Phdr) segments[1 << 16];
+    ElfW(Ehdr) header;
+    struct dl_phdr_info info = {.dlpi_name = file_name, .dlpi_phdr = segments};
+    if (file_size < sizeof header)
+        return 0;
+    memcpy(&header, file_bytes, sizeof header);
+    if (header.e_phoff > file_size ||
+        header.e_phnum > (file_size - header.e_phoff) / sizeof *segments)
+        return 0;
+    info.dlpi_phnum = header.e_phnum;
+    memcpy(segments, file_bytes + header.e_phoff, header.e_phnum * sizeof *segments);
+    return visit(&info, data);
+}
+
+static void write_file(void) {
+    static int file = -1;
+    if (file < 0)
+        file = memfd_create("library", 0);
+    snprintf(file_name, sizeof file_name, "/proc/self/fd/%d", file);
+    HOLDS(ftruncate(file, 0) == 0);
+    HOLDS(pwrite(file, file_bytes, file_size, 0) == (ssize_t)file_size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    uintptr_t address;
+    char name[MAPPED_SYMBOL];
+    if (size < sizeof address)
+        return 0;
+    memcpy(&address, data, sizeof address);
+    file_bytes = data + sizeof address;
+    file_size = size - sizeof address;
+    write_file();
+    bytes_read = 0;
+    work = MOST_WORK - ROOM;
+    if (mapped_symbol((const void *)address, name))
+        HOLDS(memmem(file_bytes, file_size, name, strlen(name) + 1));
+    HOLDS(bytes_read <= ROOM + 2 * (MAPPED_SYMBOL + READ)); /* names, of two tables */
+    return 0;
+}

@@ -203,7 +203,7 @@ def _hip(
     report.add("HIP", OK, f"{report.hip}{release}, {_why(report.hip, report.device, base)}")
     if report.device == "softgpu":
         _seam(report)
-    report.devices = _devices(report.hip, environment)
+    report.devices, error = _devices(report.hip, environment)
     if report.devices:
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(report.devices))
         report.add("devices", OK, names)
@@ -211,7 +211,7 @@ def _hip(
         report.add(
             "devices",
             FAILURE,
-            "HIP has found none",
+            f"HIP cannot count them: {error}" if error else "HIP has found none",
             "see nvidia-smi and CUDA_VISIBLE_DEVICES"
             if report.device == "cuda"
             else "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
@@ -248,26 +248,30 @@ def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
     )
 
 
-#: Run in a child: the names of the devices of the HIP library that is its argument, as JSON. By
-#: hipDeviceGetName, since the layout of hipGetDeviceProperties depends on the release.
+#: Run in a child: the names of the devices of the HIP library that is its argument, and why they
+#: cannot be counted, as JSON. By hipDeviceGetName, since the layout of hipGetDeviceProperties
+#: depends on the release. No device is an error of its own, hipErrorNoDevice.
 _LIST_DEVICES = """
 import ctypes, json, sys
 hip = ctypes.CDLL(sys.argv[1])
+hip.hipGetErrorName.restype = ctypes.c_char_p
 count = ctypes.c_int(0)
-hip.hipGetDeviceCount(ctypes.byref(count))
+error = hip.hipGetDeviceCount(ctypes.byref(count))
+why = hip.hipGetErrorName(error).decode() if error not in (0, 100) else ""
 names = []
-for number in range(count.value):
+for number in range(0 if error else count.value):
     name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
     named = hasattr(hip, "hipDeviceGet") and hasattr(hip, "hipDeviceGetName")
     if named and hip.hipDeviceGet(ctypes.byref(device), number) == 0:
         hip.hipDeviceGetName(name, 256, device)
     names.append(name.value.decode(errors="replace") or "without a name")
-json.dump(names, sys.stdout)
+json.dump([names, why], sys.stdout)
 sys.stdout.flush()
 """
 
 
-def _devices(hip: str, environment: Mapping[str, str]) -> list[str]:
+def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
+    """Their names, and the error if HIP cannot count them."""
     child = _quiet(environment)
     child.pop("LD_PRELOAD", None)
     try:
@@ -279,9 +283,10 @@ def _devices(hip: str, environment: Mapping[str, str]) -> list[str]:
             text=True,
             timeout=TIMEOUT,
         )
-        return json.loads(result.stdout)
+        names, error = json.loads(result.stdout)
+        return names, error
     except (subprocess.TimeoutExpired, ValueError):
-        return []
+        return [], ""
 
 
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Report:

@@ -174,6 +174,18 @@ def test_doctor_without_a_device() -> None:
     assert "HIP has found none" in line(report, "devices")
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(100, "HIP has found none"), (999, "HIP cannot count them: hipErrorUnknown")],
+)
+def test_doctor_counts_no_device_where_hip_counts_none(error: int, words: str) -> None:
+    """HIP may leave the count as it was when it fails."""
+    status, report = doctor(HIPSTUB_FAULT=f"hipGetDeviceCount:*:{error}")
+    assert status == 1
+    assert report["devices"] == []
+    assert line(report, "devices").startswith(words)
+
+
 def test_doctor_with_a_hip_that_fails() -> None:
     status, report = doctor(HIPSTUB_FAULT="hipStreamCreate:*:2")
     assert status == 1

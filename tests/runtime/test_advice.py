@@ -85,7 +85,7 @@ def _lines(calls: int, **env: str) -> list[str]:
     [
         ({"HIPSTUB_DEVICES": "0"}, "devices: 0"),
         ({"HIPSTUB_DEVICES": "3"}, "devices: 3"),
-        ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:999"}, "devices: not asked"),
+        ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:999"}, "devices: unknown"),
         ({"MGPU_RT_CACHE": "off"}, "devices: not asked"),
     ],
 )

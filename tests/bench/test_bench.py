@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -250,6 +251,30 @@ def test_every_plot_of_the_results_can_be_drawn(path: Path, tmp_path: Path) -> N
     drawn = list(plots.draw(json.loads(path.read_text()), tmp_path / path.name))
     kept = {p.name for p in path.parent.glob(f"{path.stem}-*") if p.suffix == ".png"}
     assert kept <= {p.name for p in drawn}
+
+
+def test_the_plot_shows_hips_start_apart_on_both_sides() -> None:
+    """It is paid once, and is in no iteration's time."""
+    plot = pytest.importorskip("bench.show.plots.breakdown")
+    rows = [
+        {"program": "forum", "llvm": 22, "side": side, "layer": layer, "function": function}
+        | {"calls": calls, "us": us, "iterations": 10, "once_ms": once}
+        for side, start, us in ((sides.STOCK, 299.0, 40.0), (sides.OURS, 250.0, 2.0))
+        for layer, function, calls, us, once in (
+            ("start", breakdown.START, 0, 0.0, start),
+            ("driver", "hipModuleLoadData", 10, us, 3.0),
+        )
+    ]
+    steady, once = plot.draw(rows).axes
+    assert bars(steady)[breakdown.START] == [0, 0]
+    assert bars(steady)["loading modules"] == [40, 2]
+    assert bars(once)[breakdown.START] == [299, 250]
+    assert bars(once)["loading modules"] == [3, 3]
+
+
+def bars(axes: Any) -> dict[str, list[float]]:
+    """The lengths of each kind's."""
+    return {kind.get_label(): [bar.get_width() for bar in kind] for kind in axes.containers}
 
 
 def test_plots_of_models(tmp_path: Path) -> None:

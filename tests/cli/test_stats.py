@@ -14,6 +14,7 @@ from bench.setup.printing import print_library
 from mgpu_rt.cli.stats import recordings
 from mgpu_rt.cli.stats.comparison import as_dict
 from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added, parse
+from tests.support import recorded
 from tests.support.child import library
 from tests.support.command import assert_sentence, command, invoke
 from tests.support.compiled import compile_c
@@ -172,6 +173,36 @@ def test_compare_as_json(files: tuple[Path, Path]) -> None:
     launches = result["launches"]["kernels"]["test_func"]
     assert launches["after"] == {"calls": LAUNCHES, "ns": ours["kernels"]["test_func"]["ns"]}
     assert result["cache"]["modules"]["after"] == ours["cache"]["modules"]
+
+
+def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
+    """Here it is longer than all calls, and another one on each side."""
+    runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
+    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
+    for path, run in zip(paths, runs, strict=True):
+        path.write_text(json.dumps(run))
+    said = invoke("compare", *map(str, paths)).stdout.splitlines()
+    assert [line.split()[2:] for line in said if line.startswith("HIP's start")] == [
+        ["299.000", "0.000"]
+    ]
+    total = next(line.split() for line in said if line.startswith("total"))
+    assert total[1:] == ["500", "500", "5.000", "0.050", "100"]
+    result = json.loads(invoke("compare", "--json", *map(str, paths)).stdout)
+    assert result["start"] == {"before": 299_000_000, "after": 0}
+    assert result["program"]["total"]["ratio"] == 100
+    assert "HIP's start" not in result["program"]["functions"]
+    tables = [invoke("stats", str(path)).stdout for path in paths]
+    assert "HIP's start, paid once and in no time above: 0.299000 s" in tables[0]
+    assert "HIP's start, paid once and in no time above: 0.000000 s" in tables[1]
+
+
+def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
+    """Of a run over a stub of HIP that takes 400 ms to start."""
+    slow = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}
+    result = json.loads(command("compare", "--json", "--", forum, **slow).stdout)
+    for side in ("before", "after"):
+        assert result["start"][side] >= 400_000_000
+        assert result["program"]["total"][side]["ns"] < result["start"][side]
 
 
 def test_compare_runs_a_program_twice(forum: Path) -> None:

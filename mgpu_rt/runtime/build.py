@@ -50,17 +50,40 @@ class _Function:
         call = f"(({self.result} (*)({self.kinds}))own_{self.name})({self.names});"
         back = "" if self.result == "void" else "return "
         return (
-            f"static void (*own_{self.name})(void);\n"
+            f"static mgpu_rt_function own_{self.name} = (mgpu_rt_function)absent;\n"
             f"static {self.result} {self.name}({self.params}) {{ {back}{call} }}"
         )
 
 
+#: What answers until use_library: a method may be called by itself.
+_ABSENT = """
+typedef void (*mgpu_rt_function)(void);
+static uintptr_t absent(void) {
+    static _Bool said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        fputs("mgpu_rt: a runtime's method was called while it is no program's, and nothing is "
+              "done: see mgpu_rt.intercept\\n", stderr);
+    return 0;
+}
+static void absent_report(const char *call, int error) {
+    (void)call, (void)error;
+    (void)absent();
+}
+static const char *absent_path(void) { return ""; }
+static unsigned long long absent_name(const void *image, char *name, size_t size) {
+    (void)image;
+    if (size)
+        *name = 0;
+    return 0;
+}
+"""
+
 _SOURCE = """
 static mgpu_rt_function (*find)(const char *);
 static int (*take)(const char *, mgpu_rt_function);
-static void (*report_failure)(const char *, int);
-static const char *(*path_of_hip)(void);
-static unsigned long long (*name_of_image)(const void *, char *, size_t);
+static void (*report_failure)(const char *, int) = absent_report;
+static const char *(*path_of_hip)(void) = absent_path;
+static unsigned long long (*name_of_image)(const void *, char *, size_t) = absent_name;
 
 static const struct {{
     const char *name;
@@ -81,6 +104,8 @@ static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_
         *functions[i].own = find(functions[i].name);
 }}
 static void intercept(const char *name, _Bool on) {{
+    if (!take)
+        return;
     if (strcmp(name, "end") == 0)
         take(name, on ? on_end : 0);
     for (int i = 0; i < FUNCTIONS; i++)
@@ -155,7 +180,7 @@ def make_ffi() -> FFI:
             [
                 "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>",
                 "#include <string.h>\n#include <unistd.h>",
-                "typedef void (*mgpu_rt_function)(void);",
+                _ABSENT,
                 _STRUCTS,
                 *(f"static {line}" for line in callbacks),
                 *(f.native for f in functions),

@@ -79,8 +79,7 @@ class Image:
         where the program's symbols do not say; and digits of its hash, as statistics show them.
         To be asked for while it lies at its address."""
         name = ffi.new("char[]", 256)
-        is_there = self.content and self.address
-        image_hash = lib.image_name(self.address, name, len(name)) if is_there else 0
+        image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
         return ffi.string(name).decode(errors="replace"), digits
 

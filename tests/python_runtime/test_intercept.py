@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -11,8 +13,9 @@ from mgpu_rt import abi
 from mgpu_rt.runtime import CachedRuntime, Image, Launch, Runtime
 from mgpu_rt.runtime.base import METHODS
 from tests.python_runtime.runtimes import PassAll
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, environment, in_child
 from tests.support.images import code_object
+from tests.support.patience import HANG
 
 alone = {"policies": ("builtin",)}
 
@@ -247,3 +250,22 @@ def test_what_old_callers_leave_in_a_late_flag_is_no_error(mgpu: Mgpu) -> None:
         stream = mgpu.StreamCreate()
         assert old(64, stream, 64)
     assert mgpu.stderr() == ""
+
+
+BY_ITSELF = """
+from mgpu_rt._runtime import lib
+from mgpu_rt.runtime import Image, Runtime
+runtime = Runtime()
+print(runtime.stream_create(), runtime.mem_alloc(64, 0, False), Image(b"x" * 64).label)
+print(runtime.module_get_function(0, "k"), runtime.stream_destroy(1), lib.report(b"hipInit", 1))
+lib.intercept(b"mgpuStreamCreate", True)
+"""
+
+
+def test_a_method_may_be_called_where_there_is_no_program() -> None:
+    """It does nothing, and says so once."""
+    code = [sys.executable, "-c", BY_ITSELF]
+    done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)
+    assert (done.returncode, done.stdout) == (0, "0 0 ('', '')\n0 None None\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mgpu_rt: a runtime's method was called while it is no program's")

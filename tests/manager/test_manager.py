@@ -149,6 +149,26 @@ def test_a_policy_that_evicts_everything(tmp_path: Path) -> None:
         assert "failed" not in program.said()
 
 
+def test_an_eviction_spoils_no_capture_of_the_programs(tmp_path: Path) -> None:
+    """In HIP's global mode no other thread may give memory back, unless it is in relaxed mode."""
+    with Program(tmp_path, "EvictAll") as program:
+        program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
+        program.do("own, graph = ctypes.c_void_p(), ctypes.c_void_p()")
+        program.do("assert hip.hipStreamCreate(to(own)) == 0; launch(); wait_until_served()")
+        program.do("stream = ctypes.c_void_p(lib.mgpuStreamCreate())")
+        program.do("block = lib.mgpuMemAlloc(ctypes.c_uint64(1000), stream, False)")
+        program.do("assert hip.hipStreamBeginCapture(own, 0) == 0")
+        program.do("lib.mgpuMemFree(ctypes.c_void_p(block), stream)")
+        program.do("lib.mgpu_rt_stats_json.restype = ctypes.c_void_p")
+        program.do(
+            "stats = lambda: json.loads(ctypes.string_at(lib.mgpu_rt_stats_json()))['cache']"
+        )
+        program.do("while not stats()['memory']['evictions']: time.sleep(0.02); miss()")
+        program.do("assert hip.hipStreamEndCapture(own, to(graph)) == 0")
+        assert program.end() == 0
+        assert "failed" not in program.said()
+
+
 def test_a_policy_that_sets_limits(tmp_path: Path) -> None:
     with Program(tmp_path, "Limits") as program:
         program.do("launch(); wait_until_served()")

@@ -38,8 +38,12 @@ static int64_t answer_list(struct channel *channel, int kind) {
     return (int64_t)count;
 }
 
+/* While the program captures in HIP's global mode, giving back ends the capture, unless the thread
+ * that does so is in relaxed mode. */
 static int64_t evict(int kind, uint64_t handle) {
     const struct cache *cache = cache_of(kind);
+    int mode = hipStreamCaptureModeRelaxed;
+    (void)hip.ThreadExchangeStreamCaptureMode(&mode);
     return cache ? cache->evict((void *)(uintptr_t)handle) : hipErrorInvalidValue;
 }
 

@@ -12,6 +12,7 @@ from tests.examples.conftest import EXAMPLES, Run, shown
 
 PROGRAMS = {
     "linked": "linked.cpp",
+    "graph": "graph.c",
     "outside_stream": "outside_stream.c",
     "host_symbol": "host_symbol.c",
 }

@@ -1,0 +1,54 @@
+/* A function of MLIR's as a graph: built by one call, then submitted as a whole, as often as
+ * wanted, on whatever the host's memory holds by then.
+ *
+ * Prints:
+ *
+ *     a graph of 3 nodes
+ *     scaled: 1.5 3 4.5 6
+ *     scaled: 15 30 45 60
+ *     scaled: 150 300 450 600 */
+#include "memref.h"
+
+#include <mgpu_rt.h>
+#include <stdio.h>
+
+enum { COUNT = 4, REPLAYS = 3 };
+
+void _mlir_ciface_scale(struct memref *numbers, float factor); /* of scale.mlir */
+struct ihipStream_t *mgpuStreamCreate(void); /* these are what its lowering calls (docs/abi.md) */
+void mgpuStreamSynchronize(struct ihipStream_t *stream);
+void mgpuStreamDestroy(struct ihipStream_t *stream);
+
+/* The copy to the device, the kernel, and the copy back; nothing runs yet. */
+static struct mgpu_rt_graph *build(float *numbers) {
+    struct memref memref = memref_of(numbers, COUNT);
+    if (mgpu_rt_graph_begin() != 0)
+        return NULL;
+    _mlir_ciface_scale(&memref, 1.5f);
+    return mgpu_rt_graph_end();
+}
+
+int main(void) {
+    float numbers[COUNT]; /* stays as long as the graph is launched */
+    struct mgpu_rt_graph *graph = build(numbers);
+    if (!graph) /* a line on stderr says why */
+        return 1;
+    printf("a graph of %zu nodes\n", mgpu_rt_graph_nodes(graph));
+
+    struct ihipStream_t *stream = mgpuStreamCreate();
+    int wrong = 0;
+    float unit = 1;
+    for (int replay = 0; replay < REPLAYS; replay++, unit *= 10) {
+        for (int i = 0; i < COUNT; i++)
+            numbers[i] = unit * (float)(i + 1);
+        if (mgpu_rt_graph_launch(graph, stream) != 0)
+            return 1;
+        mgpuStreamSynchronize(stream);
+        printf("scaled: %g %g %g %g\n", numbers[0], numbers[1], numbers[2], numbers[3]);
+        for (int i = 0; i < COUNT; i++)
+            wrong |= numbers[i] != 1.5f * unit * (float)(i + 1);
+    }
+    mgpuStreamDestroy(stream);
+    mgpu_rt_graph_destroy(graph);
+    return wrong;
+}

@@ -89,9 +89,9 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-# On all cores; tests/conftest.py says which tests are whose. T: files or folders, or names of tests.
+# tests/conftest.py says which tests are whose, and how many go on at once. T: files or folders, or names of tests.
 T ?= tests
-PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8
+PYTEST := $(BIN)/python -m pytest -q -n auto
 
 test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES)
 test: $(if $(filter tests,$(T)),lint)

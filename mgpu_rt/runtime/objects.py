@@ -45,7 +45,7 @@ class Image:
         from mgpu_rt.images.image import size_of
 
         room = ffi.buffer(ffi.cast("char *", address), 1 << 46)
-        size = size_of(room)
+        size = size_of(room) or _size_of_ptx(address)
         if not size:
             return cls(b"", address)
         content = room[:size]
@@ -88,6 +88,15 @@ class Image:
         """True if no kernel can write into what a load makes of it, so that loads may be one."""
         parts = [self.description, *self.description.entries] if self.description else []
         return bool(parts) and not any(p.globals or p.damage or p.unread for p in parts)
+
+
+def _size_of_ptx(address: int) -> int:
+    """With the 0 that ends it, as NVIDIA's driver reads it; 0 if no PTX lies there."""
+    start = ffi.cast("char *", address)
+    if not ffi.buffer(start, 8)[:].startswith((b"//", b".version")):
+        return 0
+    text = ffi.string(start)
+    return len(text) + 1 if b".version" in text else 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.problem import Problem
-from mgpu_rt.selftest import children, machine, result, right
+from mgpu_rt.selftest import children, machine, result, right, sequences
 from mgpu_rt.selftest.bundle import Bundle
 from tests.support.child import environment
 from tests.support.patience import HANG
@@ -141,6 +141,12 @@ def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     (part,) = parts
     assert (part.checked, part.total) == (1, 2)
     assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
+
+
+def test_calls_after_nvidias_driver_has_ended_are_held_to_stock_alone() -> None:
+    lines = ["0 stream 0 1", "20 event 0 1", "21 event 0 2", "22 unevent 0 2"]
+    case = sequences.Case([], {1: 1}, {1: lines}, {1: {1: "ok", 2: "ok", 3: "ok", 4: None, 5: "x"}})
+    assert case.without_exit().expected == {1: {1: "ok", 2: "ok", 5: "x"}}
 
 
 def test_an_unknown_check_is_named() -> None:

@@ -68,7 +68,7 @@ def checks(
     for kind in kinds:
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
-            known = case.without_exit() if machine.kind == "cuda" else case
+            known = case.until_exit() if machine.kind == "cuda" else case
             found.append(_sequence_check(name, known, machine, images))
     return found
 

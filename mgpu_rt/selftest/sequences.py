@@ -69,19 +69,16 @@ class Case:
             lines += [f"begin {number} {self.threads[number]}", *body, "end"]
         return "\n".join(lines) + "\n"
 
-    def without_exit(self) -> Case:
-        """The same, as stock's behaviour has it once NVIDIA's driver has ended: a call fails then,
-        where AMD's HIP still answers."""
-        known = {
-            number: {
-                line: text
-                for line, text in lines.items()
-                if not 0 < line <= len(self.lines[number])
-                or self.lines[number][line - 1].split()[0] not in _AFTER_NVIDIAS_END
-            }
-            for number, lines in self.expected.items()
-        }
-        return replace(self, expected=known)
+    def until_exit(self) -> Case:
+        """The same without what is called once NVIDIA's driver has ended: nothing is computed then,
+        every call fails, and only stock's behaviour says so of what a cache keeps."""
+        lines, expected = {}, {}
+        for number, body in self.lines.items():
+            kept = [i for i, line in enumerate(body, 1) if line.split()[0] not in _AFTER_NVIDIAS_END]
+            known = self.expected[number]
+            lines[number] = [body[i - 1] for i in kept]
+            expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}
+        return replace(self, lines=lines, expected=expected)
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,8 @@ class Case:
         every call fails, and only stock's behaviour says so of what a cache keeps."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
-            kept = [i for i, line in enumerate(body, 1) if line.split()[0] not in _AFTER_NVIDIAS_END]
+            threads = [line.split()[0] for line in body]
+            kept = [i for i, who in enumerate(threads, 1) if who not in _AFTER_NVIDIAS_END]
             known = self.expected[number]
             lines[number] = [body[i - 1] for i in kept]
             expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}

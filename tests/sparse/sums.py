@@ -81,7 +81,6 @@ class Device:
         self.mgpu = mgpu
         self.stream = mgpu.StreamCreate()
         self.held: list = []
-        self.held_on_host: list = []
 
     def put(self, array: np.ndarray):
         array = np.ascontiguousarray(array)
@@ -256,13 +255,6 @@ def sddmm_blocks(device: Device, shape: Shape, block: int, type: str) -> float:
     return error
 
 
-def _aligned(ffi, size: int, device: Device):
-    """Memory as a lowered program has it for a handle of cuSPARSELt's: where vectors may lie."""
-    memory = ffi.new("char[]", size + 16)
-    device.held_on_host.append(memory)
-    return memory + -int(ffi.cast("uintptr_t", memory)) % 16
-
-
 def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int) -> float:
     """C = C + A B of halves, where A is made 2:4 sparse by the library if `prune`; the error."""
     rng = np.random.default_rng(6)
@@ -274,7 +266,7 @@ def two_to_four(device: Device, rows: int, inner: int, columns: int, prune: int)
     b, c = (rng.integers(-8, 9, size) / 4 for size in ((inner, columns), (rows, columns)))
     packed = pack(a, type)
     in_a, result = device.put(packed), device.put(pack(c, type))
-    sparse, *dense = (_aligned(ffi, size, device) for size in (44104, 11032, 11032))
+    sparse, *dense = (ffi.new("char[]", size) for size in (44104, 11032, 11032))
     mgpu.CusparseLtCreate2To4SpMat(sparse, rows, inner, in_a, kind, stream)
     mgpu.CreateCuSparseLtDnMat(dense[0], inner, columns, device.put(pack(b, type)), kind, stream)
     mgpu.CreateCuSparseLtDnMat(dense[1], rows, columns, result, kind, stream)

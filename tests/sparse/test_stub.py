@@ -348,7 +348,8 @@ def test_statistics_count_the_calls(mgpu: Mgpu) -> None:
 
 def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
     """One product as LLVM lowers it; the sizes of its buffers."""
-    sparse, *dense = (mgpu.ffi.new("char[]", 44104), *(mgpu.ffi.new("char[]", 11032) for _ in "bc"))
+    sizes = (44104, 11032, 11032)
+    sparse, *dense = memory = [mgpu.ffi.new("char[]", b"\7" * (size + 64)) for size in sizes]
     guard = mgpu.ffi.new("int64_t[5]", [0, 0, 0, 7, 7])
     stream = mgpu.StreamCreate()
     mgpu.CreateSparseLtEnv()
@@ -362,6 +363,8 @@ def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
         mgpu.DestroyCuSparseLtDnMat(matrix, stream)
     mgpu.DestroySparseLtEnv()
     assert list(guard)[3:] == [7, 7]
+    for room, size in zip(memory, sizes, strict=True):
+        assert mgpu.ffi.buffer(room)[size:] == b"\7" * 64 + b"\0"
     return list(guard)[:3]
 
 
@@ -369,8 +372,10 @@ def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
 def test_2_to_4_products_are_cusparselts(mgpu: Mgpu) -> None:
     stub = SparseStub(CUSPARSELT)
     assert _two_to_four(mgpu) == [111, 222, 333]
-    for name in ("Init", "SpMMAPrune", "SpMMACompress", "Matmul", "MatmulPlanDestroy", "Destroy"):
+    once = ("Init", "SpMMAPrune", "SpMMACompress", "Matmul", "MatmulPlanDestroy", "Destroy")
+    for name in (*once, "MatmulAlgSelectionDestroy"):
         assert stub.count(name) == 1, name
+    assert stub.count("MatDescriptorDestroy") == 3
     assert stub.order() == 2 and stub.stream() != 0
     assert mgpu.stderr() == ""
 

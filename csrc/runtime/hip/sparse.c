@@ -24,8 +24,8 @@ static struct advice no_cusparse = {
             "folder in LD_LIBRARY_PATH"};
 static struct advice no_cusparselt = {
     .text = "cuSPARSELt (libcusparseLt) was not found, so no 2:4 sparse matrix is multiplied. "
-            "Install it: of CUDA's packages libcusparselt0, of Python's nvidia-cusparselt-cu12; or "
-            "name its folder in LD_LIBRARY_PATH"};
+            "Install it: of CUDA's packages libcusparselt0, of Python's nvidia-cusparselt-cu12 or "
+            "-cu13; or name its folder in LD_LIBRARY_PATH"};
 static struct advice not_on_amd = {
     .text = "2:4 sparse matrices are multiplied by NVIDIA's cuSPARSELt only, and this HIP is "
             "AMD's: nothing is computed. Lower without 2:4 encodings"};
@@ -47,6 +47,8 @@ static struct {
     char path[PATH_BYTES];
 } opened;
 
+enum need { REQUIRED, OPTIONAL };
+
 /* ---- without a library, or without one of its functions ---- */
 
 #pragma GCC diagnostic push
@@ -61,17 +63,15 @@ static struct {
     }
 #include "hip/sparse.def"
 #undef SPARSE_FN
-#define SPARSELT_FN(name, params)                                                                  \
+#define SPARSELT_FN(need, name, params)                                                            \
     static int no_sparselt_##name params {                                                         \
-        return SPARSE_NO_LIBRARY;                                                                  \
+        return need == OPTIONAL ? SPARSE_SUCCESS : SPARSE_NO_LIBRARY;                              \
     }
 #include "hip/sparselt.def"
 #undef SPARSELT_FN
 #pragma GCC diagnostic pop
 
 /* ---- one library ---- */
-
-enum need { REQUIRED, OPTIONAL };
 
 /* Fills the table; false if the library lacks a required function. */
 static bool resolve_sparse(void *library, const char *prefix) {
@@ -92,10 +92,12 @@ static bool resolve_sparse(void *library, const char *prefix) {
 
 static bool resolve_sparselt(void *library) {
     struct sparselt_functions found;
-#define SPARSELT_FN(name, params)                                                                  \
+#define SPARSELT_FN(need, name, params)                                                            \
     *(void **)&found.name = dlsym(library, "cusparseLt" #name);                                    \
+    if (!found.name && need == REQUIRED)                                                           \
+        return false;                                                                              \
     if (!found.name)                                                                               \
-        return false;
+        found.name = no_sparselt_##name;
 #include "hip/sparselt.def"
 #undef SPARSELT_FN
     sparselt = found;
@@ -241,7 +243,7 @@ bool sparse_open(void) {
 
 static void open_sparselt(void) {
     static const struct sparselt_functions absent = {
-#define SPARSELT_FN(name, params) .name = no_sparselt_##name,
+#define SPARSELT_FN(need, name, params) .name = no_sparselt_##name,
 #include "hip/sparselt.def"
 #undef SPARSELT_FN
     };
@@ -249,6 +251,8 @@ static void open_sparselt(void) {
     if (!cuda_present())
         return;
     void *library = open_nvidia("libcusparseLt.so.0", "cusparselt");
+    if (!library)
+        library = open_nvidia("libcusparseLt.so.0", "cu13");
     if (!library || !resolve_sparselt(library))
         return;
     sparselt_is_open = true;

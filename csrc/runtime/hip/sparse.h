@@ -23,7 +23,7 @@ struct sparse_functions {
 };
 
 struct sparselt_functions {
-#define SPARSELT_FN(name, params) int(*name) params;
+#define SPARSELT_FN(need, name, params) int(*name) params;
 #include "hip/sparselt.def"
 #undef SPARSELT_FN
 };

@@ -48,4 +48,5 @@ def test_2_to_4_matrices_times_dense(mgpu: Mgpu) -> None:
         for prune in (0, 1, 2):
             assert two_to_four(device, *shape, prune) == 0, (shape, prune)
     mgpu.DestroySparseLtEnv()
-    assert mgpu.stderr() == ""
+    said = mgpu.stderr()
+    assert said == "", said

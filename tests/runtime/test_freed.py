@@ -39,21 +39,6 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_work_after_the_free_is_not_waited_for(mgpu: Mgpu) -> None:
-    """An event that comes after the free, and before other work."""
-    function = forum(mgpu)
-    stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
-    block = alloc(mgpu, KIB, stream)
-    other = at_work(mgpu, block, KIB)
-    mgpu.MemFree(block, stream)
-    mgpu.EventRecord(event, other)
-    mgpu.launch(function, other)
-    mgpu.EventSynchronize(event)
-    assert mgpu.pending(other) == 1
-    assert alloc(mgpu, KIB, stream) == block
-
-
-@in_child(HIPSTUB_ASYNC="held")
 def test_a_synchronise_before_the_free_is_not_enough(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)

@@ -178,6 +178,7 @@ def stub_header() -> str:
 _HIP_DECLARATIONS = """
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipEventCreateWithFlags(void **event, unsigned flags);
+int hipEventRecord(void *event, void *stream);
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
 int hipMalloc(void **ptr, size_t bytes);

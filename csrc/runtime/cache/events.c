@@ -100,12 +100,6 @@ struct event *event_take(struct thread *thread, int device) {
 
 /* ---- entering, recording, releasing ---- */
 
-/* By who has taken it: nobody has recorded it for this owner. */
-static void event_begin_owner(struct event *event) {
-    store_release(&event->stream, NULL);
-    store_release(&event->recorder, NULL);
-}
-
 void event_enter(hipEvent_t handle, int device) {
     struct event *event = handle_enter(&event_map, handle);
     if (!event)
@@ -113,36 +107,19 @@ void event_enter(hipEvent_t handle, int device) {
     store_release(&event->state,
                   EVENT_GONE); /* it may be spare: the program has had HIP destroy it */
     store_relaxed(&event->device, device);
-    event_begin_owner(event);
-    event->captured = false;
+    event->captured = NULL;
     store_release(&event->state, EVENT_LIVE);
     device_watch(device);
 }
 
-void event_begin_record(struct event *event, const struct thread *thread) {
-    const struct thread *nobody = NULL;
-    if (UNLIKELY(load_relaxed(&event->recorder) != thread) &&
-        !cas_acq_rel(&event->recorder, &nobody, thread))
-        store_release(&event->recorder, &thread_none);
-    store_release(&event->stream, NULL);
-}
-
-void event_note_record(struct event *event, const struct thread *thread, struct stream *stream,
-                       uint64_t mark) {
+void event_note_record(struct event *event) {
     if (event_state(event) == EVENT_PAST)
         (void)event_change(event, EVENT_PAST, EVENT_LIVE);
-    if (UNLIKELY(load_acquire(&event->recorder) != thread))
-        return;
-    store_release(&event->mark, mark);
-    store_release(&event->stream, stream);
 }
 
 bool event_release(struct thread *thread, struct event *event) {
     const int state = event_state(event);
-    if (state < EVENT_PAST)
-        return false;
-    store_release(&event->recorder, NULL);
-    if (!event_change(event, state, EVENT_SPARE))
+    if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))
         return false;
     if (LIKELY(thread->event_count < EVENT_SLOTS))
         thread->events[thread->event_count++] = event;

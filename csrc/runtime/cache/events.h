@@ -9,6 +9,7 @@
 #include "base/atomics.h"
 #include "cache/thread.h"
 #include "cache/types.h"
+#include "cache/watch.h"
 
 struct cache;
 
@@ -28,6 +29,11 @@ static inline bool event_change(struct event *event, int from, int to) {
 
 static inline bool event_is_held(const struct event *event) {
     return event_state(event) >= EVENT_PAST;
+}
+
+/* Whether HIP has an event still that the program does not hold. */
+static inline bool event_is_kept(const struct event *event) {
+    return device_kept(event->device) && event_state(event) != EVENT_GONE;
 }
 
 /* The entry of an event that the runtime knows; NULL for any other handle. */
@@ -50,24 +56,8 @@ bool event_release(struct thread *thread, struct event *event);
  * the program does not hold it. */
 bool event_leave(struct event *event);
 
-/* The program records it: before HIP is asked, and once HIP has done so, at this mark of a stream
- * of the table's, or NULL. */
-void event_begin_record(struct event *event, const struct thread *thread);
-void event_note_record(struct event *event, const struct thread *thread, struct stream *stream,
-                       uint64_t mark);
-
-/* What a wait for the event waits for. The event's record is known to be the one that HIP has
- * waited for only if that is so after the wait, too. */
-struct recorded {
-    struct stream *stream; /* NULL: not known */
-    uint64_t mark;
-};
-static inline struct recorded event_record(const struct event *event) {
-    struct recorded record = {load_acquire(&event->stream), load_acquire(&event->mark)};
-    if (load_acquire(&event->recorder) == &thread_none)
-        record.stream = NULL;
-    return record;
-}
+/* HIP has recorded it for the program. */
+void event_note_record(struct event *event);
 
 extern const struct cache event_cache;
 

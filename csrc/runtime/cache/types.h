@@ -115,15 +115,10 @@ enum event_state {
 
 struct event {
     struct handle handle;
-    int state;  /* enum event_state */
-    int device; /* read by others as a hint */
-    /* Where it was recorded last, if on a stream of the table's, and the mark of that stream then.
-     * No stream while it is recorded, nor once several threads have: in which order HIP took their
-     * records nobody knows. */
-    const struct thread *recorder; /* NULL: none yet; thread_none: several */
-    struct stream *stream;
-    uint64_t mark;
-    bool captured; /* so it was while that stream captured; kept up while a stream is lent */
+    int state;               /* enum event_state */
+    int device;              /* read by others as a hint */
+    struct stream *captured; /* that it was recorded on last, if that captured; kept up while a
+                                stream is lent */
     /* The common pool's, under tables_lock. */
     struct event *next_spare;
     bool queued;

@@ -30,7 +30,7 @@ static bool is_usable(const struct event *event, hipEvent_t handle, const char *
     if (LIKELY(event && event_is_held(event)) || !options.caches)
         return true;
     struct advice *advice = NULL;
-    if (event && !device_kept(event->device))
+    if (event && !event_is_kept(event))
         return true; /* the device was reset: another one's by now */
     if (event)
         advice = &destroyed_event;
@@ -90,18 +90,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
         REPORT(expression, hip.EventDestroy(handle), NULL);
 }
 
-static void wait_for(const struct event *event, hipEvent_t handle) {
-    const struct recorded record = event ? event_record(event) : (struct recorded){.stream = NULL};
-    const hipError_t error = hip.EventSynchronize(handle);
-    if (UNLIKELY(error != hipSuccess)) {
-        report_failure("hipEventSynchronize(event)", error, NULL);
-    } else if (record.stream) { /* it may have been recorded anew meanwhile */
-        const struct recorded now = event_record(event);
-        if (LIKELY(now.stream == record.stream && now.mark == record.mark))
-            stream_pass(record.stream, record.mark);
-    }
-}
-
+/* Says nothing of the stream that we have recorded it on: the program may have recorded it on
+ * another one since, by HIP itself, and HIP does not tell which record it has waited for. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
@@ -109,7 +99,7 @@ void impl_mgpuEventSynchronize(hipEvent_t handle) {
     if (UNLIKELY(is_stream(event, handle)))
         stream_synchronize(thread, (hipStream_t)handle, expression);
     else if (is_usable(event, handle, expression) && is_recorded(event))
-        wait_for(event, handle);
+        REPORT(expression, hip.EventSynchronize(handle), NULL);
 }
 
 void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
@@ -120,14 +110,11 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     if (!stream_usable(thread, stream_handle, &stream, expression) ||
         !is_usable(event, handle, expression))
         return;
-    if (LIKELY(event))
-        event_begin_record(event, thread);
-    const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.EventRecord(handle, stream_handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, NULL);
     else if (event)
-        event_note_record(event, thread, stream, mark);
+        event_note_record(event);
     stream_submitted(thread, stream);
 }
 

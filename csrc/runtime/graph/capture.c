@@ -77,13 +77,13 @@ static void captured_synchronize(hipStream_t handle) {
 static void captured_record(hipEvent_t handle, hipStream_t stream) {
     struct event *event = event_known(handle);
     if (event)
-        event->captured = capture_of_handle(stream).stream != NULL;
+        event->captured = capture_of_handle(stream).stream;
     impl_mgpuEventRecord(handle, stream);
 }
 
 static void captured_event_synchronize(hipEvent_t handle) {
     const struct event *event = event_known(handle);
-    if (!event || !event->captured || !capture_on(event->stream).stream)
+    if (!event || !capture_on(event->captured).stream)
         impl_mgpuEventSynchronize(handle);
 }
 

@@ -306,8 +306,8 @@ CACHE = [
     ),
     Guard(
         "cache/events.c",
-        "    if (state < EVENT_PAST)\n        return false;\n    store_release",
-        "    store_release",
+        "state < EVENT_PAST || !event_change(event, state, EVENT_SPARE)",
+        "!event_change(event, state, EVENT_SPARE)",
         f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
     ),
     Guard(
@@ -323,22 +323,10 @@ CACHE = [
         f"{EVENTS}:test_a_reset_ends_what_is_known_of_an_event",
     ),
     Guard(
-        "cache/events.c",
-        "    store_release(&event->mark, mark);",
-        "    store_release(&event->mark, mark + 1);",
-        f"{TRAPS}:test_05_event_after_the_free_counts",
-    ),
-    Guard(
-        "cache/events.c",
-        "        store_release(&event->recorder, &thread_none);",
-        "        store_release(&event->recorder, thread);",
-        f"{EVENTS}:test_an_event_that_two_threads_record_passes_no_mark",
-    ),
-    Guard(
-        "calls/event.c",
-        "        if (LIKELY(now.stream == record.stream && now.mark == record.mark))",
-        "        if (now.stream != &(struct stream){.device = 0})",
-        f"{EVENTS}:test_a_wait_for_an_event_that_is_recorded_anew_passes_no_mark_of_before",
+        "cache/events.h",
+        "device_kept(event->device) && event_state(event) != EVENT_GONE",
+        "device_kept(event->device)",
+        f"{EVENTS}:test_an_event_that_a_reset_has_taken_is_hips_to_judge",
     ),
     Guard(
         "cache/events.c",

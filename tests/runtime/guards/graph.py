@@ -43,8 +43,8 @@ GRAPH = [
     ),
     Guard(
         "graph/capture.c",
-        "!event || !event->captured || !capture_on(event->stream).stream",
-        "!event || !capture_on(event->stream).stream",
+        "        event->captured = capture_of_handle(stream).stream;",
+        "        event->captured = stream_known(stream);",
         f"{CAPTURE}:test_an_event_of_before_is_waited_for_in_a_capture",
     ),
     Guard(

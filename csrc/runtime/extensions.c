@@ -3,6 +3,7 @@
 #include "base/likely.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
+#include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
@@ -23,7 +24,7 @@ const char *mgpu_rt_version(void) {
 int mgpu_rt_empty_cache(void) {
     runtime_start();
     lazy_settle(NULL);
-    return runtime_give_back();
+    return caches_give_back();
 }
 
 int mgpu_rt_use_stream(hipStream_t handle) {

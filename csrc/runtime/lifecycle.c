@@ -56,16 +56,12 @@ static void allow_cancellation(int before) {
 
 /* ---- the caches ---- */
 
-/* In the order in which they give back and forget. */
+/* The watch first: the others give back what is there still, and who asks it meanwhile is told of a
+ * reset until they have forgotten. */
 static const struct cache *const caches[] = {
-    &staging_cache, &module_cache,    &block_cache, &environment_cache, &stream_cache,
-    &event_cache,   &gpu_times_cache, &graph_cache, &watch_cache,       NULL,
+    &watch_cache,  &staging_cache, &module_cache,    &block_cache, &environment_cache,
+    &stream_cache, &event_cache,   &gpu_times_cache, &graph_cache, NULL,
 };
-
-int runtime_give_back(void) {
-    device_ask_all();
-    return caches_give_back();
-}
 
 /* ---- fork ---- */
 

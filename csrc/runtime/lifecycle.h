@@ -7,8 +7,4 @@
  * other for ever. */
 void runtime_start(void);
 
-/* Gives back to HIP what is cached; returns how many things. Whatever then wants memory from HIP
- * may have it. */
-int runtime_give_back(void);
-
 #endif

@@ -70,10 +70,12 @@ def test_the_rest_is_compared_once(calls: int) -> None:
 
 
 @needs_valgrind
-@pytest.mark.parametrize(("llvm", "bound"), [(19, 390), (22, 296)])
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 387), (22, 293)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
-    """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel, and
-    3 for the names that lead to one slot, as the heap's addresses have it."""
+    """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel.
+
+    Where two names lead to one slot, one of them lies beside it (function_find_near): 130
+    instructions more. By the addresses that modules have in the stub's heap that is 7 of 50."""
     iterations, launches = 4, 50
     on = device.find("stub")
     program = build.executable("many", llvm, on.chip, iterations)

@@ -131,9 +131,13 @@ def test_events_are_of_the_device_that_they_are_recorded_on(mgpu: Mgpu) -> None:
 @in_child(**ON)
 @in_folder
 def test_a_device_that_was_reset_has_none_of_the_events(mgpu: Mgpu) -> None:
+    """It shows at the work that is to be timed: the program asks for nothing that is kept."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     mgpu.stub.hipDeviceReset()
-    mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
+    own = mgpu.stub_ffi.new("void *[2]")
+    mgpu.stub.hipMalloc(own, 4096)
+    mgpu.stub.hipStreamCreate(own + 1)
+    mgpu.Memset32(mgpu.from_stub(own[0]), 1, 1024, mgpu.from_stub(own[1]))
     assert made(mgpu) == (2 + 2 * 2, 4 + 2 * 2, 0)
     assert mgpu.stub.hipstub_misuse() == 0
     assert recorded(mgpu) == ([], 1)

@@ -76,6 +76,47 @@ def test_the_other_device_keeps_what_is_cached(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_a_reset_is_seen_before_anything_is_handed_out_again(mgpu: Mgpu) -> None:
+    """By the call that hands it out: what HIP has by now in its place is of the program's own."""
+    image = mgpu.image(code_object("forum"))
+    reset_by = {
+        "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),
+        "hipStreamCreate": lambda: mgpu.StreamDestroy(mgpu.StreamCreate()),
+        "hipEventCreateWithFlags": lambda: mgpu.EventDestroy(mgpu.EventCreate()),
+        "hipMalloc": lambda: mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.null),
+        "hipMallocManaged": lambda: mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null),
+    }
+    own = mgpu.stub_ffi.new("void **")
+    for function, once in reset_by.items():
+        once()
+        before = mgpu.count(function)
+        once()
+        assert mgpu.count(function) == before, function
+        assert mgpu.stub.hipDeviceReset() == 0
+        for _ in range(8):  # one of them has the handle that was ours
+            mgpu.stub.hipStreamCreate(own)
+            mgpu.stub.hipEventCreateWithFlags(own, 2)
+        before = mgpu.count(function)
+        once()
+        assert mgpu.count(function) == before + 1, function
+    assert mgpu.stderr() == ""
+
+
+@in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_what_was_cached_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
+    """Where it lay is memory of the program's own by now; the room is wanted on another device."""
+    on(mgpu, 1)
+    mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
+    reset(mgpu, 1)
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(own, 64 * KIB) == 0
+    on(mgpu, 0)
+    assert mgpu.MemAlloc(MIB, mgpu.null, False) == mgpu.null
+    assert mgpu.count("hipFree") == 0
+    assert mgpu.stub.hipFree(own[0]) == 0
+
+
 @in_child(**TWO)
 def test_jobs_with_a_reset_each_do_not_pile_memory_up(mgpu: Mgpu) -> None:
     for number in range(20):

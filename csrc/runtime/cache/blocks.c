@@ -219,12 +219,13 @@ static void count_live(const struct block *block, int sign) {
 
 void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
     struct block_pool *pool = NULL;
+    (void)device_kept(device);
     if (LIKELY(stream && stream->device == device))
         pool = load_acquire(&stream->pool);
     else if (device < BLOCK_DEVICES)
         pool = block_device_pool(device);
     struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
-    if (UNLIKELY(!block || !device_kept(device)))
+    if (UNLIKELY(!block))
         return NULL;
     if (UNLIKELY(runtime_counting()))
         count_live(block, 1);
@@ -236,7 +237,7 @@ static void *allocate(uint64_t bytes, int device, struct stream *stream, hipErro
         return allocate_as_stock(bytes, error);
     const size_t size = block_round(bytes);
     struct block *block = block_search(device, size, stream);
-    if (block && device_kept(device))
+    if (block)
         return (void *)block->handle.key;
     return allocate_new(size, device, false, error);
 }
@@ -252,10 +253,11 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
 
 void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     const size_t size = block_round(bytes);
+    (void)device_kept(device);
     struct block *block = block_search_shared(device, size);
     *error = hipSuccess;
-    void *address = block && device_kept(device) ? (void *)(uintptr_t)block->handle.key
-                                                 : allocate_new(size, device, true, error);
+    void *address =
+        block ? (void *)(uintptr_t)block->handle.key : allocate_new(size, device, true, error);
     if (*error == hipErrorNotSupported) { /* no managed memory here */
         device_forget_error(*error);
         return block_alloc(bytes, device, NULL, error);
@@ -339,8 +341,7 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     if (load_acquire(&block->state) == BLOCK_GRAPH && block_keep(block, NULL))
         return (struct block_freed){FREE_DONE, hipSuccess};
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
-        return (struct block_freed){device_kept(block->device) ? FREE_TWICE : FREE_UNKNOWN,
-                                    hipSuccess};
+        return (struct block_freed){block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN, hipSuccess};
     lazy_visible(-1);
     if (runtime_counting())
         count_live(block, -1);
@@ -471,7 +472,7 @@ static size_t list_blocks(struct cached *out, size_t room) {
 
 static hipError_t evict_block(void *address) {
     struct block *block = block_find(address);
-    if (!block || !device_kept(block_device(block)) || load_acquire(&block->state) == BLOCK_GONE)
+    if (!block || !block_is_kept(block))
         return hipErrorNotFound;
     if (!stream_all_quiet() || !block_retire(block)) /* hipFree would wait, and others for it */
         return hipErrorNotReady;

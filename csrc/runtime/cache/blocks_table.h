@@ -3,6 +3,7 @@
 #define MGPU_RT_BLOCKS_TABLE_H
 
 #include "cache/blocks_pool.h"
+#include "cache/watch.h"
 
 /* The entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
@@ -17,6 +18,11 @@ bool block_retire(struct block *block);
 
 /* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */
 void block_forget(struct block *block);
+
+/* Whether HIP has a block still, as far as can be told without a question about it. */
+static inline bool block_is_kept(const struct block *block) {
+    return device_kept(block_device(block)) && load_acquire(&block->state) != BLOCK_GONE;
+}
 
 /* Whether HIP still has the block as it was handed out, by HIP's word: the program may have freed
  * it by a call of its own, or have reset the device. */

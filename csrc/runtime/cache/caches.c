@@ -18,7 +18,10 @@ int caches_give_back(void) {
 }
 
 void caches_forget(int device) {
-    for (const struct cache *const *cache = caches; *cache; cache++)
+    const struct cache *const *cache = caches;
+    while (*cache)
+        cache++;
+    while (cache-- != caches)
         if ((*cache)->forget)
             (*cache)->forget(device);
 }

@@ -44,7 +44,8 @@ struct cache {
     hipError_t (*evict)(void *handle);
 };
 
-/* The one table, up to a NULL. Set before HIP is first called; it stays. */
+/* The one table, up to a NULL: they give back in this order, and forget in the reverse one. Set
+ * before HIP is first called; it stays. */
 void caches_set(const struct cache *const *table);
 
 /* Gives to HIP all that nobody holds; returns how many. */

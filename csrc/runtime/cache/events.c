@@ -66,8 +66,6 @@ static void put_into_queue(struct event *event) {
 static bool is_over(const struct event *event) {
     if (exclusive_hip())
         return true;
-    if (!device_kept(event->device))
-        return false;
     const hipError_t error = hip.EventQuery(event_handle(event));
     if (error != hipSuccess)
         device_forget_error(error);
@@ -94,6 +92,7 @@ static __attribute__((noinline)) struct event *take_other(struct event *busy, in
 }
 
 struct event *event_take(struct thread *thread, int device) {
+    (void)device_kept(device);
     struct event *event = take_own(thread, device);
     return LIKELY(event && is_over(event)) ? event : take_other(event, device);
 }

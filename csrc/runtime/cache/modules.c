@@ -130,7 +130,7 @@ struct module *module_take_known(const struct load *load) {
     pthread_mutex_lock(&tables_lock);
     struct module *module = take_image(load);
     pthread_mutex_unlock(&tables_lock);
-    if (!module || !device_kept(load->device))
+    if (!module)
         return NULL;
     module_note_use(module);
     bind_slot(load, module);

@@ -47,6 +47,13 @@ static inline int module_state(const struct module *module) {
     return load_acquire(&module->state);
 }
 
+/* The same; of one that the program has unloaded HIP was asked whether it has it still. */
+static inline int module_state_asked(const struct module *module) {
+    if (module_state(module) == MODULE_FREE)
+        (void)device_kept(module_device(module));
+    return module_state(module);
+}
+
 /* By who has taken it; others may read meanwhile. */
 static inline void module_note_use(struct module *module) {
     store_relaxed(&module->uses, module->uses + 1);
@@ -72,8 +79,6 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
         return NULL;
     if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
-        if (UNLIKELY(!device_kept(module->device)))
-            return NULL;
         module_note_use(module);
         thread->loaded = module;
         return module;

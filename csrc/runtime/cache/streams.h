@@ -11,6 +11,7 @@
 #include "base/likely.h"
 #include "cache/thread.h"
 #include "cache/types.h"
+#include "cache/watch.h"
 #include "hip/exclusive.h"
 #include "hip/report.h"
 
@@ -36,6 +37,11 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
 static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
     return LIKELY(state == STREAM_LIVE) || state == STREAM_BORROWED;
+}
+
+/* Whether HIP has a stream still that the program does not hold. */
+static inline bool stream_is_kept(const struct stream *stream) {
+    return device_kept(load_relaxed(&stream->device)) && stream_state(stream) != STREAM_GONE;
 }
 
 /* What the runtime knows of a stream, or NULL if it is none of its own. A hit of the thread's last

@@ -101,9 +101,7 @@ static void queue_put(struct stream_queue *queue, struct stream *stream) {
 bool stream_query_unheld(struct stream *stream) {
     const int state = stream_state(stream);
     if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
-        !stream_change(stream, state, STREAM_LIVE))
-        return false;
-    if (!device_kept(stream->device))
+        !device_kept(load_relaxed(&stream->device)) || !stream_change(stream, state, STREAM_LIVE))
         return false;
     const bool done = stream_ask(stream) == hipSuccess;
     queue_put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
@@ -113,8 +111,12 @@ bool stream_query_unheld(struct stream *stream) {
 /* ---- leaving ---- */
 
 void stream_pool_forget(struct stream *stream) {
-    fetch_sub_relaxed(&stream_pool_total, 1);
-    store_release(&stream->state, STREAM_GONE);
+    int state = stream_state(stream);
+    while (state != STREAM_GONE && state != STREAM_BORROWED)
+        if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE)) {
+            fetch_sub_relaxed(&stream_pool_total, 1);
+            return;
+        }
 }
 
 /* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
@@ -194,7 +196,7 @@ static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
         struct stream *stream = take_queued(&retired[device], false);
-        if (!stream || !device_kept(device))
+        if (!stream)
             return NULL;
         const hipError_t error = stream == first ? hipErrorNotReady : stream_ask(stream);
         if (error == hipSuccess)
@@ -211,6 +213,7 @@ static struct stream *take_retired(int device) {
 
 struct stream *stream_pool_take(int device) {
     struct stream *stream;
+    (void)device_kept(device);
     while ((stream = take_queued(&idle[device], true)))
         if (stream_pool_confirm(stream))
             return stream;
@@ -243,9 +246,10 @@ bool stream_all_quiet(void) {
 
 void stream_give_back_idle(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        const bool taken = stream_change(stream, STREAM_FREE, STREAM_LIVE) ||
-                           stream_change(stream, STREAM_RETIRED, STREAM_LIVE);
-        if (taken && device_kept(stream->device) && stream_ask(stream) == hipSuccess)
+        const int state = stream_state(stream);
+        if ((state == STREAM_FREE || state == STREAM_RETIRED) &&
+            device_kept(load_relaxed(&stream->device)) &&
+            stream_change(stream, state, STREAM_LIVE) && stream_ask(stream) == hipSuccess)
             (void)give_stream_back(stream);
     }
 }
@@ -260,19 +264,12 @@ static int give_streams_back(int device) {
     return count;
 }
 
-/* Whatever its state was; a stream of the program's own stays what it is. */
-static void forget_stream(struct stream *stream) {
-    int state = stream_state(stream);
-    while (state != STREAM_GONE && state != STREAM_BORROWED)
-        if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE))
-            fetch_sub_relaxed(&stream_pool_total, 1);
-    stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
-}
-
 static void forget_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (of_device(device, load_relaxed(&stream->device)))
-            forget_stream(stream);
+        if (of_device(device, load_relaxed(&stream->device))) {
+            stream_pool_forget(stream);
+            stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+        }
 }
 
 /* ---- streams of the program's own ---- */
@@ -318,7 +315,8 @@ static hipError_t evict_stream(void *handle) {
     struct stream *stream = stream_known(handle);
     if (!stream)
         return hipErrorNotFound;
-    if (!stream_change(stream, STREAM_FREE, STREAM_LIVE) || !device_kept(stream->device))
+    if (!device_kept(load_relaxed(&stream->device)) ||
+        !stream_change(stream, STREAM_FREE, STREAM_LIVE))
         return hipErrorNotReady;
     stats_eviction(CACHE_STREAMS);
     return give_stream_back(stream);

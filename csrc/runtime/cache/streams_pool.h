@@ -29,10 +29,11 @@ static inline bool stream_pool_has_room(void) {
 /* One more was created. */
 void stream_pool_add(void);
 
-/* HIP has a stream back, or gets it now: nothing is known of its handle any more. */
+/* HIP has a stream back, or gets it now: nothing is known of its handle any more, whoever holds
+ * it. A stream of the program's own stays what it is. */
 void stream_pool_forget(struct stream *stream);
 
-/* Takes an idle stream of a device, LIVE; NULL if there is none. */
+/* Takes an idle stream of a device, LIVE; NULL if there is none. Asks HIP. */
 struct stream *stream_pool_take(int device);
 
 /* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
@@ -47,8 +48,6 @@ bool stream_pool_refuse(struct stream *stream, hipError_t error);
 static inline bool stream_pool_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
-    if (UNLIKELY(!device_kept(stream->device)))
-        return false;
     const hipError_t error = stream_ask(stream);
     return LIKELY(error == hipSuccess) || stream_pool_refuse(stream, error);
 }

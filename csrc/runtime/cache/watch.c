@@ -70,6 +70,13 @@ void device_ask_all(void) {
         (void)device_kept(device);
 }
 
+/* The other caches give back after this. */
+static int ask_before_giving_back(int device) {
+    (void)device;
+    device_ask_all();
+    return 0;
+}
+
 static void forget_watch(int which) {
     for (int device = 0; device < DEVICES; device++)
         if (of_device(which, device)) {
@@ -78,4 +85,5 @@ static void forget_watch(int which) {
         }
 }
 
-const struct cache watch_cache = {.name = "watch", .forget = forget_watch};
+const struct cache watch_cache = {
+    .name = "watch", .give_back = ask_before_giving_back, .forget = forget_watch};

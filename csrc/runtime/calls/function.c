@@ -79,9 +79,8 @@ static hipFunction_t ask_uncached(struct module *module, const char *name) {
 static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipModule_t handle,
                                const char *name) {
     struct module *module = options.caches ? handle_find(&module_map, handle) : NULL;
-    const int state = module ? module_state(module) : MODULE_GONE;
-    if (state == MODULE_GONE || !name ||
-        (state == MODULE_FREE && !device_kept(module_device(module))))
+    const int state = module ? module_state_asked(module) : MODULE_GONE;
+    if (state == MODULE_GONE || !name)
         return get_directly(handle, name);
     if (state == MODULE_FREE) {
         REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);

@@ -40,10 +40,10 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     const char *text = name ? name : "(null)";
     const hipModule_t handle = loaded_module(module, text);
     struct module *known = options.caches ? handle_find(&module_map, handle) : NULL;
-    const int state = known ? module_state(known) : MODULE_GONE;
+    const int state = known ? module_state_asked(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;
-    if (state == MODULE_FREE && device_kept(module_device(known))) {
+    if (state == MODULE_FREE) {
         REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)handle);
         return;
     }

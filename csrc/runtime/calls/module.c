@@ -113,6 +113,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size; /* garbage before LLVM 18 */
     struct thread *thread = thread_get();
+    (void)device_kept(hip_current_device());
     const struct module *own = module_take_own(thread, image);
     return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
 }
@@ -179,14 +180,14 @@ static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
         return;
     }
     struct module *module = handle ? handle_find(&module_map, handle) : NULL;
-    const int state = module ? module_state(module) : MODULE_GONE;
+    const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (runtime_leaves(module))
         return;
     if (state == MODULE_LIVE && module->shared)
         module_put(module);
     else if (state == MODULE_LIVE)
         unload_private(module);
-    else if (state == MODULE_FREE && device_kept(module_device(module)))
+    else if (state == MODULE_FREE)
         REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
     else
         REPORT(unload_expression, hip.ModuleUnload(handle), handle ? &unknown_unload : &null_unload,

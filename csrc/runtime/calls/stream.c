@@ -42,8 +42,7 @@ static void make_last(struct thread *thread, struct stream *stream) {
  * the order of the stream that has the handle now. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
-    const int state = stream ? stream_state(stream) : STREAM_GONE;
-    if (state != STREAM_GONE && state != STREAM_BORROWED)
+    if (stream)
         stream_pool_forget(stream);
     if (LIKELY(!stream || !load_acquire(&stream->awaited)))
         return;
@@ -106,12 +105,18 @@ static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *t
     return stream_handle(stream);
 }
 
+static inline bool take_last(struct stream *stream) {
+    if (LIKELY(exclusive_hip()))
+        return stream_change(stream, STREAM_FREE, STREAM_LIVE);
+    return watch_ask(stream->device) && stream_change(stream, STREAM_FREE, STREAM_LIVE) &&
+           stream_pool_confirm(stream);
+}
+
 hipStream_t impl_mgpuStreamCreate(void) {
     struct thread *thread = thread_get();
     struct stream *stream = thread->stream;
     const int device = hip_current_device();
-    if (LIKELY(stream && stream->device == device && !thread->chosen &&
-               stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream)))
+    if (LIKELY(stream && stream->device == device && !thread->chosen && take_last(stream)))
         return stream_handle(stream);
     return create_stream_slow(thread, device);
 }
@@ -150,7 +155,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
     if (stream_change(stream, STREAM_LIVE, STREAM_LEAVING))
         stream_pool_put(stream, is_idle);
-    else if (!device_kept(stream->device)) /* another one's by now */
+    else if (!stream_is_kept(stream)) /* another one's by now */
         REPORT("hipStreamDestroy(stream)", hip.StreamDestroy(handle), NULL);
     else
         REPORT("hipStreamDestroy(stream)", refusal_of_stream(), &destroyed_twice, (void *)handle);
@@ -188,7 +193,7 @@ bool stream_is_here(hipStream_t handle) {
 }
 
 bool stream_report_dead(struct stream **stream, const char *expression) {
-    if (device_kept((*stream)->device)) {
+    if (stream_is_kept(*stream)) {
         REPORT(expression, refusal_of_stream(), &used_after_destroy,
                (void *)stream_handle(*stream));
         return false;

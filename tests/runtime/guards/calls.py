@@ -95,8 +95,8 @@ CALLS = [
     ),
     Guard(
         "calls/memory.c",
-        "if (around && around->state == BLOCK_CACHED && device_kept(around->device)) {",
-        "if (false) {",
+        "load_acquire(&around->state) == BLOCK_CACHED",
+        "false",
         f"{MEMORY}:test_address_inside_a_cached_block",
     ),
     Guard(
@@ -176,11 +176,13 @@ CALLS = [
         "    if (stream_state(*stream) != STREAM_GONE)",
         "    if (true)",
         f"{KNOWN}:test_06_a_stream_of_the_programs_own_at_an_address_of_ours",
+        also=("device)) && stream_state(stream) != STREAM_GONE", "device))"),
+        also_file="cache/streams.h",
     ),
     Guard(
         "calls/function.c",
-        "    if (state == MODULE_GONE || !name ||",
-        "    if (!module || !name ||",
+        "    if (state == MODULE_GONE || !name)",
+        "    if (!module || !name)",
         f"{KNOWN}:test_06_a_module_of_the_programs_own_at_an_address_of_ours",
         also=("    if (state == MODULE_FREE) {", "    if (state != MODULE_LIVE) {"),
     ),

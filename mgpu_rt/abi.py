@@ -28,6 +28,7 @@ struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, str
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
 typedef void (*mgpu_rt_function)(void);
 struct mgpu_rt_graph;
+struct mgpu_rt_graph_function { const char *name; void *state; };
 struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
@@ -48,6 +49,9 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
+int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+    size_t bytes);
+int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 mgpu_rt_function mgpu_rt_native(const char *name);
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 void mgpu_rt_report(const char *call, int error);

@@ -51,6 +51,8 @@ int mgpu_rt_empty_cache(void);
  *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
  *                for, name of its gpu.module, why it is loaded anew each time (both may be null)
  *     cache      of modules, functions, streams, events, memory: hits, misses, evictions
+ *     graphs     built, refused, launches, nodes: of all launches, plain: calls of functions of
+ *                `mgpu-rt lower --graph` that ran plainly
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
  *     manager    none, starting, serving, ended
  *
@@ -152,6 +154,31 @@ size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 /* A picture of it in the language of Graphviz; the caller frees it with free(). NULL if memory ran
  * out. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
+
+/* ---- functions of `mgpu-rt lower --graph` ----
+ *
+ * For objects that it writes: such a function asks at its begin how this call is made. It is built
+ * into a graph when its arguments have stayed the same, and replayed as long as they do. Calls
+ * while another thread makes one, or within a call, run plainly. */
+struct mgpu_rt_graph_function {
+    const char *name; /* for messages */
+    void *state;      /* the library's; NULL at first */
+};
+
+enum mgpu_rt_graph_way {
+    MGPU_RT_GRAPH_DONE,     /* it was replayed, and its work is over */
+    MGPU_RT_GRAPH_PLAINLY,  /* it is to run */
+    MGPU_RT_GRAPH_BUILDING, /* it is to run, then mgpu_rt_graph_leave */
+};
+
+/* Returns an enum mgpu_rt_graph_way. The arguments are those of the call, as bytes; there are as
+ * many at each call. */
+int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                        size_t bytes);
+
+/* Ends the building, and runs what was built. 0; -1 if nothing was done: the function is to run
+ * once more, plainly. */
+int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *

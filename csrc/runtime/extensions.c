@@ -8,6 +8,7 @@
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
 #include "graph/build.h"
+#include "graph/function.h"
 #include "graph/graphs.h"
 #include "hip/hip.h"
 #include "hip/hip_search.h"
@@ -41,8 +42,17 @@ int mgpu_rt_use_stream(hipStream_t handle) {
 
 int mgpu_rt_graph_begin(void) {
     runtime_start();
-    lazy_settle(NULL);
     return graph_begin();
+}
+
+int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                        size_t bytes) {
+    runtime_start();
+    return graph_enter(function, arguments, bytes);
+}
+
+int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function) {
+    return graph_leave(function) ? 0 : -1;
 }
 
 const char *mgpu_rt_take_error(void) {

@@ -69,6 +69,18 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "shared library, or the name of one of LLVM's or the system's, such as mlir_c_runner_utils. "
     "May be given several times.",
 )
+@click.option(
+    "--graph",
+    "graphs",
+    multiple=True,
+    metavar="FUNCTION",
+    help="Replay this function as a graph: it is built at the second call in a row with the same "
+    "arguments, replayed while they stay the same, and built anew when they have changed; where "
+    "they change all the time it runs plainly. Your word that the function's host code does "
+    "nothing but submit: it reads no memory that kernels or copies write, and copies from and to "
+    "host memory that lives on. It returns nothing. `mgpu-rt run --stats` says how often. May be "
+    "given several times.",
+)
 def lower(
     program: str,
     out: str,
@@ -78,6 +90,7 @@ def lower(
     image: str | None,
     iterations: int | None,
     links: tuple[str, ...],
+    graphs: tuple[str, ...],
 ) -> None:
     """Lower an MLIR program to an object file.
 
@@ -95,12 +108,14 @@ def lower(
     try:
         if links and emit != "executable":
             raise Problem("--link is for --emit executable: other forms are not linked")
+        if graphs and (emit == "mlir" or llvm == 15):
+            raise Problem("--graph is for objects and executables of LLVM 19 and 22")
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
         needs = pipeline.needs() if emit == "mlir" else objects.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)
-        _write(out, _lowered(text, pipeline, emit, links), executable=emit == "executable")
+        _write(out, _lowered(text, pipeline, emit, links, graphs), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
         click.echo(failed.complaint, err=True)
         fail(_refusal(failed, program, text))
@@ -115,7 +130,9 @@ def _read(program: str) -> str:
         raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
 
 
-def _lowered(text: str, pipeline: Pipeline, emit: str, links: Sequence[str]) -> bytes:
+def _lowered(
+    text: str, pipeline: Pipeline, emit: str, links: Sequence[str], graphs: Sequence[str]
+) -> bytes:
     import tempfile
     from pathlib import Path
 
@@ -125,11 +142,11 @@ def _lowered(text: str, pipeline: Pipeline, emit: str, links: Sequence[str]) -> 
     if emit == "mlir":
         return pipeline.llvm_dialect(text)
     if emit == "object":
-        return objects.host_object(text, pipeline)
+        return objects.host_object(text, pipeline, graphs)
     library = Path(preload.runtime())
     with tempfile.TemporaryDirectory() as scratch:
         compiled, linked = Path(scratch, "program.o"), Path(scratch, "program")
-        compiled.write_bytes(objects.host_object(text, pipeline))
+        compiled.write_bytes(objects.host_object(text, pipeline, graphs))
         others, rpath = _linked(links, pipeline.llvm)
         objects.link(
             [compiled],

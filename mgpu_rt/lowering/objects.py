@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgpu_rt.lowering import toolchain
+from mgpu_rt.lowering import graphs, toolchain
 from mgpu_rt.lowering.pipelines import Pipeline
 from mgpu_rt.lowering.strings import unescape
 from mgpu_rt.lowering.toolchain import Tool
@@ -31,17 +31,22 @@ def _own(pipeline: Pipeline) -> list[Tool]:
     return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
 
 
-def host_object(text: str, pipeline: Pipeline) -> bytes:
-    """A position-independent object file of a program. Raises ToolchainMissing, LoweringFailed."""
-    return compile_dialect(pipeline.llvm_dialect(text), pipeline.llvm)
+def host_object(text: str, pipeline: Pipeline, graphs_of: Sequence[str] = ()) -> bytes:
+    """A position-independent object file of a program, in which functions of these names are
+    replayed as graphs. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    graphs.check(text, graphs_of)
+    return compile_dialect(pipeline.llvm_dialect(text), pipeline.llvm, graphs_of)
 
 
-def compile_dialect(dialect: bytes, llvm: int) -> bytes:
+def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
     """The same of a program in the LLVM dialect."""
     translate = [toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"]
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
-    return toolchain.run(compile_it, toolchain.run(translate, dialect))
+    ir = toolchain.run(translate, dialect)
+    if graphs_of:
+        ir = graphs.wrap(ir.decode(), graphs_of).encode()
+    return toolchain.run(compile_it, ir)
 
 
 def device_images(device_part: str) -> dict[str, bytes]:

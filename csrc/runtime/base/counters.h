@@ -73,6 +73,12 @@ struct memory_counter {
     uint64_t blocks, live;
 };
 
+/* Graphs (graph/): built, refused with a line on stderr, launched, the nodes of all launches, and
+ * the calls of `mgpu-rt lower --graph`'s functions that ran plainly. */
+struct graph_counter {
+    uint64_t built, refused, launches, nodes, plain;
+};
+
 /* A kernel of an image; the same name in another image is another one. Names are cut off, if they
  * are longer. */
 enum { MODULE_NAME = 112 };
@@ -124,6 +130,7 @@ struct counts {
     struct cache_counter caches[CACHE_COUNT];
     struct copy_counter copies[COPY_WAYS];
     struct memory_counter memory[MEMORY_DEVICES];
+    struct graph_counter graphs;
     struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* keys.h; a module's is its hash */
     struct counter kernels[KERNELS];                     /* launches */

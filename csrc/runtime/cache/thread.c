@@ -95,3 +95,11 @@ struct thread *thread_new(void) {
     choose_device();
     return thread;
 }
+
+bool thread_is_alone(void) {
+    const struct thread *self = thread_get();
+    pthread_mutex_lock(&tables_lock);
+    const bool alone = thread_list == self && !self->next;
+    pthread_mutex_unlock(&tables_lock);
+    return alone;
+}

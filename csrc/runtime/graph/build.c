@@ -20,7 +20,7 @@ void graph_unlock(void) {
 }
 
 /* Another thread may have had it. */
-void graph_forked(void) {
+void graph_lock_anew(void) {
     calls_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 

@@ -74,7 +74,7 @@ extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("i
  * threads make them. */
 void graph_lock(void);
 void graph_unlock(void);
-void graph_forked(void);
+void graph_lock_anew(void);
 
 /* Says why the graph cannot be built, once, and that it is not. */
 void graph_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

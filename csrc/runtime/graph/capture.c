@@ -55,6 +55,10 @@ static struct capture capture_of_thread(void) {
     return capture_on(thread_get()->chosen);
 }
 
+bool capture_on_thread(void) {
+    return runtime_is(MODE_LENT) && capture_of_thread().stream;
+}
+
 /* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
 
 static int relax(void) {

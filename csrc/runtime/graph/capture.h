@@ -14,4 +14,7 @@
 /* By function: what answers it while a stream is lent; NULL: its implementation. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
+/* Whether the stream that the calling thread lends is being captured. */
+bool capture_on_thread(void);
+
 #endif

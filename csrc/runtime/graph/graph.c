@@ -1,4 +1,5 @@
 /* mgpu_rt_graph_begin, _end, _launch, _destroy, _dot. */
+#include "base/counters.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/blocks.h"
@@ -50,6 +51,14 @@ static void forget_graphs(int device) {
     pthread_mutex_unlock(&tables_lock);
 }
 
+/* In the child, which has only this thread; tables_lock is held across the fork. */
+void graph_forked(void) {
+    graph_lock_anew();
+    graph_building = NULL;
+    for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
+        graph->lost = true;
+}
+
 const struct cache graph_cache = {.name = "graphs", .forget = forget_graphs};
 
 /* Threads that build. Under tables_lock. */
@@ -97,8 +106,7 @@ static void end_events(struct mgpu_rt_graph *graph) {
 
 /* HIP waits for nothing; memory that goes back to the pools has to be idle. */
 static void end_graph(struct mgpu_rt_graph *graph) {
-    const bool known =
-        !runtime_exiting() && device_kept(graph->device) && !load_acquire(&graph->lost);
+    const bool known = !graph_is_lost(graph);
     leave_graphs(graph);
     if (known && graph->launched)
         REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
@@ -126,6 +134,7 @@ int graph_begin(void) {
     struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return -1;
+    lazy_settle(NULL);
     graph->device = hip_current_device();
     graph_lock();
     const hipError_t error = hip.GraphCreate(&graph->graph, 0);
@@ -160,6 +169,8 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     graph_building = NULL;
     count_builders(-1);
     end_events(graph);
+    if (runtime_counting())
+        fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
     if (!graph->failed)
         return graph;
     end_graph(graph);
@@ -168,6 +179,15 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
 
 /* ---- launching ---- */
 
+static void count_replay(const struct mgpu_rt_graph *graph) {
+    fetch_add_relaxed(&counts.graphs.launches, 1);
+    fetch_add_relaxed(&counts.graphs.nodes, (uint64_t)graph->node_count);
+}
+
+bool graph_is_lost(const struct mgpu_rt_graph *graph) {
+    return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
+}
+
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream;
@@ -175,7 +195,7 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
         graph_fail("it launches another graph");
         return -1;
     }
-    if (runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost)) {
+    if (graph_is_lost(graph)) {
         report_failure(launch_expression, hipErrorContextIsDestroyed, NULL);
         return -1;
     }
@@ -191,6 +211,8 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     stream_launched(thread, stream);
     if (error != hipSuccess)
         report_failure(launch_expression, error, NULL);
+    else if (runtime_counting())
+        count_replay(graph);
     return error == hipSuccess ? 0 : -1;
 }
 

@@ -2,10 +2,19 @@
 #ifndef MGPU_RT_GRAPH_GRAPHS_H
 #define MGPU_RT_GRAPH_GRAPHS_H
 
+#include <stdbool.h>
+
 struct cache;
+struct mgpu_rt_graph;
 
 /* mgpu_rt_graph_begin, once the runtime has started. */
 int graph_begin(void);
+
+/* Nothing of it is HIP's any more: its device was reset, or the process was forked. */
+bool graph_is_lost(const struct mgpu_rt_graph *graph);
+
+/* The child of a fork has no graphs. */
+void graph_forked(void);
 
 extern const struct cache graph_cache;
 

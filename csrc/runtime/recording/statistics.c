@@ -72,6 +72,15 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
     return text;
 }
 
+/* As mgpu_rt/cli/stats/table.py shows them; nothing where there are none. */
+static void print_graphs(FILE *out, const struct graph_counter *graphs) {
+    if (graphs->built || graphs->refused || graphs->plain)
+        fprintf(out,
+                "mgpu_rt: graphs: built %" PRIu64 ", refused %" PRIu64 ", launches %" PRIu64
+                " in place of %" PRIu64 ", plain calls %" PRIu64 "\n",
+                graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
+}
+
 /* As mgpu_rt/cli/stats/table.py shows them. */
 static void print_start(FILE *out) {
     char release[STATISTICS_RELEASE], date[32];
@@ -104,6 +113,7 @@ void statistics_print_tables(FILE *out) {
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
+    print_graphs(out, &counts.graphs);
     print_start(out);
     free(table);
 }

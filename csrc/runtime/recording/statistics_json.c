@@ -201,6 +201,13 @@ static void print_caches(FILE *out, const struct counts *record) {
     fputs("}", out);
 }
 
+static void print_graph_counts(FILE *out, const struct graph_counter *graphs) {
+    fprintf(out,
+            "\"graphs\": {\"built\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"launches\": %" PRIu64
+            ", \"nodes\": %" PRIu64 ", \"plain\": %" PRIu64 "}",
+            graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
+}
+
 /* What a process had counted when it was ended. */
 static struct block_account account_of(const struct memory_counter *memory) {
     return (struct block_account){.reserved = memory->reserved,
@@ -247,6 +254,8 @@ static void print_counts(FILE *out, const struct counts *record) {
     print_modules(out, record, &labels);
     fputs(", ", out);
     print_caches(out, record);
+    fputs(", ", out);
+    print_graph_counts(out, &record->graphs);
     fputs(", ", out);
     print_memory(out, record);
 }

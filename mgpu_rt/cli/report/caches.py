@@ -33,7 +33,10 @@ def section(runs: Sequence[Run]) -> list[Element]:
     caption = "Caches" if len(runs) == 1 else "Caches, after"
     heads = ["cache", "hits", "misses", "passed on", "rate", "given back"]
     rows = [_cache(run, name) for name in run.statistics.caches]
-    return [*made, table(caption, heads, rows), *_modules(run)]
+    made.append(table(caption, heads, rows))
+    if graphs := run.statistics.graphs.words:
+        made.append(element("p", f"{graphs[0].upper()}{graphs[1:]}."))
+    return [*made, *_modules(run)]
 
 
 def _cache(run: Run, name: str) -> list[Content]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +60,30 @@ class Copies:
 
     def __add__(self, other: Copies) -> Copies:
         return Copies(self.calls + other.calls, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """What became graphs; one launch of a graph is in place of as many as it has nodes."""
+
+    built: int = 0
+    refused: int = 0
+    launches: int = 0
+    nodes: int = 0  # of all launches
+    plain: int = 0  # calls of functions of `mgpu-rt lower --graph` that ran
+
+    def __add__(self, other: Graphs) -> Graphs:
+        return Graphs(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def words(self) -> str:
+        """Empty if there are none."""
+        if not (self.built or self.refused or self.plain):
+            return ""
+        return (
+            f"graphs: built {self.built}, refused {self.refused}, launches {self.launches} in "
+            f"place of {self.nodes}, plain calls {self.plain}"
+        )
 
 
 Sum = TypeVar("Sum", Counter, Cache, Copies)
@@ -120,6 +144,7 @@ class Statistics:
     caches: dict[str, Cache]
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
+    graphs: Graphs = Graphs()
     modules: tuple[Module, ...] = ()
     process: Process | None = None
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
@@ -170,6 +195,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 way: Copies(*_numbers(value, "calls", "bytes"))
                 for way, value in raw.get("copies", {}).items()
             },
+            graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
             modules=tuple(map(_module, raw.get("modules", []))),
             process=_process(raw["process"]) if "process" in raw else None,
             start=checked.count(raw["start"]["ns"]) if "start" in raw else None,
@@ -179,6 +205,10 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
         raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
+
+
+#: Of a file that an older library wrote.
+_NO_GRAPHS = asdict(Graphs())
 
 
 def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
@@ -234,6 +264,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         caches=_by_name(run.caches for run in every),
         kernels=_by_name(_kernels_among(run, every) for run in every),
         copies=_by_name(run.copies for run in every),
+        graphs=sum((run.graphs for run in every), Graphs()),
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
     )

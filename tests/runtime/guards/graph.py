@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import CAPTURE, GRAPHS, Guard
+from tests.runtime.guards.guard import CAPTURE, FUNCTIONS, GRAPHS, Guard
 
 GRAPH = [
     Guard(
@@ -142,5 +142,53 @@ GRAPH = [
         "    if (!event)\n        graph_fail(",
         "    if (!event)\n        ;\n    else if (false)\n        graph_fail(",
         f"{GRAPHS}:test_an_event_of_before_ends_the_building",
+    ),
+    Guard(
+        "graph/function.c",
+        "memcmp(state->arguments, arguments, state->bytes) == 0",
+        "state->bytes != 0",
+        f"{FUNCTIONS}:test_changed_arguments_are_built_anew",
+    ),
+    Guard(
+        "graph/function.c",
+        "state->wanted *= 2;",
+        ";",
+        f"{FUNCTIONS}:test_graphs_that_do_not_pay_become_rare",
+    ),
+    Guard(
+        "graph/function.c",
+        "if (graph_building || !options.caches",
+        "if (!options.caches",
+        f"{FUNCTIONS}:test_calls_within_a_graph_are_part_of_it",
+    ),
+    Guard(
+        "graph/function.c",
+        " || thread_is_alone()",
+        " || true",
+        f"{FUNCTIONS}:test_beside_other_threads_old_releases_run_plainly",
+    ),
+    Guard(
+        "graph/function.c",
+        " || capture_on_thread()",
+        "",
+        f"{FUNCTIONS}:test_in_a_capture_of_the_programs_it_runs_plainly",
+    ),
+    Guard(
+        "graph/function.c",
+        "if (graph_is_lost(state->graph))",
+        "if (false)",
+        f"{FUNCTIONS}:test_after_a_reset_it_is_built_anew",
+    ),
+    Guard(
+        "graph/graph.c",
+        "        graph->lost = true;",
+        "        ;",
+        f"{FUNCTIONS}:test_a_child_of_fork_replays_no_graph_of_its_parents",
+    ),
+    Guard(
+        "graph/function.c",
+        "    if (state->refused || ",
+        "    if (",
+        f"{FUNCTIONS}:test_a_function_that_cannot_be_in_a_graph_runs_plainly",
     ),
 ]

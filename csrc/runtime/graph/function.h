@@ -1,0 +1,14 @@
+/* Functions of `mgpu-rt lower --graph`, as mgpu_rt.h has them, once the runtime has started. */
+#ifndef MGPU_RT_GRAPH_FUNCTION_H
+#define MGPU_RT_GRAPH_FUNCTION_H
+
+#include "mgpu_rt.h"
+
+#include <stdbool.h>
+
+enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
+                                   size_t bytes);
+/* False: it has yet to run, plainly. */
+bool graph_leave(struct mgpu_rt_graph_function *function);
+
+#endif

@@ -1,5 +1,6 @@
 /* What mgpu_rt.h offers beyond the ABI; the statistics' JSON is in recording/. */
 #include "base/abi.h"
+#include "base/cancel.h"
 #include "base/likely.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
@@ -61,8 +62,7 @@ const char *mgpu_rt_take_error(void) {
     return error == hipSuccess || name ? name : "<unknown>";
 }
 
-/* For mgpu-rt doctor. */
-char *mgpu_rt_find_hip(void) {
+static char *list_hip(void) {
     char *text = NULL;
     size_t size;
     FILE *lines = open_memstream(&text, &size);
@@ -73,6 +73,14 @@ char *mgpu_rt_find_hip(void) {
         fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
     hip_search_free(&found);
     fclose(lines);
+    return text;
+}
+
+/* For mgpu-rt doctor. */
+char *mgpu_rt_find_hip(void) {
+    const int before = cancel_forbid();
+    char *const text = list_hip();
+    cancel_allow(before);
     return text;
 }
 

@@ -2,6 +2,7 @@
 #include "lifecycle.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/cancel.h"
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
@@ -38,21 +39,6 @@ enum { EXIT_REGISTRATIONS = 8 };
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool options_known;
 static bool installing; /* under it */
-
-/* ---- cancellation ----
- *
- * A thread that pthread_cancel ends while it holds a lock, or has begun what happens once, would
- * leave all others waiting. */
-
-static int forbid_cancellation(void) {
-    int before;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
-}
-
-static void allow_cancellation(int before) {
-    pthread_setcancelstate(before, NULL);
-}
 
 /* ---- the caches ---- */
 
@@ -133,7 +119,7 @@ static void run_exit(void) {
     if (ran)
         return;
     ran = true;
-    const int before = forbid_cancellation();
+    const int before = cancel_forbid();
     route_end();
     if (!runtime_forked) {
         manager_stop();
@@ -146,7 +132,7 @@ static void run_exit(void) {
     }
     options.caches = 0;
     fetch_or_release(&runtime_mode, MODE_EXITING);
-    allow_cancellation(before);
+    cancel_allow(before);
 }
 
 /* Exit handlers run last in, first out: registered before HIP is first called, and before it is
@@ -161,18 +147,18 @@ static void note_end_of_hip(void) {
 
 /* After the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
-    const int before = forbid_cancellation();
+    const int before = cancel_forbid();
     recorder_close();
     if (!runtime_forked)
         report_cause_again();
-    allow_cancellation(before);
+    cancel_allow(before);
 }
 
 static void close_quickly(void) {
-    const int before = forbid_cancellation();
+    const int before = cancel_forbid();
     gpu_times_close();
     recorder_close();
-    allow_cancellation(before);
+    cancel_allow(before);
 }
 
 static void register_run_exit(void) {
@@ -334,10 +320,10 @@ void runtime_start(void) {
     const unsigned mode = load_acquire(&runtime_mode);
     if (LIKELY(!(mode & (MODE_FORKED | MODE_UNSTARTED))))
         return;
-    const int before = forbid_cancellation();
+    const int before = cancel_forbid();
     if (mode & MODE_FORKED)
         open_in_child();
     if (mode & MODE_UNSTARTED)
         make_start();
-    allow_cancellation(before);
+    cancel_allow(before);
 }

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from cffi import FFI
 
-from tests.support.child import Mgpu, in_child, library
+from tests.support.child import ROOT, Mgpu, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import folder, in_folder
 from tests.support.patience import HANG
+
+HEADER = ROOT / "csrc" / "include"
 
 # ---- cancellation ----
 
@@ -57,11 +59,64 @@ int main(void) {
 }
 """
 
+#: A thread that is cancelled while a file is open that a function of mgpu_rt.h reads: the program's
+#: own fstat asks for it.
+READING = """
+#include <dirent.h>
+#include <mgpu_rt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static const char constant[64] = "an image";
+static int armed;
+int fstat(int file, struct stat *found) {
+    if (armed)
+        pthread_cancel(pthread_self());
+    return (int)syscall(SYS_fstat, file, found);
+}
+static int files(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+static void *read_recording(void *path) {
+    armed = 1;
+    mgpu_rt_recording_json(path);
+    pthread_testcancel();
+    return NULL;
+}
+static void *read_symbols(void *image) {
+    char name[64];
+    armed = 1;
+    mgpu_rt_image_name(image, name, sizeof name);
+    pthread_testcancel();
+    return NULL;
+}
+static int leaves_open(void *(*function)(void *), const void *argument) {
+    pthread_t thread;
+    void *result;
+    const int before = files();
+    pthread_create(&thread, NULL, function, (void *)argument);
+    pthread_join(thread, &result);
+    armed = 0;
+    return result != PTHREAD_CANCELED || files() != before;
+}
+int main(void) {
+    return leaves_open(read_recording, "/proc/self/exe") + 2 * leaves_open(read_symbols, constant);
+}
+"""
+
 
 def status(source: str) -> int:
     """Of a program linked with the library; one that hangs is ended."""
     with tempfile.TemporaryDirectory() as scratch:
-        flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+        flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread", f"-I{HEADER}")
         program = compile_c(Path(scratch, "program"), source, *flags)
         return subprocess.run([program], timeout=HANG, stderr=subprocess.DEVNULL).returncode
 
@@ -92,6 +147,11 @@ def test_an_exit_is_no_point_to_cancel_at(_: Mgpu) -> None:
     assert status(EXITING) == 0
     assert Path("stats").read_text().startswith("{")
     assert Path("trace").read_text().startswith("{")
+
+
+@in_child(**PLAIN)
+def test_a_file_that_is_read_is_closed_all_the_same(_: Mgpu) -> None:
+    assert status(READING) == 0
 
 
 # ---- streams that are lent ----

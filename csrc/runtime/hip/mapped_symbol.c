@@ -1,6 +1,7 @@
 /* The symbol at an address, from the file that the loader has mapped there. Every read has a bound,
  * and so has all of it together: the file may be anything by now. */
 #include "base/atomics.h"
+#include "base/cancel.h"
 #include "base/state.h"
 #include "hip/mapped.h"
 
@@ -124,10 +125,12 @@ bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
     if (runtime_forked || mapped_walk(find_object, &object) != 1)
         return false;
     const int error = errno; /* the program's */
+    const int before = cancel_forbid();
     const int file = open(object.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const bool found = file >= 0 && read_symbol(file, &object, name);
     if (file >= 0)
         close(file);
+    cancel_allow(before);
     errno = error;
     return found;
 }

@@ -1,4 +1,5 @@
 /* Recordings of processes that could not write their JSON, read back. */
+#include "base/cancel.h"
 #include "base/counters.h"
 #include "base/output.h"
 #include "base/trace.h"
@@ -83,7 +84,7 @@ static FILE *open_regular(const char *path) {
     return NULL;
 }
 
-char *mgpu_rt_recording_json(const char *path) {
+static char *recording_json(const char *path) {
     char *text = NULL;
     size_t size;
     FILE *file = open_regular(path);
@@ -97,4 +98,11 @@ char *mgpu_rt_recording_json(const char *path) {
     free(text);
     errno = error;
     return NULL;
+}
+
+char *mgpu_rt_recording_json(const char *path) {
+    const int before = cancel_forbid();
+    char *const text = recording_json(path);
+    cancel_allow(before);
+    return text;
 }

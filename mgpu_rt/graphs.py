@@ -63,7 +63,7 @@ class Graph:
         if not text:
             raise MemoryError("mgpu_rt_graph_dot")
         try:
-            return library.ffi.string(text).decode()
+            return library.ffi.string(text).decode(errors="replace")
         finally:
             library.free(text)
 

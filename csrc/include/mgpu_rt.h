@@ -140,7 +140,8 @@ int mgpu_rt_graph_begin(void);
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream, also while an earlier launch of it runs: they come one after
- * another. 0; -1 if HIP refuses it, or if the device was reset: that has its line on stderr. */
+ * another. 0; -1 if it is NULL, if HIP refuses it, or if the device was reset: that has its line on
+ * stderr. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever
@@ -148,11 +149,11 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *strea
  * program's. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
-/* Its nodes. */
+/* Its nodes; NULL has none. */
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph);
 
 /* A picture of it in the language of Graphviz; the caller frees it with free(). NULL if memory ran
- * out. */
+ * out, or of no graph. */
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----

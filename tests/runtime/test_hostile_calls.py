@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 from tests.support.child import Mgpu, in_child
 from tests.support.folders import in_folder
+from tests.support.images import code_object
 
 
 @in_child(policies=("builtin",))
@@ -78,3 +80,40 @@ def test_an_error_of_no_number_of_hips_is_reported(mgpu: Mgpu) -> None:
     assert mgpu.lib.mgpu_rt_take_error() != mgpu.ffi.NULL
     assert mgpu.lib.mgpu_rt_take_error() == mgpu.ffi.NULL
     assert mgpu.stderr().count("'mine()' failed with '") == 3
+
+
+@in_child(policies=("builtin",))
+def test_no_graph_is_no_crash(mgpu: Mgpu) -> None:
+    """mgpu_rt_graph_end gives none where it could not be built."""
+    lib, null = mgpu.lib, mgpu.ffi.NULL
+    assert lib.mgpu_rt_graph_end() == null
+    assert lib.mgpu_rt_graph_launch(null, null) == -1
+    assert "failed with 'hipErrorInvalidValue'" in mgpu.stderr()
+    assert lib.mgpu_rt_graph_nodes(null) == 0
+    assert lib.mgpu_rt_graph_dot(null) == null
+    lib.mgpu_rt_graph_destroy(null)
+
+
+#: Names that a kernel may have: HIP takes any bytes but 0. As long as the name that they replace.
+HOSTILE_NAMES = [b'k"]; \\\n\x1bx', b"\xff\xfe\xe2\x82\x80<&>'"]
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", MGPU_RT_TRACE="trace")
+@in_folder
+def test_any_name_of_a_kernel_is_one_label(mgpu: Mgpu) -> None:
+    """In the picture of a graph, in statistics and in a trace."""
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    for name in HOSTILE_NAMES:
+        module = mgpu.load(mgpu.image(code_object("forum").replace(b"test_func", name)))
+        mgpu.launch(mgpu.lib.mgpuModuleGetFunction(module, name))
+    graph = mgpu.lib.mgpu_rt_graph_end()
+    text = mgpu.ffi.string(mgpu.lib.mgpu_rt_graph_dot(graph)).decode(errors="replace")
+    assert text.splitlines() == [
+        "digraph {",
+        r'  0 [label="k\"]; \\??x"]',
+        '  1 [label="\ufffd\ufffd₀<&>\'"]',
+        "  0 -> 1",
+        "}",
+    ]
+    mgpu.lib.mgpu_rt_graph_destroy(graph)
+    assert list(mgpu.stats()["kernels"]) == ['k"]; \\\n\x1bx', "??₀<&>'"]

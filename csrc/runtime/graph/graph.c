@@ -195,6 +195,10 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
         graph_fail("it launches another graph");
         return -1;
     }
+    if (!graph) {
+        report_failure(launch_expression, hipErrorInvalidValue, NULL);
+        return -1;
+    }
     if (graph_is_lost(graph)) {
         report_failure(launch_expression, hipErrorContextIsDestroyed, NULL);
         return -1;
@@ -222,19 +226,32 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
 }
 
 size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
-    return (size_t)graph->node_count;
+    return graph ? (size_t)graph->node_count : 0;
+}
+
+/* A kernel may have any name. */
+static void print_label(FILE *out, const char *label) {
+    fputc('"', out);
+    for (const char *at = label; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fputc('\\', out);
+        fputc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, out);
+    }
+    fputc('"', out);
 }
 
 char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = graph ? open_memstream(&text, &size) : NULL;
     if (!out)
         return NULL;
     fputs("digraph {\n", out);
     for (int i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
-        fprintf(out, "  %d [label=\"%s\"]\n", i, node->label);
+        fprintf(out, "  %d [label=", i);
+        print_label(out, node->label);
+        fputs("]\n", out);
         for (int j = 0; j < node->after_count; j++)
             fprintf(out, "  %d -> %d\n", node->after[j], i);
     }

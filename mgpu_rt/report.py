@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgpu_rt.text import size
+from mgpu_rt.text import shown, size
 
 _COLUMNS = ("allocated", "peak_allocated", "reserved", "peak_reserved", "blocks", "cached_blocks")
 
@@ -14,7 +14,7 @@ def memory_summary(stats: dict[str, Any]) -> str:
     rows = [["device", *(column.replace("_", " ") for column in _COLUMNS)]]
     for device, values in stats["memory"].items():
         cells = (str(values[c]) if "blocks" in c else size(values[c]) for c in _COLUMNS)
-        rows.append([device, *cells])
+        rows.append([shown(device), *cells])
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))

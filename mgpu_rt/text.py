@@ -1,12 +1,35 @@
-"""Tables and paragraphs for a terminal."""
+"""Tables and paragraphs for a terminal; names that anybody may have given."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Sequence
 
 NARROWEST = 20  # columns for the last cell, however narrow the terminal
+
+NAME = 160  # letters of a name, which may be as long as a compiler makes it
+
+#: What would end a line, turn the direction of the text around, or cannot be written in UTF-8.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with what cannot be shown as an escape."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def shortened(text: str, longest: int = NAME) -> str:
+    """A text that fits into its place; its ends tell most."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
+
+
+def shown(text: str) -> str:
+    """A name in a line of a terminal, whatever it is."""
+    return shortened(printable(text))
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:

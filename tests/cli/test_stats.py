@@ -14,6 +14,7 @@ from bench.setup.printing import print_library
 from mgpu_rt.cli.stats import recordings
 from mgpu_rt.cli.stats.comparison import as_dict
 from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added, parse
+from tests.cli.test_report import hostile
 from tests.support import recorded
 from tests.support.child import library
 from tests.support.command import assert_sentence, command, invoke
@@ -269,6 +270,22 @@ def test_bad_files(content: bytes, words: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
         assert_sentence(result.exit_code, result.stderr, words)
+
+
+@pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
+def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
+    """None of them moves a terminal's cursor, adds a line, or takes more room than a name has."""
+    evil, plain = tmp_path / "evil.json", tmp_path / "plain.json"
+    evil.write_text(json.dumps(hostile()["s"]))
+    plain.write_text(json.dumps(recorded.stock()))
+    words = {"stats": [evil], "compare": [plain, evil], "compare after": [evil, plain]}[command]
+    result = invoke(*command.split()[:1], *map(str, words))
+    assert result.exit_code == 0, result.output
+    assert "<script>alert(1)</script>" in result.stdout
+    assert r"a\u0000b\u001b[31m\u000ac" in result.stdout
+    for line in result.stdout.splitlines():
+        assert line.isprintable()
+        assert len(line) < 1000
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 from mgpu_rt.cli import place
+from mgpu_rt.text import printable, shortened
 
 Element = ElementTree.Element
 Content = Element | str | None
 
-#: Letters of a name, which may be as long as a compiler makes it, and of a sentence with names.
-NAME, SENTENCE = 160, 600
-
-#: What would end a line, turn the direction of the text around, or cannot be written in UTF-8.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+SENTENCE = 600  # letters of one with names in it
 
 #: Nothing is loaded and nothing runs, whatever the page holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -40,18 +36,6 @@ def _append_text(parent: Element, text: str) -> None:
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
         parent.text = (parent.text or "") + text
-
-
-def printable(text: str) -> str:
-    """The text with what cannot be shown as an escape."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def shortened(text: str, longest: int = NAME) -> str:
-    """A text that fits into its place; its ends tell most."""
-    if len(text) <= longest:
-        return text
-    return f"{text[: longest // 2]}…{text[-longest // 2 :]}"
 
 
 def code(name: str) -> Element:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from mgpu_rt import __version__
 from mgpu_rt.cli.report import caches, calls, course, kernels, summary
 from mgpu_rt.cli.report.advice import Advice, advice
-from mgpu_rt.cli.report.markup import Element, code, element, shortened
+from mgpu_rt.cli.report.markup import Element, code, element
 from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.report.words import NONE, plural
+from mgpu_rt.text import shortened
 
 
 def title(runs: Sequence[Run]) -> str:

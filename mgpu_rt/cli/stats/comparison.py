@@ -10,7 +10,7 @@ from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
 from mgpu_rt.cli.stats.files import Counter, Statistics, total
 from mgpu_rt.cli.stats.reasons import reasons
 from mgpu_rt.cli.stats.table import NONE, cells
-from mgpu_rt.text import columns
+from mgpu_rt.text import columns, printable, shown
 
 Pair = tuple[Counter | None, Counter | None]
 
@@ -69,8 +69,8 @@ def _values(pair: Pair) -> dict[str, Any]:
 def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
     """For people. `names` are those of the two runs."""
     runs = (before, after)
-    yield f"before: {names[0]}"
-    yield f"after:  {names[1]}"
+    yield f"before: {printable(names[0])}"
+    yield f"after:  {printable(names[1])}"
     yield from _devices(before, after)
     if before.start is not None or after.start is not None:
         starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
@@ -93,7 +93,8 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
     head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
     caches = {**before.caches, **after.caches}
     rows = [
-        (name, *cells(before.caches.get(name)), *cells(after.caches.get(name))) for name in caches
+        (shown(name), *cells(before.caches.get(name)), *cells(after.caches.get(name)))
+        for name in caches
     ]
     yield from _right(head, rows)
     if notes := _notes(before, after):
@@ -105,7 +106,7 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
     """Where the runs were: one line if that is the same."""
     devices = [run.device for run in (before, after) if run.device]
     for device in dict.fromkeys(devices):
-        yield f"on:     {device.words}"
+        yield f"on:     {shown(device.words)}"
     for warning in dict.fromkeys(device.warning for device in devices if device.warning):
         yield f"        {warning}"
 
@@ -119,7 +120,7 @@ def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
 def _row(name: str, pair: Pair) -> tuple[str, ...]:
     calls = [str(counter.calls) if counter else NONE for counter in pair]
     times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    return (name, *calls, *times, words(ratio(*pair)))
+    return (shown(name), *calls, *times, words(ratio(*pair)))
 
 
 def words(factor: float | None) -> str:

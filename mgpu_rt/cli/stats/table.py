@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mgpu_rt.cli.stats.files import Cache, Counter, Module, Process, Statistics, total
-from mgpu_rt.text import columns
+from mgpu_rt.text import columns, shown
 
 NONE = "–"  # what was not counted
 RULE = "------ ----------- ----------- --------- --------------------"
@@ -45,7 +45,8 @@ def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") 
     for name, counter in sorted(counters.items(), key=lambda item: -item[1].ns):
         part = 100 * counter.ns / everything.ns if everything.ns else 0.0
         each = counter.ns / 1e3 / counter.calls if counter.calls else 0.0
-        yield f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f} {counter.calls:9} {name}"
+        times = f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f}"
+        yield f"{times} {counter.calls:9} {shown(name)}"
     yield RULE
     yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
 
@@ -58,31 +59,31 @@ def _start(statistics: Statistics) -> Iterator[str]:
         seconds = statistics.start / 1e9
         yield f"mgpu_rt: HIP's start, paid once and in no time above: {seconds:.6f} s"
     if device := statistics.device:
-        yield "mgpu_rt: on " + "; ".join(filter(None, (device.words, device.warning)))
+        yield "mgpu_rt: on " + "; ".join(filter(None, (shown(device.words), device.warning)))
 
 
 def _process(process: Process) -> str:
     rank = "" if process.rank is None else f", rank {process.rank}"
-    who = f"{process.program}, process {process.pid}{rank}"
+    who = f"{shown(process.program)}, process {process.pid}{rank}"
     return f"{who}: {process.ending}, {process.seconds:.3f} s since its first call"
 
 
 def _copies(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for way, copied in statistics.copies.items():
         counted = (str(copied.calls), str(copied.bytes)) if copied.calls else (NONE, NONE)
-        yield (way.replace("_", " "), *counted)
+        yield (shown(way.replace("_", " ")), *counted)
 
 
 def _module(module: Module) -> tuple[str, ...]:
-    kernels = ", ".join(module.kernels) or NONE
-    why = f" (loaded anew each time: {module.why})" if module.why else ""
+    kernels = ", ".join(map(shown, module.kernels)) or NONE
+    why = f" (loaded anew each time: {shown(module.why)})" if module.why else ""
     numbers = (module.bytes, module.loads, module.driver_loads)
-    return (module.image, *map(str, numbers), kernels + why)
+    return (shown(module.image), *map(str, numbers), kernels + why)
 
 
 def _caches(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for name, cache in statistics.caches.items():
-        yield (name, *cells(cache), str(cache.evictions) if _asked(cache) else NONE)
+        yield (shown(name), *cells(cache), str(cache.evictions) if _asked(cache) else NONE)
 
 
 def _asked(cache: Cache) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.hoist import rewrite, tools
@@ -20,15 +17,9 @@ def write(program: str, out: str, llvm: int | None) -> list[str]:
     given = place.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))
-        if out == "-":
-            sys.stdout.buffer.write(hoisted.program)
-            sys.stdout.buffer.flush()
-        else:
-            Path(out).write_bytes(hoisted.program)
+        place.write(out, hoisted.program)
     except tools.Refused as reason:
         raise Problem(f"{'stdin' if program == '-' else program}: {reason}") from None
-    except OSError as error:
-        raise place.unwritable("stdout" if out == "-" else out, error) from None
     except (ToolchainMissing, NotBuilt) as missing:
         raise Problem(str(missing)) from None
     return hoisted.said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -180,17 +179,10 @@ def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:
-    if out == "-":
-        sys.stdout.buffer.write(content)
-        return
-    try:
-        with open(out, "wb") as file:
-            file.write(content)
-        if executable and os.path.isfile(out):  # and not /dev/null
-            mode = os.stat(out).st_mode
-            os.chmod(out, mode | (mode & 0o444) >> 2)
-    except OSError as error:
-        raise place.unwritable(out, error) from None
+    place.write(out, content)
+    if executable and os.path.isfile(out):  # and not /dev/null
+        mode = os.stat(out).st_mode
+        os.chmod(out, mode | (mode & 0o444) >> 2)
 
 
 def _without(absent: list[ToolchainMissing]) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -23,7 +24,27 @@ from mgpu_rt.cli.stats.command import compare, stats
 from mgpu_rt.cli.trace import trace
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """What is printed may not fit where it goes: the disk is full."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.filename is not None or error.errno not in _FULL:
+                raise
+            from mgpu_rt.cli import place
+
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+            fail(place.unwritable("stdout", error))
+        return result
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
 def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""

@@ -14,17 +14,29 @@ if TYPE_CHECKING:
 
 def read(path: str, way_out: str) -> bytes:
     """A file that has to hold something, or stdin for -. Raises Problem."""
+    from mgpu_rt import files
+
     try:
-        if path == "-":
-            content = sys.stdin.buffer.read()
-        else:
-            with open(path, "rb") as file:
-                content = file.read()
+        content = sys.stdin.buffer.read() if path == "-" else files.read(path)
     except OSError as error:
         raise unreadable(path, error, way_out) from None
     if not content.strip():
         raise Problem(f"'{path}' is empty: {way_out}")
     return content
+
+
+def write(path: str | Path, content: bytes) -> None:
+    """A file, whole or not at all, or stdout for -. Raises Problem."""
+    from mgpu_rt import files
+
+    try:
+        if path == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            files.write(path, content)
+    except OSError as error:
+        raise unwritable("stdout" if path == "-" else path, error) from None
 
 
 def unreadable(path: str | Path, error: OSError, way_out: str) -> Problem:

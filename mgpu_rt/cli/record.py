@@ -114,8 +114,7 @@ def replay(
         text = _script(os.path.abspath(recording), launch - 1, given)
         if script:
             place.check(script)
-            with open(script, "w", encoding="utf-8") as file:
-                file.write(text)
+            place.write(script, text.encode(errors="surrogateescape"))
         environment = preload.device_environment(preload.announced(device), os.environ)
         os.execve(sys.executable, [sys.executable, "-c", text], environment)
     except (Problem, OSError) as problem:

@@ -84,12 +84,7 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
     from mgpu_rt.cli import place
 
     if file:
-        try:
-            with open(file, "w", encoding="utf-8") as out:
-                json.dump(result.document(), out, indent=1)
-                out.write("\n")
-        except OSError as error:
-            raise place.unwritable(file, error) from None
+        place.write(file, (json.dumps(result.document(), indent=1) + "\n").encode())
     if page:
         from mgpu_rt.cli.report import markup
         from mgpu_rt.selftest import page as pages

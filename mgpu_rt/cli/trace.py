@@ -26,32 +26,24 @@ def trace(file: str, out: str) -> None:
     A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
     """
     try:
-        _write(_json(file), out)
+        place.write(out, _json(file))
     except Problem as problem:
         fail(problem)
 
 
 def _json(file: str) -> bytes:
+    from mgpu_rt import files
     from mgpu_rt.cli.stats import recordings
 
     try:
-        kind = recordings.kind(file)
-        with open(file, "rb") as stream:
-            begin = stream.read(64)
+        content = files.read(file)
     except OSError as error:
         raise place.unreadable(file, error, HOW_TO_GET) from None
+    kind = recordings.kind(content)
     if kind == recordings.STATISTICS:
         raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")
-    if kind is None and b"traceEvents" in begin:
+    if kind is None and b"traceEvents" in content[:64]:
         raise Problem(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
     if kind is None:
         raise Problem(f"'{file}' is no recording of a trace: {HOW_TO_GET}")
-    return recordings.as_json(file)
-
-
-def _write(text: bytes, out: str) -> None:
-    try:
-        with click.open_file(out, "wb") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise place.unwritable("stdout" if out == "-" else out, error) from None
+    return recordings.as_json(file, content)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mgpu_rt import files
 from mgpu_rt.images import elf, image, names
 from mgpu_rt.images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
 from mgpu_rt.images.work import TooMuch, Work
@@ -51,9 +51,7 @@ class Contents:
 def read(path: Path) -> Contents:
     """The images of a file. Raises NothingFound."""
     try:
-        if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
-            raise NothingFound(f"'{path}' is a device, which may have no end: name a file")
-        data = path.read_bytes()
+        data = files.read(path)
     except OSError as error:
         raise NothingFound(_cannot_read(path, error)) from None
     return contents(data, f"'{path}'")

@@ -6,9 +6,9 @@ import operator
 import os
 import weakref
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
+from mgpu_rt import files
 from mgpu_rt.images import find, names, needs
 from mgpu_rt.images.model import Image
 from mgpu_rt.images.model import Kernel as Description
@@ -119,7 +119,7 @@ def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
     needs.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
-    data = Path(image).read_bytes() if is_path else _bytes_of(image)
+    data = files.read(image) if is_path else _bytes_of(image)
     try:
         images = find.contents(data, name).images
     except find.NothingFound as nothing:

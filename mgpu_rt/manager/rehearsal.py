@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from mgpu_rt import files
 from mgpu_rt.manager.default_policy import Shipped
 from mgpu_rt.manager.protocol import (
     Cached,
@@ -51,16 +52,16 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
     """The events in a file of lines; other lines are passed over. Raises OSError, and ValueError
     for an event that is damaged."""
     found = []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
-            begin = line.find('{"what":')
-            if begin < 0:
-                continue
-            try:
-                words = json.loads(line[begin:])
-                found.append(Event(**{**words, "what": What[words["what"]]}))
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
+    text = files.read(path).decode(errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        begin = line.find('{"what":')
+        if begin < 0:
+            continue
+        try:
+            words = json.loads(line[begin:])
+            found.append(Event(**{**words, "what": What[words["what"]]}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
+from mgpu_rt import files
 from mgpu_rt.cli.inspect import hip
 from mgpu_rt.images import sharing
 from mgpu_rt.lowering import lower
@@ -293,7 +294,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     endless = command("inspect", "/dev/zero")
     assert_sentence(endless.returncode, endless.stderr, "is a device, which may have no end")
     (tmp_path / "closed").touch()
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(files, "read", refuse)
     closed = invoke("inspect", str(tmp_path / "closed"))
     assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from mgpu_rt.cli.stats import recordings
+from mgpu_rt.cli.stats import files as stats_files
 from mgpu_rt.cli.stats.comparison import as_dict
 from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added, parse
 from tests.cli.test_report import hostile
@@ -297,7 +297,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(recordings, "kind", refuse)
+    monkeypatch.setattr(stats_files, "read_file", refuse)
     closed = invoke("stats", str(tmp_path / "closed.json"))
     assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
 

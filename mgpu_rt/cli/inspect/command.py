@@ -38,7 +38,7 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
         if no_device:
             verdict = hip.Verdict(unasked="--no-device")
         else:
-            verdict = hip.ask(Path(file), contents.images, device)
+            verdict = hip.ask(contents.images, device)
     except (find.NothingFound, sharing.NotBuilt, Problem) as problem:
         fail(problem)
     if as_json:

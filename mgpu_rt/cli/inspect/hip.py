@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from mgpu_rt import rocm
 from mgpu_rt.cli import preload
@@ -22,11 +21,12 @@ from mgpu_rt.images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_ar
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: Run in a child. A device's target is found in its properties by its look, since its place in
-#: them depends on the release. One line for HIP, then one for each image.
+#: Run in a child; the images follow the question on stdin. A device's target is found in its
+#: properties by its look, since its place in them depends on the release. One line for HIP, then
+#: one for each image.
 _ASK = """
 import ctypes, json, re, sys
-asked = json.load(sys.stdin)
+asked = json.loads(sys.stdin.buffer.readline())
 hip = ctypes.CDLL(asked["hip"])
 hip.hipGetErrorName.restype = ctypes.c_char_p
 number, devices = ctypes.c_int(0), []
@@ -39,9 +39,8 @@ for device in range(number.value):
     devices.append([name, target[0].decode() if target else ""])
 hip.hipRuntimeGetVersion(ctypes.byref(number))
 print(json.dumps([number.value, devices]), flush=True)
-content = open(asked["file"], "rb").read()
-for offset, size in asked["places"]:
-    image, said = ctypes.create_string_buffer(content[offset:offset + size]), []
+for size in asked["sizes"]:
+    image, said = ctypes.create_string_buffer(sys.stdin.buffer.read(size)), []
     for device in range(len(devices)):
         module = ctypes.c_void_p()
         hip.hipSetDevice(device)
@@ -73,9 +72,7 @@ class Verdict:
     unasked: str = ""
 
 
-def ask(
-    file: Path, images: Sequence[Image], device: str, base: Mapping[str, str] = os.environ
-) -> Verdict:
+def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.environ) -> Verdict:
     """Loads images where `mgpu-rt run --device DEVICE` would; `auto` starts no software GPU.
 
     Raises Problem if there is no such device.
@@ -91,7 +88,7 @@ def ask(
     hip = environment.get("MGPU_RT_HIP") or next((h.path for h in rocm.find(base)), "")
     if not hip:
         return Verdict(unasked="there is no HIP library: install ROCm, or set MGPU_RT_HIP")
-    return _ask(file, images, hip, device == "cuda", environment)
+    return _ask(images, hip, device == "cuda", environment)
 
 
 def _fit(image: Image, cuda: bool) -> bool:
@@ -99,26 +96,28 @@ def _fit(image: Image, cuda: bool) -> bool:
     return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
 
 
-def _ask(
-    file: Path, images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str, str]
-) -> Verdict:
-    places = [(image.offset, len(image.content)) for image in images if _fit(image, cuda)]
+def _ask(images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str, str]) -> Verdict:
+    contents = [image.content for image in images if _fit(image, cuda)]
+    asked = json.dumps({"hip": hip, "sizes": list(map(len, contents))}).encode() + b"\n"
     child = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
     try:
         result = subprocess.run(
             [sys.executable, "-I", "-c", _ASK],
-            input=json.dumps({"hip": hip, "file": str(file), "places": places}),
+            input=asked + b"".join(contents),
             env=child,
             capture_output=True,
-            text=True,
-            errors="replace",
             timeout=TIMEOUT,
         )
     except subprocess.TimeoutExpired:
         return Verdict(hip, unasked=f"{hip} did not answer in {TIMEOUT:.0f} s: see dmesg")
-    lines = [line for line in result.stdout.splitlines() if line.startswith("[")]
+    lines = [
+        line for line in result.stdout.decode(errors="replace").splitlines() if line.startswith("[")
+    ]
     if not lines:
-        said = (result.stderr.strip().splitlines() or [f"ended with {result.returncode}"])[-1]
+        said = (
+            result.stderr.decode(errors="replace").strip().splitlines()
+            or [f"ended with {result.returncode}"]
+        )[-1]
         return Verdict(hip, unasked=f"{hip} cannot be asked: {said}; see `mgpu-rt doctor`")
     version, devices = json.loads(lines[0])
     verdict = Verdict(hip, f"{version // _MAJOR}.{version % _MAJOR // _MINOR}")

@@ -63,7 +63,4 @@ def document(title: str, body: list[Element]) -> str:
 
 def write(path: str, text: str) -> None:
     """Writes the page. Raises Problem."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise place.unwritable(path, error) from None
+    place.write(path, text.encode())

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from mgpu_rt.cli import place
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.cli.stats import checked, recordings
+from mgpu_rt.files import read as read_file
 from mgpu_rt.images.names import full_name
 from mgpu_rt.report import memory_summary
 
@@ -155,17 +156,23 @@ class Statistics:
 
 def read(path: str | Path) -> Statistics:
     """A statistics file. Raises Problem."""
-    raw = load(path, HOW_TO_GET)
-    if isinstance(raw, dict) and "traceEvents" in raw and recordings.kind(path):
+    raw, recorded = _load(path, HOW_TO_GET)
+    if recorded == recordings.TRACE:
         raise Problem(f"'{path}' is a recording of a trace: `mgpu-rt trace {path}` shows it")
     return parse(raw, path)
 
 
 def load(path: str | Path, how_to_get: str) -> Any:
     """What a JSON file of the library's holds. Raises Problem."""
+    return _load(path, how_to_get)[0]
+
+
+def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
+    """The same, and what kind of recording it is."""
     try:
-        recorded = recordings.kind(path)
-        text = recordings.as_json(path).decode() if recorded else Path(path).read_text("utf-8")
+        content = read_file(path)
+        recorded = recordings.kind(content)
+        text = (recordings.as_json(path, content) if recorded else content).decode()
     except OSError as error:
         raise place.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
@@ -173,7 +180,7 @@ def load(path: str | Path, how_to_get: str) -> Any:
     if not text.strip():
         raise Problem(f"'{path}' is empty: {how_to_get}")
     try:
-        return json.loads(text)
+        return json.loads(text), recorded
     except (ValueError, RecursionError) as error:
         raise Problem(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
 

@@ -11,17 +11,17 @@ STATISTICS, TRACE = "statistics", "a trace"
 _BEGIN, _OF = b"mgpu_rt ", b" recording of "
 
 
-def kind(path: str | Path) -> str | None:
-    """STATISTICS or TRACE; None for what is no recording. Raises OSError."""
-    with open(path, "rb") as file:
-        version, found, what = file.read(256).partition(_OF)
+def kind(content: bytes) -> str | None:
+    """STATISTICS or TRACE; None for what is no recording."""
+    version, found, what = content[:256].partition(_OF)
     if not found or not version.startswith(_BEGIN):
         return None
     return TRACE if what.startswith(TRACE.encode()) else STATISTICS
 
 
-def as_json(path: str | Path) -> bytes:
-    """A recording as the JSON that the program would have written. Raises Problem."""
+def as_json(path: str | Path, content: bytes) -> bytes:
+    """A recording, which holds these bytes, as the JSON that the program would have written. Raises
+    Problem."""
     import mgpu_rt
 
     try:
@@ -31,15 +31,14 @@ def as_json(path: str | Path) -> bytes:
     try:
         return library.recording_json(path)
     except OSError as error:
-        why = _what_is_wrong(path) if error.errno == errno.EBADMSG else error.strerror
+        why = _what_is_wrong(content) if error.errno == errno.EBADMSG else error.strerror
         raise Problem(f"'{path}' cannot be read: {why}") from None
 
 
-def _what_is_wrong(path: str | Path) -> str:
+def _what_is_wrong(content: bytes) -> str:
     import mgpu_rt
 
-    with open(path, "rb") as file:
-        version = file.read(64).removeprefix(_BEGIN).partition(_OF)[0].decode(errors="replace")
+    version = content[:64].removeprefix(_BEGIN).partition(_OF)[0].decode(errors="replace")
     if version != mgpu_rt.__version__:
         return f"mgpu_rt {version} has recorded it, and this is {mgpu_rt.__version__}: use that one"
     return "the recording is damaged or truncated: record the program again"

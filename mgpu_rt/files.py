@@ -1,0 +1,78 @@
+"""Files that a user names, whatever they are: nobody is waited for who may never come."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+import time
+from pathlib import Path
+
+WAIT = 10.0  # seconds for the other end of a FIFO
+_LOOK = 0.05  # seconds between two looks for it
+
+Name = str | os.PathLike[str]
+
+
+def read(path: Name) -> bytes:
+    """All of a file or a pipe. Raises OSError: also for a device, which may have no end, and for a
+    FIFO that nobody has begun to write for WAIT seconds."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(number, "rb") as file:
+        mode = os.fstat(number).st_mode
+        if (stat.S_ISCHR(mode) and not _has_an_end(number)) or stat.S_ISBLK(mode):
+            raise OSError(errno.ENODEV, "it is a device, which may have no end", os.fspath(path))
+        begin = _begin(number, path) if stat.S_ISFIFO(mode) else b""
+        os.set_blocking(number, True)
+        return begin + file.read()
+
+
+def _has_an_end(number: int) -> bool:
+    """A terminal's user ends it."""
+    return os.isatty(number) or os.path.samestat(os.fstat(number), os.stat(os.devnull))
+
+
+def _begin(number: int, path: Name) -> bytes:
+    """Waits until a FIFO has been written to or has a writer; what was read meanwhile."""
+    poll, end = select.poll(), time.monotonic() + WAIT
+    poll.register(number, select.POLLIN)
+    while not poll.poll(1000 * _LOOK):
+        try:
+            begin = os.read(number, 1)
+        except BlockingIOError:  # there is a writer, who takes his time
+            return b""
+        if begin:
+            return begin
+        if time.monotonic() > end:
+            words = f"nobody has written to this FIFO for {WAIT:.0f} s"
+            raise OSError(errno.ETIMEDOUT, words, os.fspath(path))
+    return b""
+
+
+def write(path: Name, content: bytes) -> None:
+    """Whole or not at all. Raises OSError: also for a FIFO that nobody reads for WAIT seconds."""
+    number = _open_to_write(path)
+    try:
+        with open(number, "wb", closefd=True) as file:
+            os.set_blocking(number, True)
+            file.write(content)
+    except OSError:
+        if Path(path).is_file() and not Path(path).is_symlink():
+            Path(path).unlink()
+        raise
+
+
+def _open_to_write(path: Name) -> int:
+    kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | kind, 0o666)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if time.monotonic() > end:
+                words = f"nobody has read this FIFO for {WAIT:.0f} s"
+                raise OSError(errno.ENXIO, words, os.fspath(path)) from None
+        time.sleep(_LOOK)

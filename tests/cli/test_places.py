@@ -1,0 +1,151 @@
+"""Files that a command reads or writes, whatever they are: FIFOs, devices, full disks."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt import files
+from tests.support import recorded
+from tests.support.child import environment
+from tests.support.command import COMMAND, assert_sentence, invoke
+from tests.support.images import code_object
+from tests.support.patience import HANG
+from tests.support.recorded import call
+
+FORUM = str(PROGRAMS / "forum.mlir")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of one of each kind of file, and a FIFO that nobody has open."""
+    (tmp_path / "stats").write_text(json.dumps(recorded.stock()))
+    (tmp_path / "trace").write_text(json.dumps(recorded.trace(call("mgpuLaunchKernel", 0))))
+    (tmp_path / "image").write_bytes(code_object("forum"))
+    os.mkfifo(tmp_path / "fifo")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "WAIT", 0.1)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stats", "fifo"),
+        ("compare", "stats", "fifo"),
+        ("report", "fifo"),
+        ("inspect", "fifo"),
+        ("trace", "fifo"),
+        ("lower", "fifo", "-o", "out"),
+        ("hoist", "fifo", "-o", "out"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_fifo_that_nobody_writes_is_not_waited_for(place: Path, words: tuple[str, ...]) -> None:
+    result = invoke(*words)
+    assert_sentence(result.exit_code, result.stderr, "nobody has written to this FIFO")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "stats", "-o", "fifo"),
+        ("lower", FORUM, "--emit", "mlir", "-o", "fifo"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_fifo_that_nobody_reads_is_not_waited_for(place: Path, words: tuple[str, ...]) -> None:
+    result = invoke(*words)
+    assert_sentence(result.exit_code, result.stderr, "nobody has read this FIFO")
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (("stats",), "stats"),
+        (("compare", "stats"), "stats"),
+        (("report", "-o", "-"), "trace"),
+        (("inspect", "--no-device"), "image"),
+        (("lower", "--emit", "mlir", "-o", "-"), FORUM),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_pipe_is_read_once_to_its_end(place: Path, words: tuple[str, ...], file: str) -> None:
+    """As a shell's <(command) is, which says nothing before its program has begun."""
+    read, write = os.pipe()
+    writer = threading.Thread(target=_write_late, args=(write, Path(file).read_bytes()))
+    with subprocess.Popen(
+        [COMMAND, *words, f"/dev/fd/{read}"],
+        env=environment(),
+        pass_fds=[read],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(read)
+        writer.start()
+        out, err = process.communicate(timeout=HANG)
+    writer.join()
+    assert (process.returncode, err) == (0, b"")
+    assert out
+
+
+def _write_late(pipe: int, content: bytes) -> None:
+    """In two parts."""
+    with open(pipe, "wb", buffering=0) as file:
+        file.write(content[:100])
+        file.write(content[100:])
+
+
+@pytest.mark.parametrize("words", [("stats",), ("trace",), ("report",), ("inspect",)])
+def test_a_device_without_an_end_is_refused(words: tuple[str, ...]) -> None:
+    result = invoke(*words, "/dev/zero")
+    assert_sentence(result.exit_code, result.stderr, "it is a device, which may have no end")
+
+
+# ---- full disks ----
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stats", "stats"),
+        ("stats", "--json", "stats"),
+        ("compare", "stats", "stats"),
+        ("report", "stats", "-o", "-"),
+        ("inspect", "--no-device", "image"),
+        ("lower", FORUM, "--emit", "mlir", "-o", "-"),
+        ("config",),
+        ("path",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_full_disk_behind_stdout_is_said(place: Path, words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        command_line = [COMMAND, *words]
+        done = subprocess.run(
+            command_line, env=environment(), stdout=full, stderr=subprocess.PIPE, timeout=HANG
+        )
+    said = "'stdout' cannot be written: No space left on device"
+    assert_sentence(done.returncode, done.stderr.decode(), said)
+
+
+def test_a_file_that_does_not_fit_is_not_left_in_part(place: Path) -> None:
+    words = (COMMAND, "report", "stats", "-o", "out")
+    Path("out").write_text("of before")
+    done = subprocess.run(
+        words,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+    )
+    assert_sentence(done.returncode, done.stderr, "cannot be written: File too large")
+    assert not Path("out").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
+#: What mgpu_rt/lowering/graphs.py adds to the name of a function that is replayed.
+PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 _TEXT = _ASCII + bytes(range(128, 256))
 
@@ -46,6 +49,7 @@ class Contents:
 
     kind: str  # "an object file for x86-64"
     images: list[Image]
+    replayed: tuple[str, ...] = ()  # functions of `mgpu-rt lower --graph`, as far as it has symbols
 
 
 def read(path: Path) -> Contents:
@@ -131,7 +135,13 @@ def _host(data: bytes, name: str, work: Work) -> Contents:
         )
     kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"
     found = [i for section in sections for i in _in_section(data, file, section)]
-    return Contents(kind, found)
+    return Contents(kind, found, _replayed(file))
+
+
+def _replayed(file: elf.Elf) -> tuple[str, ...]:
+    symbols = itertools.chain.from_iterable(file.symbols_by_section.values())
+    names = {symbol.name for symbol in symbols if symbol.name.endswith(PLAINLY)}
+    return tuple(sorted(name.removesuffix(PLAINLY) for name in names))
 
 
 def _holds_data(section: elf.Section) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -310,6 +311,17 @@ def test_statistics_and_the_report_say_how_often_it_was_replayed(tmp_path: Path)
     page = tmp_path / "report.html"
     assert command("report", counted, "-o", page).returncode == 0
     assert words.capitalize() in page.read_text()
+
+
+def test_a_trace_and_inspect_show_graphs(tmp_path: Path) -> None:
+    program, trace = tmp_path / "program", tmp_path / "trace.json"
+    command("lower", SOURCE, "--graph", "scale", "--emit", "executable", "-o", program)
+    assert "\nreplayed as graphs: scale\n" in command("inspect", "--no-device", program).stdout
+    command("run", "--device", "softgpu", "--trace", trace, "--", program)
+    events = json.loads(trace.read_text())["traceEvents"]
+    launches = [event for event in events if event.get("cat") == "graph"]
+    assert [event["args"] for event in launches] == [{"nodes": 3}] * 9
+    assert all(event["name"] == "graph" and event["dur"] > 0 for event in launches)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ enum trace_kind {
     TRACE_DRIVER,  /* one of the driver: function is a hip_index, detail its error */
     TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
     TRACE_START,   /* HIP's start */
+    TRACE_GRAPH,   /* a launch of a graph; bytes are its nodes */
     TRACE_MEMORY,  /* function is the device, nanoseconds what is allocated, bytes what is cached */
 };
 

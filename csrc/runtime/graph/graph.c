@@ -2,6 +2,7 @@
 #include "base/counters.h"
 #include "base/options.h"
 #include "base/state.h"
+#include "base/trace.h"
 #include "cache/blocks.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
@@ -179,9 +180,14 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
 
 /* ---- launching ---- */
 
-static void count_replay(const struct mgpu_rt_graph *graph) {
+static void count_replay(const struct mgpu_rt_graph *graph, uint64_t begin) {
     fetch_add_relaxed(&counts.graphs.launches, 1);
     fetch_add_relaxed(&counts.graphs.nodes, (uint64_t)graph->node_count);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_GRAPH,
+                                        .begin = begin,
+                                        .nanoseconds = stats_now() - begin,
+                                        .bytes = (uint64_t)graph->node_count});
 }
 
 bool graph_is_lost(const struct mgpu_rt_graph *graph) {
@@ -209,14 +215,15 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
         return 0;
     lazy_end();
     store_release(&graph->launched, true);
+    const uint64_t begin = runtime_counting() ? stats_now() : 0;
     graph_lock();
     const hipError_t error = hip.GraphLaunch(graph->executable, handle);
     graph_unlock();
     stream_launched(thread, stream);
     if (error != hipSuccess)
         report_failure(launch_expression, error, NULL);
-    else if (runtime_counting())
-        count_replay(graph);
+    else if (begin)
+        count_replay(graph, begin);
     return error == hipSuccess ? 0 : -1;
 }
 

@@ -77,7 +77,9 @@ static const char *launched_kernel(const struct kernel_labels *labels,
 static void print_args(FILE *out, const struct trace_event *event, const char *kernel) {
     bool first = true;
     fputs("\"args\": {", out);
-    if (event->kind != TRACE_DRIVER) {
+    if (event->kind == TRACE_GRAPH) {
+        fprintf(out, "\"nodes\": %" PRIu64, event->bytes);
+    } else if (event->kind != TRACE_DRIVER) {
         if (kernel) {
             fprintf(out, "%s\"kernel\": ", json_separator(&first));
             json_text(out, kernel);
@@ -156,6 +158,10 @@ static void print_one(FILE *out, const struct trace *trace, const struct kernel_
     if (event->kind == TRACE_START) {
         print_event(out, event,
                     &(struct place){"HIP's start", "start", NULL, process, event->thread});
+        return;
+    }
+    if (event->kind == TRACE_GRAPH) {
+        print_event(out, event, &(struct place){"graph", "graph", NULL, process, event->thread});
         return;
     }
     const char *category = event->kind == TRACE_PROGRAM ? "program" : "driver";

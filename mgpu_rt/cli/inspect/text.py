@@ -22,6 +22,7 @@ def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
     return {
         "file": path,
         "kind": contents.kind,
+        "replayed": list(contents.replayed),
         "hip": {"path": verdict.hip, "release": verdict.release, "unasked": verdict.unasked},
         "images": [
             {
@@ -58,6 +59,8 @@ def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
     itself = not contents.images[0].where
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
+    if contents.replayed:
+        yield f"replayed as graphs: {', '.join(contents.replayed)}"
     answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
     known = names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):

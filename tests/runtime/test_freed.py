@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tests.support.child import BACKENDS, Mgpu, in_child
-from tests.support.known import forum
+from pathlib import Path
+
+import pytest
+
+from bench.measure import instructions
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.known import forum, program
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -19,6 +24,59 @@ def at_work(mgpu: Mgpu, block, size: int):
     stream = mgpu.StreamCreate()
     mgpu.Memset32(block, 0x07070707, size // 4, stream)
     return stream
+
+
+# ---- the walk of a free over the streams ----
+
+#: In each call, frees while there are three streams; before the first, others went back to HIP.
+FREES = """
+#include <stdlib.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *);
+void *mgpuMemAlloc(unsigned long, void *, int);
+void mgpuMemFree(void *, void *);
+int main(int count, char **words) {
+    void *before[500], *streams[3];
+    const int gone = atoi(getenv("GONE")), calls = count > 2 ? atoi(words[2]) : 0;
+    for (int i = 0; i < gone; i++)
+        before[i] = mgpuStreamCreate();
+    for (int i = 0; i < gone; i++)
+        mgpuStreamDestroy(before[i]);
+    for (int i = 0; i < 3; i++)
+        streams[i] = mgpuStreamCreate();
+    for (int i = 0; i < 10 * calls; i++)
+        mgpuMemFree(mgpuMemAlloc(4096, streams[0], 0), streams[0]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
+def test_a_free_looks_at_no_stream_that_hip_has_back(tmp_path: Path) -> None:
+    path = program(tmp_path, FREES)
+    variables = {"MGPU_RT_PYTHON": "off", "MGPU_RT_STREAM_LIMIT": "0", "HIPSTUB_MODE": "fast"}
+
+    def count(gone: int) -> float:
+        env = environment(GONE=str(gone), **variables)
+        env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
+        return instructions.count_program(path, 10, env).per_iteration(library().name)
+
+    assert 100 < count(500) == count(0)
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_wait_for_the_device_counts_for_a_stream_that_hip_has_back(mgpu: Mgpu) -> None:
+    """The program has destroyed it by HIP itself, and a block waits for what was done on it."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, stream)
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
+    mgpu.StreamDestroy(other)
+    assert "hipStreamDestroy" in mgpu.stderr()
+    mgpu.StreamCreate()
+    mgpu.MemFree(alloc(mgpu, MIB, mgpu.null), mgpu.null)
+    assert alloc(mgpu, KIB, stream) == block
 
 
 # ---- freed on one stream while others are at work ------------------------------------------------

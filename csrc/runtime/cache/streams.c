@@ -7,15 +7,39 @@
 #include <stdlib.h>
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
+struct stream *stream_list;
 uintptr_t stream_others;
 
 struct advice stream_fault = {
     .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
             "before it"};
 
+/* Also takes those out that HIP has back, unless a block waits for their mark still. Under
+ * tables_lock. */
+static void list_stream(struct stream *stream) {
+    struct stream **link = &stream_list;
+    while (*link) {
+        struct stream *each = *link;
+        each->listed =
+            each == stream || stream_state(each) != STREAM_GONE || load_acquire(&each->awaited);
+        if (each->listed)
+            link = &each->next_listed;
+        else
+            store_release(link, each->next_listed);
+    }
+    if (!stream->listed) {
+        stream->listed = true;
+        store_release(&stream->next_listed, stream_list);
+        store_release(&stream_list, stream);
+    }
+}
+
+/* Under tables_lock. */
 static void begin_life(struct stream *stream, int device, int state) {
+    list_stream(stream);
     if (stream_first() != stream || stream_next(stream))
         fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
+    stream->asked = 0;
     store_relaxed(&stream->device, device);
     store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
     store_release(&stream->state, state);
@@ -23,8 +47,11 @@ static void begin_life(struct stream *stream, int device, int state) {
 
 struct stream *stream_enter(hipStream_t handle, int device, int state) {
     struct stream *stream = handle_enter(&stream_map, handle);
-    if (stream)
-        begin_life(stream, device, state);
+    if (!stream)
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    begin_life(stream, device, state);
+    pthread_mutex_unlock(&tables_lock);
     return stream;
 }
 

@@ -147,12 +147,14 @@ hipError_t stream_ask(struct stream *stream);
 /* The advice for an error of earlier work that a wait has brought to light. */
 extern struct advice stream_fault;
 
-/* All streams ever, newest first. */
+/* All streams that are not GONE, and some that are. Read without a lock: a stream that leaves still
+ * leads on, and one that comes back leads to the beginning, so none that stays is missed. */
+extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
-    return handle_first(&stream_map);
+    return load_acquire(&stream_list);
 }
 static inline struct stream *stream_next(const struct stream *stream) {
-    return (struct stream *)stream->handle.next;
+    return load_acquire(&stream->next_listed);
 }
 
 /* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */

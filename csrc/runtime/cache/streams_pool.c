@@ -269,6 +269,7 @@ static void forget_streams(int device) {
         if (of_device(device, load_relaxed(&stream->device))) {
             stream_pool_forget(stream);
             stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+            store_release(&stream->awaited, false);
         }
 }
 

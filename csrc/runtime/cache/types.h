@@ -64,6 +64,8 @@ struct stream {
     struct stream *newer, *older; /* there */
     uint64_t asked, asked_mark;   /* what `submitted` was, and the mark, when somebody began to wait
                                      for the device (that thread's own); 0: nobody does */
+    struct stream *next_listed;   /* streams.h; written under tables_lock */
+    bool listed;                  /* there; under tables_lock */
     uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
 } __attribute__((aligned(64)));
 

@@ -134,6 +134,12 @@ CACHE = [
         f"{RESET}:test_a_reset_is_seen_before_anything_is_handed_out_again",
     ),
     Guard(
+        "cache/streams.c",
+        "|| load_acquire(&each->awaited)",
+        "",
+        f"{FREED}:test_a_wait_for_the_device_counts_for_a_stream_that_hip_has_back",
+    ),
+    Guard(
         "cache/streams_pool.c",
         "    (void)device_kept(device);",
         "    (void)0;",
@@ -295,8 +301,8 @@ CACHE = [
     ),
     Guard(
         "cache/streams_pool.c",
-        "store_release(&stream->awaited, false)",
-        "(void)0",
+        "stream_pass(stream, mark);\n        store_release(&stream->awaited, false)",
+        "(void)mark",
         f"{MEMORY}:test_a_stream_comes_back_on_another_device",
     ),
     Guard(

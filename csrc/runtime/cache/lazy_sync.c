@@ -1,6 +1,7 @@
 #include "cache/lazy_sync.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/thread.h"
@@ -78,6 +79,17 @@ void lazy_visible(int change) {
 
 void lazy_end(void) {
     store_relaxed(&possible, false);
+}
+
+/* A program that holds several streams at once wants them to run at once: what was put off on one
+ * would have to be waited for before the other's work, and with it what came since. */
+void lazy_note_stream(void) {
+    if (LIKELY(!options.sync_lazy))
+        return;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
+            lazy_end();
+    lazy_settle(NULL);
 }
 
 /* Kernels that print, or assert, take HIP's buffer for it as a hidden argument, which the metadata

@@ -35,6 +35,9 @@ void lazy_visible(int change);
  * stdout. */
 void lazy_note_image(const struct image *image);
 
+/* The program creates a stream. */
+void lazy_note_stream(void);
+
 /* From now on every synchronise waits: kernels of which nothing is known, several streams. */
 void lazy_end(void);
 

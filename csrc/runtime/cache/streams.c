@@ -109,6 +109,16 @@ bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
     return stream_ask_flags_by(&hip, handle, flags);
 }
 
+__attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
+    unsigned flags = 0;
+    return stream_ask_flags(handle, &flags) && flags == 0;
+}
+
+bool stream_is_here(hipStream_t handle) {
+    unsigned flags;
+    return stream_known(handle) && (exclusive_hip() || stream_ask_flags(handle, &flags));
+}
+
 /* What was submitted before HIP was asked is done. The stream is idle now unless somebody has
  * submitted since. */
 static inline void settle(struct stream *stream, uint64_t submitted, uint64_t mark) {

@@ -139,6 +139,10 @@ bool stream_ask_flags(hipStream_t handle, unsigned *flags);
 bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
                          unsigned *flags);
 
+/* Whether a stream that the program destroys is of the kind that the runtime makes: it may have
+ * destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
+bool stream_is_ours(hipStream_t handle);
+
 /* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
  * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
  * as stock would find it. */
@@ -172,8 +176,8 @@ static inline struct stream *stream_known(hipStream_t handle) {
     return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
 }
 
-/* The same as HIP has it: the program may have destroyed a stream of ours by HIP itself, and what
- * lies at its address by now may be an event. */
+/* Whether the runtime knows the handle as a stream, and HIP has it as one: the program may have
+ * destroyed a stream of ours by HIP itself, and what lies at its address by now may be an event. */
 bool stream_is_here(hipStream_t handle);
 
 /* True if one of the runtime's streams may have work pending. Asks no driver. */

@@ -168,7 +168,8 @@ static void queue_those_of_threads(void) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-void stream_pool_add(void) {
+/* One more was created. */
+static void count_stream(void) {
     if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
         queue_those_of_threads();
 }
@@ -211,21 +212,73 @@ static struct stream *take_retired(int device) {
     return NULL;
 }
 
-struct stream *stream_pool_take(int device) {
+static struct stream *take_idle_stream(int device) {
     struct stream *stream;
-    (void)device_kept(device);
     while ((stream = take_queued(&idle[device], true)))
         if (stream_pool_confirm(stream))
             return stream;
     stream = take_from_threads(device);
-    if (stream && stream_pool_confirm(stream))
-        return stream;
-    return take_retired(device);
+    return stream && stream_pool_confirm(stream) ? stream : NULL;
 }
 
-__attribute__((noinline)) void stream_pool_put(struct stream *stream, bool is_idle) {
+/* The one before, perhaps another device's, is for whoever finds it. */
+static void make_last(struct thread *thread, struct stream *stream) {
+    struct stream *before = thread->stream;
+    if (thread_is_none(thread))
+        return;
+    store_relaxed(&thread->stream, stream);
+    stream_pool_leave(before);
+}
+
+struct stream *stream_pool_take(struct thread *thread, int device) {
+    if (device >= DEVICES)
+        return NULL;
+    (void)device_kept(device);
+    struct stream *stream = take_idle_stream(device);
+    if (!stream)
+        stream = take_retired(device);
+    if (stream)
+        make_last(thread, stream);
+    return stream;
+}
+
+/* HIP hands out a handle again that it did not get back from here: the program has destroyed that
+ * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
+ * NVIDIA's driver does not wait. What was freed on it, or copied through pinned memory, is not in
+ * the order of the stream that has the handle now. */
+static void end_past(hipStream_t handle) {
+    struct stream *stream = handle_find(&stream_map, handle);
+    if (stream)
+        stream_pool_forget(stream);
+    if (LIKELY(!stream || !load_acquire(&stream->awaited)))
+        return;
+    const uint64_t mark = stream_set_mark(stream);
+    const hipError_t error = stream_wait_for_device(stream->device);
+    if (error == hipSuccess)
+        stream_pass(stream, mark);
+    else
+        device_forget_error(error);
+}
+
+struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
+    end_past(handle);
+    struct stream *stream = device < DEVICES ? stream_enter(handle, device, STREAM_LIVE) : NULL;
+    if (!stream)
+        return NULL;
+    make_last(thread, stream);
+    observe(OBSERVED_STREAM_CREATED, handle, 0, device);
+    device_watch(device);
+    count_stream();
+    return stream;
+}
+
+bool stream_pool_release(struct stream *stream) {
+    const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
+    if (!stream_change(stream, STREAM_LIVE, STREAM_LEAVING))
+        return false;
     queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);
     trim_streams(stream->device);
+    return true;
 }
 
 void stream_pool_leave(struct stream *stream) {

@@ -26,15 +26,17 @@ static inline bool stream_pool_has_room(void) {
     return load_relaxed(&stream_pool_total) <= cache_limits.streams;
 }
 
-/* One more was created. */
-void stream_pool_add(void);
-
 /* HIP has a stream back, or gets it now: nothing is known of its handle any more, whoever holds
  * it. A stream of the program's own stays what it is. */
 void stream_pool_forget(struct stream *stream);
 
-/* Takes an idle stream of a device, LIVE; NULL if there is none. Asks HIP. */
-struct stream *stream_pool_take(int device);
+/* Takes an idle stream of a device for the program: now the thread's last one. NULL if there is
+ * none. Asks HIP. */
+struct stream *stream_pool_take(struct thread *thread, int device);
+
+/* Enters a stream that HIP has just made for the program, the thread's last one now. NULL if it is
+ * HIP's alone. May wait for the device. */
+struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device);
 
 /* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
 bool stream_pool_refuse(struct stream *stream, hipError_t error);
@@ -52,9 +54,31 @@ static inline bool stream_pool_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_pool_refuse(stream, error);
 }
 
-/* A stream that the program has destroyed, and the caller has taken, goes where the others find it;
- * as long as there are more than the limit, HIP gets one back. */
-void stream_pool_put(struct stream *stream, bool is_idle);
+/* The hit of a create: the thread's last stream, if the program does not hold it, it is idle, and
+ * the thread has chosen no other one. */
+static inline struct stream *stream_pool_take_own(struct thread *thread, int device) {
+    struct stream *stream = thread->stream;
+    if (UNLIKELY(!stream || stream->device != device || thread->chosen))
+        return NULL;
+    if (LIKELY(exclusive_hip()))
+        return LIKELY(stream_change(stream, STREAM_FREE, STREAM_LIVE)) ? stream : NULL;
+    return watch_ask(device) && stream_change(stream, STREAM_FREE, STREAM_LIVE) &&
+                   stream_pool_confirm(stream)
+               ? stream
+               : NULL;
+}
+
+/* The hit of a destroy: this is the thread's last stream, held by the program and idle, and no more
+ * exist than may lie idle. Then, FREE, it stays the thread's. */
+static inline bool stream_pool_keeps(const struct stream *stream, hipStream_t handle) {
+    return stream && stream_handle(stream) == handle && stream_is_idle(stream) &&
+           !load_relaxed(&stream->borrowers) && stream_pool_has_room() &&
+           stream_state(stream) == STREAM_LIVE;
+}
+
+/* The program destroys it: it goes where the others find it, and as long as there are more than the
+ * limit, HIP gets one back. False if the program does not hold it. */
+bool stream_pool_release(struct stream *stream);
 
 /* A thread keeps this stream (or NULL) no longer; if the program does not hold it, the others find
  * it. */

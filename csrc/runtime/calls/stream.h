@@ -12,10 +12,6 @@
 /* Says that a stream was given back before, and false; true if that is not so any more. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
-/* True if the runtime knows the handle as a stream, and HIP has it as one: the program may have
- * destroyed a stream of ours by HIP itself, and what lies at its address by now may be an event. */
-bool stream_is_here(hipStream_t handle);
-
 /* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
  * for the null stream and those of the program's own. False if the program has destroyed it while
  * the runtime keeps it: that is reported as a failure of `expression`, and HIP is not to see it. A

@@ -144,8 +144,8 @@ CACHE = [
         "    (void)device_kept(device);",
         "    (void)0;",
         f"{RESET}:test_a_reset_is_seen_before_anything_is_handed_out_again",
-        also=("    return watch_ask(stream->device) && ", "    return "),
-        also_file="calls/stream.c",
+        also=("    return watch_ask(device) && ", "    return "),
+        also_file="cache/streams_pool.h",
     ),
     Guard(
         "calls/module.c",
@@ -404,7 +404,7 @@ CACHE = [
         f"{RESET}:test_large_copies_of_several_devices_share_pinned_memory",
     ),
     Guard(
-        "calls/stream.c",
+        "cache/streams_pool.c",
         "    stream_pool_leave(before);",
         "    (void)before;",
         f"{RESET}:test_a_thread_that_changes_devices_gets_its_streams_back",

@@ -56,7 +56,7 @@ LIFECYCLE = [
     Guard(
         "lifecycle.c",
         "        report_held();",
-        "        (void)runtime_give_back();\n        report_held();",
+        "        (void)caches_give_back();\n        report_held();",
         "tests.runtime.test_held_back:test_nothing_goes_back_at_exit",
     ),
     Guard(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import HOISTED, LLVM, OURS, SERIAL, STOCK, WORDS
+from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, WORDS
 from mgpu_rt.selftest import result
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
@@ -159,6 +159,29 @@ def models(results: dict[str, Any], device: str) -> str:
             for llvm in releases
         ]
         lines.append(f"| {model}, {variant} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def graphs(results: dict[str, Any], device: str) -> str:
+    """Microseconds a pass of each program, submitted and as a graph, and what building it takes."""
+    benchmark = results["benchmarks"][f"graphs-{device}"]
+    taken: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in benchmark["data"]:
+        name = ", ".join(filter(None, (row["program"], row["variant"], f"LLVM {row['llvm']}")))
+        taken.setdefault(name, {})[row["side"]] = row
+    known = {side for rows in taken.values() for side in rows}
+    sides = [side for side in WORDS if side in known]
+    lines = [
+        f"{benchmark['device']}, {results['date'][:10]}, µs a pass, and building of our graph in "
+        "plain passes:",
+        "",
+        f"| | {' | '.join(WORDS[side] for side in sides)} | building |",
+        "|---" + "|---:" * (len(sides) + 1) + "|",
+    ]
+    for name, rows in taken.items():
+        cells = [number(rows[side]["us"]) if side in rows else "–" for side in sides]
+        building = number(rows[GRAPH]["building_us"] / rows[OURS]["us"])
+        lines.append(f"| {name} | {' | '.join(cells)} | {building} |")
     return "\n".join(lines)
 
 
@@ -337,6 +360,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "devices": devices,
     "modules": modules,
     "models": models,
+    "graphs": graphs,
     "targets": targets,
     "latency": latency,
     "replay": replay,

@@ -15,6 +15,7 @@ from bench.measure.rounds import Runner
 from bench.models.program import CHAIN, Variant
 from bench.models.zoo import MODELS
 from bench.setup import build, device, models, native, sides
+from bench.show import table
 from tests.support.patience import HANG
 
 MLP = MODELS[0]
@@ -82,6 +83,26 @@ def test_the_forum_is_measured_without_a_device() -> None:
     names = {figure.name for figure in result.figures}
     assert "forum, LLVM 19, mgpu_rt's graph / graph by hand" in names
     assert "forum, LLVM 22, building mgpu_rt's graph, in plain passes" in names
+
+
+def test_the_picture_and_the_table_are_of_the_results(tmp_path: Path) -> None:
+    data = [
+        {"program": "block", "variant": variant.name, "llvm": llvm, "side": side, "us": 100.0 + us}
+        | ({"building_us": 500.0} if side in SIDES else {})
+        for variant in VARIANTS
+        for llvm in models.RELEASES
+        for us, side in enumerate((sides.LLVM, sides.OURS, sides.HOISTED, *SIDES))
+    ]
+    benchmark = {"name": "graphs", "on": "cuda", "device": "a GPU", "data": data}
+    results = {"date": "2026-11-23", "benchmarks": {"graphs-cuda": benchmark}}
+    pytest.importorskip("matplotlib")
+    from bench.show import plots
+
+    drawn = list(plots.draw(results, tmp_path / "results.json"))
+    assert [path.name for path in drawn] == ["results-graphs-cuda.png"]
+    assert "| block, waits, LLVM 22 | 100 | 101 | 102 | 103 | 104 | 4.95 |" in table.graphs(
+        results, "cuda"
+    )
 
 
 def test_targets_are_held_on_a_gpu_alone() -> None:

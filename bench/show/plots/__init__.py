@@ -9,13 +9,14 @@ from typing import Any
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from bench.show.plots import breakdown, lines, models, programs
+from bench.show.plots import breakdown, graphs, lines, models, programs
 from bench.show.plots.style import STYLE, Rows
 
 #: By benchmark; what is added to the file's name, and what draws it, unless there is nothing to.
 PLOTTERS: dict[str, dict[str, Callable[[Rows], Figure | None]]] = {
     "programs": {"": programs.draw},
     "models": {"": models.draw, "-gain": models.draw_gain},
+    "graphs": {"": graphs.draw},
     "breakdown": {"": breakdown.draw},
     "growth": {"": lines.growth},
     "threads": {"": lines.threads},

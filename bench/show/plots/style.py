@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from bench.setup.sides import (
     ALONE,
     DRIVER,
+    GRAPH,
+    HAND_GRAPH,
     HOISTED,
     LAZY,
     LLVM,
@@ -39,6 +41,8 @@ COLOURS = {
     REWRITTEN: "#999999",
     HOISTED: "#555555",
     DRIVER: "#111111",
+    GRAPH: "#1b7837",
+    HAND_GRAPH: "#a6dba0",
 }
 STYLE = {
     "font.size": 10,

@@ -86,15 +86,19 @@ static struct stream *take_from_threads(int device) {
     return found;
 }
 
-/* Puts a stream that the caller has taken into a queue, where the others find it. */
+/* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
+ * forgotten meanwhile. */
 static void queue_put(struct stream_queue *queue, struct stream *stream) {
+    const int state = stream_state(stream);
     pthread_mutex_lock(&stream_pool_lock);
     if (stream->queue != queue) {
         if (stream->queue)
             queue_drop(stream);
         queue_append(queue, stream);
     }
-    store_release(&stream->state, state_in_queue(queue));
+    if ((state != STREAM_LIVE && state != STREAM_LEAVING) ||
+        !stream_change(stream, state, state_in_queue(queue)))
+        queue_drop(stream);
     pthread_mutex_unlock(&stream_pool_lock);
 }
 
@@ -110,13 +114,14 @@ bool stream_query_unheld(struct stream *stream) {
 
 /* ---- leaving ---- */
 
-void stream_pool_forget(struct stream *stream) {
+bool stream_pool_forget(struct stream *stream) {
     int state = stream_state(stream);
     while (state != STREAM_GONE && state != STREAM_BORROWED)
         if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE)) {
             fetch_sub_relaxed(&stream_pool_total, 1);
-            return;
+            return true;
         }
+    return false;
 }
 
 /* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
@@ -129,7 +134,8 @@ static hipError_t give_stream_back(struct stream *stream) {
         store_release(&stream->awaited, false);
     }
     staging_leave(stream);
-    stream_pool_forget(stream);
+    if (!stream_pool_forget(stream))
+        return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
     return error;
@@ -179,7 +185,7 @@ static void count_stream(void) {
 /* HIP does not know a stream that it never got back from here: somebody has reset the device. What
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
-    stream_pool_forget(stream);
+    (void)stream_pool_forget(stream);
     caches_forget(stream->device);
 }
 
@@ -249,7 +255,7 @@ struct stream *stream_pool_take(struct thread *thread, int device) {
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (stream)
-        stream_pool_forget(stream);
+        (void)stream_pool_forget(stream);
     if (LIKELY(!stream || !load_acquire(&stream->awaited)))
         return;
     const uint64_t mark = stream_set_mark(stream);
@@ -320,8 +326,8 @@ static int give_streams_back(int device) {
 static void forget_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (of_device(device, load_relaxed(&stream->device))) {
-            stream_pool_forget(stream);
-            stream_pass(stream, stream_next_mark(stream)); /* its work is gone, too */
+            (void)stream_pool_forget(stream);
+            stream_pass(stream, stream_set_mark(stream)); /* its work is gone, too */
             store_release(&stream->awaited, false);
         }
 }

@@ -27,8 +27,8 @@ static inline bool stream_pool_has_room(void) {
 }
 
 /* HIP has a stream back, or gets it now: nothing is known of its handle any more, whoever holds
- * it. A stream of the program's own stays what it is. */
-void stream_pool_forget(struct stream *stream);
+ * it. A stream of the program's own stays what it is. False for that, and if it was so before. */
+bool stream_pool_forget(struct stream *stream);
 
 /* Takes an idle stream of a device for the program: now the thread's last one. NULL if there is
  * none. Asks HIP. */

@@ -23,17 +23,18 @@ struct thread;
 
 /* ---- streams ----
  *
- *            from           to             by                               order
- * enter      any, GONE      LIVE           who had HIP make it              release
- * keep       LIVE           FREE           a destroy, of the thread's last  release; cas acq_rel
- *                                          stream, if it is idle            where others call HIP
- * leave      LIVE           LEAVING        any other destroy                cas acq_rel
- * put        LIVE, LEAVING  FREE, RETIRED  who has taken it                 release,
- * stream_pool_lock take       FREE, RETIRED  LIVE           a create, or who asks HIP about  cas
- * acq_rel it or gives it back give back  LIVE           GONE           who has taken it release
- * lend       GONE           BORROWED       a thread that chooses it         release, tables_lock
- * return     BORROWED       GONE           the last that did                cas acq_rel,
- * tables_lock forget     all others     GONE           who saw the reset                cas acq_rel
+ *            from           to             by                              order
+ * enter      any, GONE      LIVE           who had HIP make it             release
+ * keep       LIVE           FREE           a destroy, of the thread's      release; cas acq_rel
+ *                                          last one, if it is idle         where others call HIP
+ * leave      LIVE           LEAVING        any other destroy               cas acq_rel
+ * put        LIVE, LEAVING  FREE, RETIRED  who has taken it                cas acq_rel, in a queue
+ * take       FREE, RETIRED  LIVE           a create, or who asks HIP       cas acq_rel
+ *                                          about it or gives it back
+ * give back  LIVE           GONE           who has taken it                cas acq_rel
+ * lend       GONE           BORROWED       a thread that chooses it        release, tables_lock
+ * return     BORROWED       GONE           the last that did               cas, tables_lock
+ * forget     all others     GONE           who saw the reset               cas acq_rel
  *
  * It lies in a queue if and only if `queue`; one that is there may be held again.
  * stream_pool_total == the number of those that are neither GONE nor BORROWED.

@@ -77,7 +77,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     } else if (load_relaxed(&stream->borrowers)) {
         return; /* it is lent: the caller's */
     } else if (state == STREAM_LIVE && !exclusive_hip() && !stream_is_ours(handle)) {
-        stream_pool_forget(stream);
+        (void)stream_pool_forget(stream);
         REPORT(expression, hip.StreamDestroy(handle), NULL);
     } else if (!stream_pool_release(stream)) {
         if (stream_is_kept(stream))

@@ -8,17 +8,20 @@ leaves what was complete. Only blocks of device memory that arguments point into
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mgpu_rt import __version__
+from mgpu_rt import __version__, files
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime.objects import Launch, Sizes
@@ -33,14 +36,39 @@ class Damaged(ValueError):
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     fresh.write_bytes(content)
     fresh.replace(path)
 
 
 # ---- recording ----
 
-_entering = threading.Lock()
+_LONGEST = 10.0  # seconds that others may take to enter a launch
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Of all threads and processes that record there, one at a time is inside. Raises OSError."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(number, folder)
+        yield
+    finally:
+        os.close(number)
+
+
+def _lock(number: int, folder: Path) -> None:
+    end = time.monotonic() + _LONGEST
+    while True:
+        try:
+            return fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                words = f"another process has kept this recording for {_LONGEST:.0f} s"
+                raise OSError(errno.EBUSY, words, str(folder)) from None
+        except OSError:  # a file system without locks
+            return None
+        time.sleep(0.01)
 
 
 class Recorder:
@@ -103,7 +131,7 @@ class Recorder:
 
     def _enter(self, entry: dict[str, Any]) -> None:
         path = self._folder / "manifest.json"
-        with _entering:
+        with _alone(self._folder):
             manifest = {"format": FORMAT, "mgpu_rt": __version__, "launches": []}
             if path.exists():
                 manifest = _manifest(path)
@@ -160,12 +188,32 @@ class Recorder:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(files.read(path))
         if manifest["format"] != FORMAT or not isinstance(manifest["launches"], list):
             raise Damaged(f"'{path}' is of format {manifest['format']}, and this reads {FORMAT}")
-    except (ValueError, KeyError, TypeError) as error:
+    except Damaged:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Damaged(f"'{path}' is no recording's manifest: {error}") from None
     return manifest
+
+
+def _check(launch: dict[str, Any]) -> None:
+    """Anybody may have written it. Raises what Python raises for a value of another type."""
+    texts = [launch["kernel"], launch["image"], *(b[k] for b in launch["blocks"] for k in _BLOBS)]
+    sizes = [*launch["grid"], *launch["block"], launch["shared"]]
+    offsets = [argument.get("offset", 0) for argument in launch["arguments"]]
+    for argument in launch["arguments"]:
+        bytes.fromhex(argument["bytes"])
+        _ = launch["blocks"][argument.get("block", -1)] if "block" in argument else None
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name is no text")
+    for numbers, bits in ((sizes, 32), (offsets, 64)):
+        if not all(type(number) is int and 0 <= number < 1 << bits for number in numbers):
+            raise TypeError(f"a size is no number of {bits} bits")
+
+
+_BLOBS = ("before", "after")
 
 
 @dataclass(frozen=True)
@@ -222,10 +270,15 @@ class Recording:
         self.launches: list[dict[str, Any]] = _manifest(self.folder / "manifest.json")["launches"]
         if not self.launches:
             raise Damaged(f"'{self.folder}' holds no launch")
+        for number, launch in enumerate(self.launches, 1):
+            try:
+                _check(launch)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise Damaged(f"'{self.folder}': launch {number} is damaged: {error}") from None
 
     def blob(self, name: str) -> bytes:
         """What was kept under a hash. Raises Damaged if it is not that any more."""
-        content = (self.folder / "blobs" / Path(name).name).read_bytes()
+        content = files.read(self.folder / "blobs" / Path(name).name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")
         return content

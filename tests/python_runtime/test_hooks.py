@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,14 @@ import pytest
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
+from mgpu_rt import files
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, objects
+from mgpu_rt.runtime import Recording
 from tests.support.child import environment, library
 from tests.support.command import assert_sentence, command
 from tests.support.folders import folder
+from tests.support.patience import HANG
 
 HERE = Path(__file__).parent
 
@@ -226,6 +230,62 @@ def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     done = replay(tmp_path)
     assert_sentence(done.returncode, done.stderr, "is no recording's manifest")
+
+
+LAUNCH = {"kernel": "k", "image": "x", "grid": [1, 1, 1], "block": [1, 1, 1], "shared": 0}
+LAUNCH |= {"arguments": [], "blocks": []}
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        5,
+        {},
+        {**LAUNCH, "kernel": 5},
+        {**LAUNCH, "grid": ["x"]},
+        {**LAUNCH, "shared": 1 << 32},
+        {**LAUNCH, "blocks": [5]},
+        {**LAUNCH, "arguments": 5},
+        {**LAUNCH, "arguments": [{"bytes": "no hex"}]},
+        {**LAUNCH, "arguments": [{"bytes": "", "block": 1}]},
+        {**LAUNCH, "arguments": [{"bytes": "", "offset": -1}]},
+    ],
+)
+def test_a_launch_that_is_damaged_is_said(launch: object, tmp_path: Path) -> None:
+    manifest = {"format": 1, "launches": [launch]}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="launch 1 is damaged"):
+        Recording(tmp_path)
+
+
+ENTERING = """
+import sys
+from pathlib import Path
+from mgpu_rt.runtime.recording import Recorder
+recorder = object.__new__(Recorder)
+recorder._folder = Path(sys.argv[1])
+for number in range(50):
+    recorder._enter({"number": number})
+"""
+
+
+def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
+    """As MPI's ranks do. Each reads the manifest and writes it whole."""
+    command = [sys.executable, "-c", ENTERING, tmp_path]
+    processes = [subprocess.Popen(command, env=environment()) for _ in range(4)]
+    assert [process.wait(HANG) for process in processes] == [0] * 4
+    launches = json.loads((tmp_path / "manifest.json").read_text())["launches"]
+    assert [launch["number"] for launch in launches].count(49) == 4
+    assert len(launches) == 200
+
+
+def test_a_recording_of_fifos_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WAIT", 0.1)
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(OSError, match="nobody has written to this FIFO"):
+        Recording(tmp_path)
 
 
 def test_a_folder_that_is_there_is_left_alone(recorded: Path) -> None:

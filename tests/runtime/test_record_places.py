@@ -403,6 +403,18 @@ def test_no_fifo_is_opened_for_a_second_name(mgpu: Mgpu) -> None:
     assert names(Path()) == ["stats.2.json", "stats.3.json", "stats.json"]
 
 
+@in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
+@in_folder
+def test_a_trace_that_has_no_memory_is_none(mgpu: Mgpu) -> None:
+    """And the program goes on."""
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limit = held + (32 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert "trace': Cannot allocate memory" in mgpu.stderr()
+    assert names(Path()) == []
+
+
 @in_child(**FILES)
 @in_folder
 def test_a_file_that_is_locked_is_held(mgpu: Mgpu) -> None:

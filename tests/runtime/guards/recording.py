@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.runtime.guards.guard import (
     ADVICE,
+    CANCELLED,
     COUNTED,
     GPU_TIMES,
     HOSTILE,
@@ -254,6 +255,24 @@ RECORDING = [
         "    if (!name)\n        return ABI_COUNT;\n",
         "",
         f"{HOSTILE}:test_names_that_are_none_are_no_functions",
+    ),
+    Guard(
+        "recording/recorder.c",
+        "    if (trace != MAP_FAILED)\n        return trace;\n    output_give_up",
+        "    if (trace)\n        return trace;\n    output_give_up",
+        f"{PLACES}:test_a_trace_that_has_no_memory_is_none",
+    ),
+    Guard(
+        "hip/mapped_symbol.c",
+        "    const int before = cancel_forbid();\n",
+        "    int before;\n    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);\n",
+        f"{CANCELLED}:test_a_file_that_is_read_is_closed_all_the_same",
+    ),
+    Guard(
+        "recording/recordings.c",
+        "    const int before = cancel_forbid();\n",
+        "    int before;\n    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);\n",
+        f"{CANCELLED}:test_a_file_that_is_read_is_closed_all_the_same",
     ),
     Guard(
         "recording/kernel_label.c",

@@ -3,7 +3,8 @@ block size, again and again.
 
 A recording is a folder: `manifest.json`, and in `blobs/` images and blocks of memory, each named by
 its SHA-256. A launch stands in the manifest once all of it is written, so a program that is killed
-leaves what was complete. Only blocks of device memory that arguments point into are recorded.
+leaves what was complete. Only blocks of device memory that arguments point into are recorded. A new
+folder is its owner's alone; any number of processes may record in one.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class Recorder:
             raise RuntimeError(
                 f"{kernel.name} cannot be recorded: its image does not say what arguments it takes"
             )
-        (self._folder / "blobs").mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds the program's data
+        (self._folder / "blobs").mkdir(exist_ok=True)
         self._buffers = [buffer for _, buffer in self._launch.buffers()]
         for buffer in self._buffers:
             content = buffer.read("u1", self._launch.stream)

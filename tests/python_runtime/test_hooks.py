@@ -161,6 +161,10 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
     assert replay(out).stdout.startswith("second::mark: same, ")
 
 
+def test_a_recording_is_its_owners_alone(recorded: Path) -> None:
+    assert recorded.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_replay_leaves_the_same(recorded: Path) -> None:
     done = replay(recorded)
     assert (done.returncode, done.stderr) == (0, "")

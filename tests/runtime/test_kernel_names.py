@@ -110,6 +110,21 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
+def test_images_of_the_same_bytes_are_one(mgpu: Mgpu) -> None:
+    """Of whichever modules they were made; the first names the row."""
+    folder = Path.cwd()
+    launch_mark(
+        mgpu,
+        constant(folder / "one.so", "main_kernel_0_binary", "first"),
+        constant(folder / "two.so", "main_kernel_1_binary", "first"),
+    )
+    kernels = mgpu.stats()["kernels"]
+    assert {name: row["launches"] for name, row in kernels.items()} == {"mark": 2}
+    assert kernels["mark"]["module"] == "main_kernel_0"
+
+
+@in_child(policies=("builtin",), **COUNTED)
+@in_folder
 def test_modules_of_one_name_in_two_libraries_are_told_apart_by_their_hash(mgpu: Mgpu) -> None:
     folder = Path.cwd()
     launch_mark(

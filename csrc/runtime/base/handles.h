@@ -60,8 +60,12 @@ static inline void *handle_find(const struct handle_map *map, const void *key) {
  * tables_lock, which the caller does not hold, and allocates without it. */
 void *handle_enter(struct handle_map *map, const void *key);
 
+/* All entries, newest first. */
 static inline void *handle_first(const struct handle_map *map) {
     return load_acquire(&map->all);
+}
+static inline void *handle_next(const void *entry) {
+    return ((const struct handle *)entry)->next;
 }
 
 #endif

@@ -66,7 +66,7 @@ static hipError_t free_by_hip(void *address, size_t size, int device) {
 }
 
 static bool give_block_back(struct block *block) {
-    void *address = (void *)(uintptr_t)block->handle.key;
+    void *address = block_address(block);
     if (!block_retire(block))
         return false;
     stats_eviction(CACHE_MEMORY);
@@ -77,7 +77,7 @@ static bool give_block_back(struct block *block) {
 /* hipFree waits for the device, so a block whose stream is still at work may go too. */
 static int give_blocks_back(int device) {
     int count = 0;
-    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next)
+    for (struct block *block = block_first(); block; block = handle_next(block))
         if (load_acquire(&block->state) == BLOCK_CACHED && of_device(device, block_device(block)))
             count += give_block_back(block);
     return count;
@@ -102,7 +102,7 @@ static int oldest_block_first(const void *a, const void *b) {
 /* Lists up to `room` cached blocks of a device; returns how many there are. */
 static size_t list_cached(int device, struct candidate *out, size_t room) {
     size_t count = 0;
-    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
+    for (struct block *block = block_first(); block; block = handle_next(block)) {
         if (load_acquire(&block->state) != BLOCK_CACHED || block_device(block) != device)
             continue;
         if (count < room)
@@ -155,8 +155,7 @@ static void note_reserved(int device, size_t size) {
 size_t block_held(size_t *bytes) {
     size_t count = 0;
     *bytes = 0;
-    for (const struct block *block = block_first(); block;
-         block = (const struct block *)block->handle.next) {
+    for (const struct block *block = block_first(); block; block = handle_next(block)) {
         if (!block_held_by_program(block))
             continue;
         count++;
@@ -232,20 +231,14 @@ void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
     return (void *)block->handle.key;
 }
 
-static void *allocate(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
+void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
+    *error = hipSuccess;
     if (!block_serves(bytes, device))
         return allocate_as_stock(bytes, error);
     const size_t size = block_round(bytes);
-    struct block *block = block_search(device, size, stream);
-    if (block)
-        return (void *)block->handle.key;
-    return allocate_new(size, device, false, error);
-}
-
-void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
-    *error = hipSuccess;
     struct stream *order = stream && stream->device == device ? stream : NULL;
-    void *address = allocate(bytes, device, order, error);
+    struct block *block = block_search(device, size, order);
+    void *address = block ? block_address(block) : allocate_new(size, device, false, error);
     if (UNLIKELY(runtime_counting()))
         count_live(block_find(address), 1);
     return address;
@@ -256,8 +249,7 @@ void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     (void)device_kept(device);
     struct block *block = block_search_shared(device, size);
     *error = hipSuccess;
-    void *address =
-        block ? (void *)(uintptr_t)block->handle.key : allocate_new(size, device, true, error);
+    void *address = block ? block_address(block) : allocate_new(size, device, true, error);
     if (*error == hipErrorNotSupported) { /* no managed memory here */
         device_forget_error(*error);
         return block_alloc(bytes, device, NULL, error);
@@ -273,7 +265,7 @@ void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
 
 /* A block that is not kept: HIP takes it as stock gives it. */
 static __attribute__((noinline)) hipError_t free_now(struct block *block) {
-    void *address = (void *)(uintptr_t)block->handle.key;
+    void *address = block_address(block);
     const size_t size = block->size;
     const int device = block->device;
     block_forget(block);
@@ -425,7 +417,7 @@ bool block_take_from_graph(void *address) {
 /* Looks at all blocks: a graph is built once. */
 static struct block *take_kept(size_t size, int device, const struct stream *stream,
                                uint64_t graph) {
-    for (struct block *block = block_first(); block; block = (struct block *)block->handle.next) {
+    for (struct block *block = block_first(); block; block = handle_next(block)) {
         int kept = BLOCK_KEPT;
         if (block_size(block) == size && block_device(block) == device && block->graph == graph &&
             block->stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
@@ -442,7 +434,7 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     *error = hipSuccess;
     struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
     if (block)
-        return (void *)(uintptr_t)block->handle.key;
+        return block_address(block);
     stats_miss(CACHE_MEMORY);
     *error = hip.Malloc(&address, size);
     if (*error != hipSuccess || !block_enter(address, size, device, BLOCK_GRAPH))
@@ -459,15 +451,14 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
 
 static size_t list_blocks(struct cached *out, size_t room) {
     size_t count = 0;
-    for (const struct block *block = block_first(); block;
-         block = (const struct block *)block->handle.next) {
+    for (const struct block *block = block_first(); block; block = handle_next(block)) {
         const int state = load_acquire(&block->state);
         if (state == BLOCK_GONE)
             continue;
         if (count < room)
-            out[count] = (struct cached){(void *)(uintptr_t)block->handle.key, block_size(block),
-                                         load_relaxed(&block->uses), block_device(block),
-                                         state != BLOCK_CACHED};
+            out[count] =
+                (struct cached){block_address(block), block_size(block), load_relaxed(&block->uses),
+                                block_device(block), state != BLOCK_CACHED};
         count++;
     }
     return count;

@@ -24,6 +24,10 @@ static inline size_t block_set(size_t size) {
     return (size / BLOCK_GRAIN * 0x9E3779B97F4A7C15u) >> 60;
 }
 
+static inline void *block_address(const struct block *block) {
+    return (void *)(uintptr_t)block->handle.key;
+}
+
 /* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);

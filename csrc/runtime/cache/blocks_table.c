@@ -126,19 +126,18 @@ struct block *block_around(const void *address) {
 bool block_confirm(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
-    return hip.MemGetAddressRange(&begin, &size, (void *)(uintptr_t)block->handle.key) ==
-               hipSuccess &&
+    return hip.MemGetAddressRange(&begin, &size, block_address(block)) == hipSuccess &&
            begin == block->handle.key && size >= block->size;
 }
 
 void block_note_number(struct block *block) {
-    if (!device_memory_number((void *)(uintptr_t)block->handle.key, &block->number))
+    if (!device_memory_number(block_address(block), &block->number))
         block->number = 0;
 }
 
 bool block_confirm_shared(const struct block *block) {
     uint64_t number = 0;
-    return device_memory_number((void *)(uintptr_t)block->handle.key, &number) && number != 0 &&
+    return device_memory_number(block_address(block), &number) && number != 0 &&
            number == block->number;
 }
 
@@ -156,12 +155,12 @@ static bool outlives_reset(const struct block *block) {
 /* HIP is not asked under the lock. What is entered meanwhile is of the time after the reset. */
 void block_forget_device(int device) {
     struct block *const newest = block_first();
-    for (struct block *block = newest; block; block = (struct block *)block->handle.next)
+    for (struct block *block = newest; block; block = handle_next(block))
         block->outlives =
             device != ALL_DEVICES && block_device(block) == device && outlives_reset(block);
     pthread_mutex_lock(&tables_lock);
     block_pools_empty(device);
-    for (struct block *block = newest; block; block = (struct block *)block->handle.next)
+    for (struct block *block = newest; block; block = handle_next(block))
         if (of_device(device, block->device) && !block->outlives)
             forget_block(block);
     pthread_mutex_unlock(&tables_lock);
@@ -190,8 +189,7 @@ struct block_account block_account(int device) {
                                     .peak_allocated = counts.memory[device].peak_in_use};
     if (!account.peak_reserved)
         return account;
-    for (const struct block *block = block_first(); block;
-         block = (const struct block *)block->handle.next) {
+    for (const struct block *block = block_first(); block; block = handle_next(block)) {
         const int state = load_acquire(&block->state);
         if (state == BLOCK_GONE || block_device(block) != device)
             continue;

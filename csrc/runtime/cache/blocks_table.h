@@ -33,7 +33,7 @@ bool block_confirm(const struct block *block);
 void block_note_number(struct block *block);
 bool block_confirm_shared(const struct block *block);
 
-/* All entries, newest first: block->handle.next leads on. */
+/* All entries, newest first: handle_next leads on. */
 struct block *block_first(void);
 
 /* The block that an address lies in, begin included, if it is not GONE. */

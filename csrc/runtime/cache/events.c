@@ -151,8 +151,7 @@ static int give_events_back(int device) {
 }
 
 static void forget_events(int device) {
-    for (struct event *event = handle_first(&event_map); event;
-         event = (struct event *)event->handle.next)
+    for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
         if (of_device(device, load_relaxed(&event->device)))
             store_release(&event->state, EVENT_GONE);
 }

@@ -232,7 +232,7 @@ void module_let_go(struct module *module) {
 /* Under tables_lock. */
 static const struct function *search_function(hipFunction_t handle, struct module **holder) {
     struct module *module = handle_first(&module_map);
-    for (; module; module = (struct module *)module->handle.next) {
+    for (; module; module = handle_next(module)) {
         const struct function *function = module_is_known(module) ? module->functions : NULL;
         while (function && load_relaxed(&function->handle) != handle)
             function = function->next;
@@ -269,7 +269,7 @@ static unsigned char *forget_next(struct module **next, int device) {
     unsigned char *copy = NULL;
     while (*next && !copy) {
         struct module *module = *next;
-        *next = (struct module *)module->handle.next;
+        *next = handle_next(module);
         if (!of_device(device, module_device(module)))
             continue;
         if (module_take(module))

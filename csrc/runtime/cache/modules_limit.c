@@ -96,8 +96,7 @@ static size_t list_idle(struct idle_module *out, size_t room, size_t *cost) {
     size_t count = 0;
     *cost = 0;
     pthread_mutex_lock(&tables_lock);
-    for (struct module *module = handle_first(&module_map); module;
-         module = (struct module *)module->handle.next) {
+    for (struct module *module = handle_first(&module_map); module; module = handle_next(module)) {
         if (module_state(module) != MODULE_FREE || module->pinned || module->graphs)
             continue;
         if (count < room)
@@ -179,7 +178,7 @@ static int give_modules_back(int device) {
     struct evicted evicted;
     struct module *module = handle_first(&module_map);
     int total = 0;
-    for (; module; module = (struct module *)module->handle.next) {
+    for (; module; module = handle_next(module)) {
         if (module_state(module) != MODULE_FREE || !of_device(device, module_device(module)))
             continue;
         pthread_mutex_lock(&tables_lock);
@@ -196,7 +195,7 @@ static size_t list_modules(struct cached *out, size_t room) {
     size_t count = 0;
     pthread_mutex_lock(&tables_lock);
     for (const struct module *module = handle_first(&module_map); module;
-         module = (const struct module *)module->handle.next) {
+         module = handle_next(module)) {
         const int state = module_state(module);
         if (state == MODULE_GONE)
             continue;

@@ -364,8 +364,8 @@ static size_t list_streams(struct cached *out, size_t room) {
         if (state == STREAM_GONE || state == STREAM_BORROWED)
             continue;
         if (count < room)
-            out[count] = (struct cached){(void *)(uintptr_t)stream->handle.key, 0, 0,
-                                         stream->device, state == STREAM_LIVE};
+            out[count] =
+                (struct cached){stream_handle(stream), 0, 0, stream->device, state == STREAM_LIVE};
         count++;
     }
     return count;

@@ -105,7 +105,7 @@ static struct kernel kernel_of(hipFunction_t handle) {
     bool found = false;
     pthread_mutex_lock(&tables_lock);
     for (const struct module *module = handle_first(&module_map); module && !found;
-         module = (const struct module *)module->handle.next)
+         module = handle_next(module))
         found = module_is_known(module) && describe(module, handle, &kernel);
     pthread_mutex_unlock(&tables_lock);
     return kernel;

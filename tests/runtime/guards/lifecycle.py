@@ -6,13 +6,13 @@ from tests.runtime.guards.guard import CANCELLED, GPU_TIMES, LIMITS, OPTIONS, Gu
 
 LIFECYCLE = [
     Guard(
-        "lifecycle.c",
+        "base/cancel.h",
         "    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);\n",
         "    before = PTHREAD_CANCEL_ENABLE;\n",
         f"{CANCELLED}:test_a_first_call_that_records_is_no_point_to_cancel_at",
     ),
     Guard(
-        "lifecycle.c",
+        "base/cancel.h",
         "    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);\n",
         "    before = PTHREAD_CANCEL_ENABLE;\n",
         f"{CANCELLED}:test_an_exit_is_no_point_to_cancel_at",

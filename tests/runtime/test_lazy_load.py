@@ -127,6 +127,10 @@ def test_use_after_unload_is_said(mgpu: Mgpu) -> None:
         assert not mgpu.function(module, "other")
         assert "'hipModuleGetFunction(&function, module, name)' failed" in mgpu.stderr()
         assert mgpu.count("hipModuleGetFunction") == asked
+        address, size = mgpu.ffi.new("void **"), mgpu.ffi.new("size_t *")
+        mgpu.ModuleGetGlobal(address, size, module, mgpu.name("launches"))
+        assert "'hipModuleGetGlobal(devPtr, bytes, module, name)' failed" in mgpu.stderr()
+        assert mgpu.count("hipModuleGetGlobal") == 0
 
 
 @in_child(**LAZY)

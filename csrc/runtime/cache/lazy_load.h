@@ -10,6 +10,7 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/handles.h"
+#include "cache/modules.h"
 
 enum deferred_state {
     DEFERRED_NEW,
@@ -25,9 +26,9 @@ struct deferred {
     hipModule_t module;  /* HIP's; set once, by compare-and-swap */
 };
 
-/* An entry for the first load of the image that lies there; NULL if it had one before, or without
- * memory. */
-struct deferred *deferred_new(const void *image, int device);
+/* An entry for the first load of the image that lies there; NULL if that is to be loaded now: it
+ * had one before, cannot wait, there is no memory, or nobody has asked for MGPU_RT_LOAD=lazy. */
+struct deferred *deferred_new(const struct load *load);
 
 /* The entry of a handle that the program names, or NULL. Lock-free. */
 struct deferred *deferred_find(hipModule_t handle);

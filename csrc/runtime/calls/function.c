@@ -8,7 +8,7 @@
 #include "cache/modules.h"
 #include "cache/thread.h"
 #include "cache/watch.h"
-#include "calls/module.h"
+#include "calls/lazy_load.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
@@ -39,6 +39,11 @@ static hipFunction_t get_directly(hipModule_t module, const char *name) {
     REPORT(expression, hip.ModuleGetFunction(&function, module, name),
            module ? &foreign_module : &null_module, name ? name : "(null)", (void *)module);
     return function;
+}
+
+static void report_unloaded(hipModule_t module, const char *name) {
+    REPORT(expression, refusal_of_module(), &unloaded_module, name ? name : "(null)",
+           (void *)module);
 }
 
 static void report_unknown(struct module *module, const char *name, hipError_t error) {
@@ -83,7 +88,7 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
     if (state == MODULE_GONE || !name)
         return get_directly(handle, name);
     if (state == MODULE_FREE) {
-        REPORT(expression, refusal_of_module(), &unloaded_module, name, (void *)handle);
+        report_unloaded(handle, name);
         return NULL;
     }
     if (!cache_is_on(CACHE_FUNCTIONS))
@@ -93,26 +98,16 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
     return known ? known : ask_function(&lookup);
 }
 
-static hipFunction_t get_deferred(struct thread *thread, struct deferred *deferred,
-                                  const char *name) {
-    const hipModule_t known_as = deferred_handle(deferred);
-    if (deferred_state(deferred) == DEFERRED_OVER) {
-        REPORT(expression, refusal_of_module(), &unloaded_module, name ? name : "(null)",
-               (void *)known_as);
-        return NULL;
-    }
-    const hipModule_t handle = module_load_deferred(deferred, name ? name : "(null)");
-    return handle ? get_known(thread, known_as, handle, name) : get_directly(NULL, name);
-}
-
 static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
                                                         const char *name) {
     const hipFunction_t near = function_find_near(thread, handle, name);
     if (near)
         return near;
-    struct deferred *deferred = UNLIKELY(options.load_lazy) ? deferred_find(handle) : NULL;
-    return deferred ? get_deferred(thread, deferred, name)
-                    : get_known(thread, handle, handle, name);
+    hipModule_t loaded = handle;
+    if (lazy_load(&loaded, name))
+        return get_known(thread, handle, loaded, name);
+    report_unloaded(handle, name);
+    return NULL;
 }
 
 hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {

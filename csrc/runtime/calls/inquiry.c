@@ -6,7 +6,7 @@
 #include "base/state.h"
 #include "cache/modules.h"
 #include "cache/thread.h"
-#include "calls/module.h"
+#include "calls/lazy_load.h"
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
@@ -27,23 +27,16 @@ static void keep_from_others(struct module *module) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* HIP's handle of a module that the program may have as a deferred one. */
-static hipModule_t loaded_module(hipModule_t handle, const char *name) {
-    struct deferred *deferred = options.load_lazy ? deferred_find(handle) : NULL;
-    return deferred && deferred_state(deferred) != DEFERRED_OVER
-               ? module_load_deferred(deferred, name)
-               : handle;
-}
-
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
-    const hipModule_t handle = loaded_module(module, text);
+    hipModule_t handle = module;
+    const bool held = lazy_load(&handle, text);
     struct module *known = options.caches ? handle_find(&module_map, handle) : NULL;
     const int state = known ? module_state_asked(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;
-    if (state == MODULE_FREE) {
+    if (state == MODULE_FREE || !held) {
         REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)handle);
         return;
     }

@@ -1,5 +1,4 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. */
-#include "calls/module.h"
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/likely.h"
@@ -7,6 +6,7 @@
 #include "base/options.h"
 #include "base/state.h"
 #include "cache/caches.h"
+#include "cache/lazy_load.h"
 #include "cache/lazy_sync.h"
 #include "cache/modules.h"
 #include "cache/modules_limit.h"
@@ -37,9 +37,6 @@ static struct advice no_jit = {
     .text = "mgpuModuleLoadJIT was given %s: HIP cannot compile it when the program runs. Lower "
             "with gpu-module-to-binary{format=bin}",
     .leads_to = NULL_MODULE | NULL_FUNCTION};
-static struct advice put_off = {
-    .text = "that image, at %p, was loaded only now that its kernel '%s' was asked for "
-            "(MGPU_RT_LOAD=lazy)"};
 static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
@@ -74,19 +71,6 @@ static hipModule_t load_new(struct load *load) {
     return handle;
 }
 
-/* A load can wait where nothing can change the image or take it away. PTX cannot, as the next call
- * says at what level it is compiled. */
-static hipModule_t put_off_load(const struct load *load) {
-    const enum image_kind kind = load->image.kind;
-    if (kind == IMAGE_PTX || kind == IMAGE_TEXT || kind == IMAGE_BITCODE || !load->constant)
-        return NULL;
-    const struct deferred *deferred = deferred_new(load->data, load->device);
-    if (!deferred)
-        return NULL;
-    stats_bypass(CACHE_MODULES);
-    return deferred_handle(deferred);
-}
-
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     const struct module *near = module_take_near(thread, data);
     if (near)
@@ -102,9 +86,9 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
         return load_directly(data);
     load.device = hip_current_device();
     load.constant = mapped_for_good(data, load.image.size);
-    const hipModule_t deferred = UNLIKELY(options.load_lazy) ? put_off_load(&load) : NULL;
+    const struct deferred *deferred = deferred_new(&load);
     if (deferred)
-        return deferred;
+        return deferred_handle(deferred);
     load.hash = image_hash(&load.image);
     const struct module *known = load.image.writable ? NULL : module_take_known(&load);
     return known ? module_handle(known) : load_new(&load);
@@ -116,31 +100,6 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)device_kept(hip_current_device());
     const struct module *own = module_take_own(thread, image);
     return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
-}
-
-/* On the device that was the thread's when the program asked for the load. */
-static hipModule_t load_on_its_device(const struct deferred *deferred) {
-    const int current = hip_current_device();
-    if (current != deferred->device)
-        REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL);
-    const hipModule_t module = impl_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
-    if (current != deferred->device)
-        REPORT("hipSetDevice(device)", hip.SetDevice(current), NULL);
-    return module;
-}
-
-hipModule_t module_load_deferred(struct deferred *deferred, const char *kernel) {
-    if (deferred_module(deferred) || deferred_state(deferred) != DEFERRED_HELD)
-        return deferred_module(deferred);
-    const hipModule_t module = load_on_its_device(deferred);
-    stats_bypass_ends(CACHE_MODULES);
-    if (!module) {
-        if (deferred_end(deferred, DEFERRED_FAILED))
-            report_once(&put_off, deferred->image.key, kernel);
-    } else if (!deferred_set_module(deferred, module)) {
-        impl_mgpuModuleUnload(module);
-    }
-    return deferred_module(deferred);
 }
 
 /* A module with writable globals goes back to HIP at once, as with stock: the next load is to see
@@ -174,7 +133,7 @@ static void unload_deferred(struct deferred *deferred) {
 }
 
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
-    struct deferred *deferred = UNLIKELY(options.load_lazy) ? deferred_find(handle) : NULL;
+    struct deferred *deferred = deferred_find(handle);
     if (deferred) {
         unload_deferred(deferred);
         return;

@@ -1,0 +1,44 @@
+#include "calls/lazy_load.h"
+#include "base/counters.h"
+#include "cache/lazy_load.h"
+#include "hip/hip.h"
+#include "hip/report.h"
+
+static struct advice put_off = {
+    .text = "that image, at %p, was loaded only now that its kernel '%s' was asked for "
+            "(MGPU_RT_LOAD=lazy)"};
+
+/* On the device that was the thread's when the program asked for the load. */
+static hipModule_t load_on_its_device(const struct deferred *deferred) {
+    const int current = hip_current_device();
+    if (current != deferred->device)
+        REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL);
+    const hipModule_t module = impl_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
+    if (current != deferred->device)
+        REPORT("hipSetDevice(device)", hip.SetDevice(current), NULL);
+    return module;
+}
+
+static void load_now(struct deferred *deferred, const char *kernel) {
+    if (deferred_module(deferred) || deferred_state(deferred) != DEFERRED_HELD)
+        return;
+    const hipModule_t module = load_on_its_device(deferred);
+    stats_bypass_ends(CACHE_MODULES);
+    if (!module) {
+        if (deferred_end(deferred, DEFERRED_FAILED))
+            report_once(&put_off, deferred->image.key, kernel);
+    } else if (!deferred_set_module(deferred, module)) {
+        impl_mgpuModuleUnload(module);
+    }
+}
+
+bool lazy_load(hipModule_t *handle, const char *name) {
+    struct deferred *deferred = deferred_find(*handle);
+    if (!deferred)
+        return true;
+    if (deferred_state(deferred) == DEFERRED_OVER)
+        return false;
+    load_now(deferred, name ? name : "(null)");
+    *handle = deferred_module(deferred);
+    return true;
+}

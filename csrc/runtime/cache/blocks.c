@@ -334,7 +334,7 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     if (state == BLOCK_GRAPH && block_keep(block, NULL))
         return (struct block_freed){FREE_DONE, hipSuccess};
     if (state == BLOCK_GRAPH || state == BLOCK_LIVE) /* its graph has just begun, or ended */
-        return block_free((void *)(uintptr_t)block->handle.key, stream);
+        return block_free(block_address(block), stream);
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
         return (struct block_freed){block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN, hipSuccess};
     lazy_visible(-1);

@@ -4,7 +4,7 @@
 # make check    what guards every change too and takes longer: mutants, installs, walks of all errors
 # make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
-# make check-sparse  sparse matrices by hipSPARSE (94 MB) on the emulated device
+# make check-sparse  sparse matrices by hipSPARSE (160 MB) on the emulated device
 # make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample

@@ -74,6 +74,18 @@ def _fetch(release: Release) -> Path:
     return cache() / release.name
 
 
+def fetch_sparse(release: Release) -> None:
+    """Puts hipSPARSE beside the release's HIP, where it is looked for first. Raises
+    PackagesMissing."""
+    beside = fetch(release) / _LIBRARIES
+    folder = cache() / f"sparse-{release.hip}"
+    fetch_only(release, release.sparse, folder)
+    for library in (folder / _LIBRARIES).iterdir():
+        link = beside / library.name
+        if not link.is_symlink():
+            link.symlink_to(library)
+
+
 def fetch_only(release: Release, names: tuple[str, ...], root: Path) -> None:
     """Unpacks packages of a release's suites, without what they depend on, into a folder.
 

@@ -18,6 +18,7 @@ class Release:
     suites: tuple[str, ...]  # of Debian, the first one preferred
     packages: tuple[str, ...]
     newest: tuple[str, ...] = ()  # packages that come from the last suite all the same
+    sparse: tuple[str, ...] = ()  # hipSPARSE's, without what HIP has brought
     rocr: str = ""
     seam: str = "libhsakmt.so.1"  # what softgpu takes the place of
     chips: tuple[str, ...] = ("gfx90a",)
@@ -58,6 +59,7 @@ RELEASES = (
         ("sid", "experimental"),
         ("libamdhip64-7",),
         newest=("libamdhip64-7", *_ROCR7),
+        sparse=("libhipsparse4", "librocsparse1", "libroctx64-4"),
         returns_faults=True,
         rocr="7.2.4",
         seam="libdtif.so",

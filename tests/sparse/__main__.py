@@ -1,35 +1,39 @@
-"""Runs the sums on hipSPARSE, and keeps what became of each in record.json: make check-sparse."""
+"""Runs the sums on two releases of hipSPARSE, and keeps what became of each in record.json: make
+check-sparse."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-import pytest
-
-from tests.sparse.record import RECORD
+from tests.rocm import packages, releases
+from tests.sparse.record import NEWER, RECORD
 
 HERE = Path(__file__).parent
 
 
-class _Outcomes:
-    """What became of each test that was run."""
-
-    def __init__(self) -> None:
-        self.of: dict[str, str] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" or report.outcome != "passed":
-            self.of[report.nodeid.partition("tests/sparse/")[2]] = report.outcome
+def _run(*words: str) -> tuple[bool, dict[str, str]]:
+    """True if all have passed; and what became of each test that was run."""
+    with tempfile.NamedTemporaryFile() as file:
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "tests.rocm.plugin"]
+        ended = subprocess.run([*command, "--rocm-outcomes", file.name, *words], check=False)
+        found = json.loads(Path(file.name).read_text())
+    names = {name: name.partition("tests/sparse/")[2] for name in found}
+    return ended.returncode == 0, {names[name]: found[name][0] for name in names}
 
 
 def main() -> int:
-    outcomes = _Outcomes()
-    files = [str(HERE / name) for name in ("test_sums.py", "test_lowered.py")]
-    failed = pytest.main(["-q", "-n0", *files], plugins=[outcomes])
-    RECORD.write_text(json.dumps(dict(sorted(outcomes.of.items())), indent=1) + "\n")
-    return int(failed)
+    newer = releases.find(NEWER)
+    packages.fetch_sparse(newer)
+    sums, lowered = str(HERE / "test_sums.py"), str(HERE / "test_lowered.py")
+    right, found = _run(sums, lowered)
+    right_too, found_too = _run("--rocm", NEWER, "-k", "softgpu", sums)
+    outcomes = {**found, **{f"{NEWER} {name}": found_too[name] for name in found_too}}
+    RECORD.write_text(json.dumps(dict(sorted(outcomes.items())), indent=1) + "\n")
+    return int(not (right and right_too))
 
 
 if __name__ == "__main__":

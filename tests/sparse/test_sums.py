@@ -6,6 +6,8 @@ make check-sparse installs hipSPARSE (1.3 GB) and SciPy; without both these test
 from __future__ import annotations
 
 import ctypes.util
+import os
+from pathlib import Path
 
 import pytest
 
@@ -29,15 +31,22 @@ PLAIN = ("f32", "f64")
 COMPLEX = ("c32", "c64")
 
 
+def _by_columns(*forms: str) -> list[str]:
+    """Those that this release multiplies by a vector where it has to follow columns: hipSPARSE of
+    ROCm 7 answers "not implemented"."""
+    hip = Path(os.environ["MGPU_RT_HIP"]).resolve().name
+    return [] if hip.startswith("libamdhip64.so.7") else [*forms]
+
+
 @in_child(**ON_A_LIBRARY)
 def test_matrix_times_vector(mgpu: Mgpu) -> None:
-    cases = [(form, type) for form in FORMATS for type in (*PLAIN, *COMPLEX)]
-    hold(spmv, mgpu, *cases)
+    forms = ["coo", "csr", *_by_columns("csc")]
+    hold(spmv, mgpu, *((form, type) for form in forms for type in (*PLAIN, *COMPLEX)))
 
 
 @in_child(**ON_A_LIBRARY)
 def test_transposed_matrix_times_vector(mgpu: Mgpu) -> None:
-    hold(spmv, mgpu, *((form, "f32", True) for form in ("coo", "csr")))
+    hold(spmv, mgpu, *((form, "f32", True) for form in ["coo", *_by_columns("csr")]))
 
 
 @in_child(**ON_A_LIBRARY)

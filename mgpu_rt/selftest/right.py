@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def checks(
     if machine.both is not None:
         found.append(_both_check(machine, folder))
     images = folder / "images"
+    found += [_python_check(part, machine, images / "plain0") for part in ("graph", "hook")]
     for kind in kinds:
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
@@ -165,6 +167,22 @@ def _by_program(out: str) -> dict[str, str]:
 
 def _failures(err: str) -> list[str]:
     return [line for line in err.splitlines() if " failed with " in line]
+
+
+# ---- what Python adds ----
+
+
+def _python_check(part: str, machine: Machine, image: Path) -> Check:
+    command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
+
+    def make() -> dict[str, list[str]]:
+        ended = children.run(command, machine.environment, LIMIT)
+        wrong = [*filter(None, [ended.how]), *ended.out.splitlines()]
+        if wrong:
+            wrong += ended.err.splitlines()[-4:]
+        return {"library": wrong} if wrong else {}
+
+    return Check(f"{part}s", part, make)
 
 
 # ---- sequences ----

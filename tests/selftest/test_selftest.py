@@ -17,6 +17,7 @@ import pytest
 from mgpu_rt.cli.problem import Problem
 from mgpu_rt.selftest import children, machine, result, right, sequences
 from mgpu_rt.selftest.bundle import Bundle
+from tests.random_driver import images
 from tests.support.child import environment
 from tests.support.patience import HANG
 
@@ -119,7 +120,7 @@ def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
     said, _ = process.communicate(timeout=HANG)
     document = json.loads(file.read_text())
     assert document["ended"] == "interrupted"
-    assert [part["checked"] for part in document["right"]] == [3, 1]
+    assert [part["checked"] for part in document["right"]] == [3, 1, 1, 1]
     assert "ended early: interrupted" in said
 
 
@@ -141,6 +142,14 @@ def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     (part,) = parts
     assert (part.checked, part.total) == (1, 2)
     assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
+
+
+@pytest.mark.parametrize("part", ["graph", "hook"])
+def test_another_kernels_words_are_found_wrong(part: str) -> None:
+    image = images.write("gfx90a") / "plain1"
+    command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
+    ended = subprocess.run(command, env=environment("softgpu"), capture_output=True, text=True)
+    assert "4096 of 4096 words are wrong, the first [0]" in ended.stdout
 
 
 def test_nothing_is_played_once_nvidias_driver_has_ended() -> None:

@@ -229,17 +229,13 @@ void module_let_go(struct module *module) {
     count_graphs(module, -1);
 }
 
-/* Under tables_lock. */
-static const struct function *search_function(hipFunction_t handle, struct module **holder) {
-    struct module *module = handle_first(&module_map);
-    for (; module; module = handle_next(module)) {
-        const struct function *function = module_is_known(module) ? module->functions : NULL;
+const struct function *module_search(hipFunction_t handle, struct module **holder) {
+    for (*holder = handle_first(&module_map); *holder; *holder = handle_next(*holder)) {
+        const struct function *function = module_is_known(*holder) ? (*holder)->functions : NULL;
         while (function && load_relaxed(&function->handle) != handle)
             function = function->next;
-        if (!function || module_state(module) != MODULE_LIVE)
-            continue;
-        *holder = module;
-        return function;
+        if (function)
+            return function;
     }
     return NULL;
 }
@@ -247,16 +243,18 @@ static const struct function *search_function(hipFunction_t handle, struct modul
 struct module *module_hold_function(hipFunction_t handle) {
     struct module *module = NULL;
     pthread_mutex_lock(&tables_lock);
-    if (handle && search_function(handle, &module))
+    const bool held =
+        handle && module_search(handle, &module) && module_state(module) == MODULE_LIVE;
+    if (held)
         module->graphs++;
     pthread_mutex_unlock(&tables_lock);
-    return module;
+    return held ? module : NULL;
 }
 
 void module_function_name(hipFunction_t handle, char *name, size_t room) {
     struct module *module = NULL;
     pthread_mutex_lock(&tables_lock);
-    const struct function *function = search_function(handle, &module);
+    const struct function *function = module_search(handle, &module);
     if (function)
         snprintf(name, room, "%s", function->name);
     pthread_mutex_unlock(&tables_lock);

@@ -126,6 +126,10 @@ bool module_enter(const struct load *load, hipModule_t handle);
  * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
 unsigned char *module_leave(struct module *module);
 
+/* The function of this handle, and its module; NULL: none is known. Looks through all modules.
+ * Under tables_lock. */
+const struct function *module_search(hipFunction_t handle, struct module **holder);
+
 /* A graph launches kernels of a module that the program holds: from here on HIP does not get it
  * back, until as many have let it go. */
 void module_hold(struct module *module);

@@ -103,7 +103,7 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* ---- marks: what of a stream's past is done ----
  *
  * A mark stands for all that was submitted before it was set. Freed memory waits for the stream's
- * next mark; each synchronise, event and query sets one, if anything waits, and once it is done the
+ * next mark; each synchronise and each query sets one, if anything waits, and once it is done the
  * mark is passed. Marks are passed in order. */
 
 /* The mark that covers everything submitted so far. */

@@ -1,7 +1,5 @@
 #include "calls/advice.h"
-#include "base/handles.h"
 #include "base/state.h"
-#include "cache/functions.h"
 #include "cache/modules.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
@@ -87,26 +85,15 @@ struct kernel {
     uint64_t block_limit; /* 0: not known */
 };
 
-/* True if a kernel of a module is the one; *kernel then says what is known of it. */
-static bool describe(const struct module *module, hipFunction_t handle, struct kernel *kernel) {
-    const struct function *function = module->functions;
-    while (function && function_handle(function) != handle)
-        function = function->next;
-    if (!function)
-        return false;
-    snprintf(kernel->name, sizeof kernel->name, "%s", function->name);
-    kernel->block_limit = metadata_block_limit(&module->image, function->name);
-    return true;
-}
-
-/* Looks through all modules: for failures only. */
 static struct kernel kernel_of(hipFunction_t handle) {
     struct kernel kernel = {"", 0};
-    bool found = false;
+    struct module *module;
     pthread_mutex_lock(&tables_lock);
-    for (const struct module *module = handle_first(&module_map); module && !found;
-         module = handle_next(module))
-        found = module_is_known(module) && describe(module, handle, &kernel);
+    const struct function *function = module_search(handle, &module);
+    if (function) {
+        snprintf(kernel.name, sizeof kernel.name, "%s", function->name);
+        kernel.block_limit = metadata_block_limit(&module->image, function->name);
+    }
     pthread_mutex_unlock(&tables_lock);
     return kernel;
 }

@@ -7,6 +7,7 @@ import struct
 import threading
 from pathlib import Path
 
+from tests.cuhip.driver import CuStub
 from tests.sparse.stub import (
     BF16,
     C64,
@@ -378,6 +379,17 @@ def test_2_to_4_products_are_cusparselts(mgpu: Mgpu) -> None:
     assert stub.count("MatDescriptorDestroy") == 3
     assert stub.order() == 2 and stub.stream() != 0
     assert mgpu.stderr() == ""
+
+
+@in_child(backends=("custub",), **WITH_STUB)
+def test_a_2_to_4_matrix_is_checked_in_memory_that_begins_as_0(mgpu: Mgpu) -> None:
+    """cuSPARSELt writes there only what is wrong."""
+    driver = CuStub()
+    driver.lib.custub_pointer(2)  # the device's
+    _two_to_four(mgpu, prune=2)
+    assert SparseStub(CUSPARSELT).count("SpMMAPruneCheck") == 1
+    called = " ".join(driver.take())
+    assert called.index("cuMemsetD32Async") < called.index("cuMemcpyAsync")
 
 
 @in_child(backends=("custub",), **WITH_STUB)

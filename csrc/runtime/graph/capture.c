@@ -11,7 +11,7 @@
 #include "hip/hip.h"
 #include "hip/report.h"
 
-enum { HIP_5_3 = 50300000 };
+enum { HIP_5_3 = 50300000, HIP_6_0 = 60000000 };
 
 static struct advice not_captured = {
     .text =
@@ -83,6 +83,17 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
     if (event)
         event->captured = capture_of_handle(stream).stream;
     impl_mgpuEventRecord(handle, stream);
+}
+
+/* What a stream has recorded itself is over when it comes to the wait. HIP 5.7.1 refuses what comes
+ * after such a wait; a lowered function that forks and joins has them on a lent stream. */
+static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
+    const struct event *event = event_known(event_handle);
+    const struct stream *stream = NULL;
+    if (event && event->captured && !cuda_present() && hip_version < HIP_6_0)
+        stream = capture_of_handle(handle).stream;
+    if (!stream || event->captured != stream)
+        impl_mgpuStreamWaitEvent(handle, event_handle);
 }
 
 static void captured_event_synchronize(hipEvent_t handle) {
@@ -203,6 +214,7 @@ static void captured_launch(hipFunction_t function, intptr_t gridX, intptr_t gri
 const mgpu_rt_function capture_calls[ABI_COUNT] = {
     [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)captured_synchronize,
     [ABI_mgpuEventRecord] = (mgpu_rt_function)captured_record,
+    [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)captured_wait_event,
     [ABI_mgpuEventSynchronize] = (mgpu_rt_function)captured_event_synchronize,
     [ABI_mgpuEventCreate] = (mgpu_rt_function)captured_event_create,
     [ABI_mgpuEventDestroy] = (mgpu_rt_function)captured_event_destroy,

@@ -116,11 +116,11 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *     mgpu_rt_graph_launch(graph, stream);
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
- * copies. Streams and events become edges, and waits are left out. The host's own code runs once,
- * while the graph is built: it has to do nothing but submit. What a node has been given stays: the
- * addresses of device memory, of both ends of a copy, and the values of a kernel's arguments. A
- * copy from the host reads, and one to the host writes, whenever the graph runs; so that memory has
- * to stay. One to the host is over when the stream was waited for.
+ * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are left out.
+ * The host's own code runs once, while the graph is built: it has to do nothing but submit. What a
+ * node has been given stays: the addresses of device memory, of both ends of a copy, and the values
+ * of a kernel's arguments. A copy from the host reads, and one to the host writes, whenever the
+ * graph runs; so that memory has to stay. One to the host is over when the stream was waited for.
  *
  * Memory that is allocated meanwhile is the graph's: nobody else gets it as long as the graph
  * lives. A module stays loaded as long as a graph launches its kernels.

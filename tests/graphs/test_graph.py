@@ -233,6 +233,12 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
     assert two_fills(mgpu, wait) == {"0 -> 1"}
 
 
+@in_child(HIPSTUB_VERSION="60400000")
+def test_where_hip_crashes_over_forks_a_graph_is_a_chain(mgpu: Mgpu) -> None:
+    """6.4.3 and 7.2.4, at the launch."""
+    assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
+
+
 @in_child()
 def test_a_wait_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
     assert two_fills(mgpu, lambda a, b: mgpu.StreamSynchronize(a)) == {"0 -> 1"}

@@ -95,6 +95,26 @@ def _tests() -> list[str]:
 # ---- links between pages ----
 
 
+def test_each_ratio_of_the_figures_says_of_what() -> None:
+    """Medians of a whole run, or pairs of the same turn: of one model they are 1.02 and 1.06."""
+    text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    said = [part for part in paragraphs if re.search(r"\bratios?\b", part)]
+    assert len(said) > 5
+    for part in said:
+        assert re.search(r"medians?\b|paired|same turn", part), part
+
+
+def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
+    stock = (ROOT / "docs" / "stock.md").read_text(encoding="utf-8")
+    first = re.search(r"^- .*?(?=^- )", stock, re.MULTILINE | re.DOTALL)
+    assert first and first[0].startswith("- **An early free**")
+    limits = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("## Limits")[1].split("\n## ")[0]
+    )
+    assert "A free before all work on the block is done" in limits
+
+
 def test_every_page_is_linked() -> None:
     """From the README or from a page that it leads to."""
     seen: set[Path] = set()

@@ -1,6 +1,6 @@
 /* Calls every function of mgpu_rt.h, and mgpu* functions that fail, where nobody would: before the
  * first call and after exit, in children of fork, in threads that are cancelled, with pointers to
- * nothing. `everything MODE`; a hang ends it by SIGALRM. */
+ * nothing, without processes. `everything MODE`; a hang ends it by SIGALRM. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ void mgpuEventDestroy(void *event);
 void mgpuEventRecord(void *event, void *stream);
 void mgpuMemHostRegister(void *memory, uint64_t size);
 
-enum { HANG = 60 }; /* seconds */
+enum { HANG = 60 /* seconds */, NOBODY = 65534 };
 
 static const char no_image[64] = "no image at all";
 static char content[1 << 16];
@@ -216,6 +217,38 @@ static void in_children(void) {
     mgpuStreamDestroy(stream);
 }
 
+/* ---- no processes and no threads to be had ---- */
+
+static bool is_starting(void) {
+    char *json = mgpu_rt_stats_json();
+    const bool starting = json && strstr(json, "\"manager\": \"starting\"");
+    free(json);
+    return starting;
+}
+
+static void be_limited(rlim_t processes) {
+    const struct rlimit limit = {processes, processes};
+    if ((getuid() == 0 && setuid(NOBODY) != 0) || setrlimit(RLIMIT_NPROC, &limit) != 0)
+        _exit(1);
+    alarm(HANG);
+    everything();
+    while (is_starting())
+        usleep(1000);
+    everything();
+    exit(0);
+}
+
+static void without_processes(void) {
+    for (rlim_t processes = 0; processes < 4; processes++) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0)
+            be_limited(processes);
+        if (waitpid(child, &status, 0) != child || status)
+            _exit(1);
+    }
+}
+
 /* ---- before and after ---- */
 
 static bool late, early;
@@ -259,6 +292,7 @@ int main(int count, char **words) {
     } modes[] = {{"wild", with_wild_pointers},
                  {"cancelled", in_cancelled_threads},
                  {"forks", in_children},
+                 {"processes", without_processes},
                  {"exit", after_exit}};
     for (size_t i = 0; count > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(words[1], modes[i].name) == 0)

@@ -3,7 +3,10 @@ no wait without an end."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from tests.support.child import AT_ONCE, ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
-MODES = ("wild", "cancelled", "forks", "exit")
+MODES = ("wild", "cancelled", "forks", "processes", "exit")
 SETTINGS = {
     "plain": {"MGPU_RT_PYTHON": "off"},
     "manager": AT_ONCE,
@@ -48,3 +51,37 @@ def test_on_the_emulated_device(mode: str, program: Path, tmp_path: Path) -> Non
         [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
     )
     assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr[-2000:]
+
+
+TWO = """
+import ctypes, json, sys, time
+libraries = [ctypes.CDLL(path) for path in sys.argv[1:]]
+for library in libraries:
+    library.mgpuStreamCreate.restype = ctypes.c_void_p
+    library.mgpuStreamDestroy.argtypes = [ctypes.c_void_p]
+    library.mgpu_rt_stats_json.restype = ctypes.c_char_p
+def managers():
+    return [json.loads(library.mgpu_rt_stats_json())["manager"] for library in libraries]
+for first, second in (libraries, libraries[::-1]):
+    second.mgpuStreamDestroy(first.mgpuStreamCreate())
+while managers() != ["serving", "serving"]:
+    time.sleep(0.01)
+print("both")
+"""
+
+
+def test_two_libraries_of_a_process_have_all_of_their_own(tmp_path: Path) -> None:
+    """Managers and recordings; each takes the other's stream for the program's."""
+    folder = tmp_path / "build" / "lib"
+    folder.mkdir(parents=True)
+    copy = shutil.copy(library(), folder)
+    env = environment(**SETTINGS["recorded"], HIPSTUB_MODE="fast", MGPU_RT_PYTHON=sys.executable)
+    env |= {"MGPU_RT_STATS": "same", "MGPU_RT_TRACE": "same"}
+    command = [sys.executable, "-c", TWO, library(), copy]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stdout) == (0, "both\n"), done.stderr
+    written = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert sorted(path.name for path in written) == ["same", "same.2", "same.3", "same.4"]
+    assert all(json.loads(path.read_text()) for path in written)

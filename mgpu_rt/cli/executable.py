@@ -46,6 +46,8 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 
 def _head(path: str) -> bytes:
     """The first bytes of an ELF file; of any other, or one that cannot be read, none."""
+    if not os.path.isfile(path):
+        return b""  # nobody is waited for at a FIFO, which the kernel refuses
     try:
         with open(path, "rb") as file:
             head = file.read(4096)

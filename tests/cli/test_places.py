@@ -15,7 +15,7 @@ from bench import PROGRAMS
 from mgpu_rt import files
 from tests.support import recorded
 from tests.support.child import environment
-from tests.support.command import COMMAND, assert_sentence, invoke
+from tests.support.command import COMMAND, assert_sentence, command, invoke
 from tests.support.images import code_object
 from tests.support.patience import HANG
 from tests.support.recorded import call
@@ -107,6 +107,13 @@ def _write_late(pipe: int, content: bytes) -> None:
 def test_a_device_without_an_end_is_refused(words: tuple[str, ...]) -> None:
     result = invoke(*words, "/dev/zero")
     assert_sentence(result.exit_code, result.stderr, "it is a device, which may have no end")
+
+
+def test_a_fifo_is_no_program(place: Path) -> None:
+    os.chmod("fifo", 0o755)
+    done = command("run", "--", "./fifo")
+    assert done.returncode == 126
+    assert "'./fifo' cannot be executed: Permission denied" in done.stderr
 
 
 # ---- full disks ----

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
@@ -129,15 +130,30 @@ class Record(LaunchHook):
 
     output: str = "recording"
     nth: int = 1
+    _causes: frozenset[str] = frozenset()  # said already
 
     def on_launch(self, launch: Launch) -> None:
         from mgpu_rt.runtime.recording import Recorder
 
         recorder = Recorder(self.output, launch, self.count(launch))
-        recorder.before()
+        begun = self._written(launch, recorder.before)
         super().on_launch(launch)
-        for line in recorder.after():
-            say(f"mgpu_rt: {line}")
+        if begun is not None:
+            for line in self._written(launch, recorder.after) or ():
+                say(f"mgpu_rt: {line}")
+
+    def _written(self, launch: Launch, write: Callable[[], list[str]]) -> list[str] | None:
+        """None, and a line for each cause, where there is no room: the program goes on."""
+        try:
+            return write()
+        except OSError as error:
+            why = f"'{self.output}' cannot be written: {error.strerror or error}"
+            with self._counting:
+                known, self._causes = why in self._causes, self._causes | {why}
+            if not known:
+                which = f"launch {self.count(launch)} of {launch.kernel.label} and later ones"
+                say(f"mgpu_rt: {which} are not recorded: {why}; name another place")
+            return None
 
 
 class Trace(LaunchHook):

@@ -38,7 +38,7 @@ class Damaged(ValueError):
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    fresh.write_bytes(content)
+    files.write(fresh, content)
     fresh.replace(path)
 
 
@@ -79,9 +79,9 @@ class Recorder:
         self._folder, self._launch, self._number = Path(folder), launch, number
         self._blocks: list[dict[str, Any]] = []
 
-    def before(self) -> None:
-        """Raises RuntimeError if the launch cannot be recorded at all, OSError if nothing can be
-        written."""
+    def before(self) -> list[str]:
+        """Nothing to say yet. Raises RuntimeError if the launch cannot be recorded at all, and
+        OSError if nothing can be written."""
         kernel = self._launch.kernel
         if kernel.image is None or not kernel.image.content:
             raise RuntimeError(f"{kernel.name} cannot be recorded: its image is not known")
@@ -98,6 +98,7 @@ class Recorder:
             content = buffer.read("u1", self._launch.stream)
             block = {"address": buffer.address, "size": buffer.size}
             self._blocks.append({**block, "before": self._keep(content.tobytes())})
+        return []
 
     def after(self) -> list[str]:
         """Enters the launch; what there is to say, one sentence each."""

@@ -262,6 +262,16 @@ def test_a_launch_that_is_damaged_is_said(launch: object, tmp_path: Path) -> Non
         Recording(tmp_path)
 
 
+def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
+    """All of its launches: the cause is said once."""
+    words = ("record", "--device", "softgpu", "--nth", 0, "-o", "/dev/null/recording")
+    done = command(*words, "--", program(), **hip())
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    (line,) = done.stderr.splitlines()
+    assert "launch 1 of " in line
+    assert "are not recorded: '/dev/null/recording' cannot be written: Not a directory" in line
+
+
 ENTERING = """
 import sys
 from pathlib import Path

@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import mgpu_rt
 from mgpu_rt import loading
@@ -37,7 +37,9 @@ class _State:
     """What is in place, in this process."""
 
     connected = False
-    runtime: Runtime | None = None
+    runtime: Runtime | None = None  # that answers
+    inside: ClassVar[list[Runtime]] = []  # all that are in a `with`, the last one last
+    failed: Runtime | None = None  # that has raised `error`
     ends = False  # an exception ends the program: nobody could catch it
     error: BaseException | None = None
     lock = threading.RLock()
@@ -54,8 +56,11 @@ def _failed(_kind: Any, error: BaseException, trace: Any) -> None:
     elif _State.ends:
         _end_program(error)
     else:
-        remove()  # what the program still does, until it leaves the `with`, the library does
-        _State.error = _State.error or error
+        # What the program still does, until it leaves the `with`, the library does.
+        with _State.lock:
+            if _State.error is None:
+                _State.failed, _State.error = _State.runtime, error
+            remove()
 
 
 def _end_program(error: BaseException) -> None:
@@ -245,19 +250,34 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
         raise TypeError(
             f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
         )
-    outer = _State.runtime
     atexit.register(remove)  # nothing may enter an interpreter that is over
-    install(runtime)
+    with _State.lock:
+        if _State.runtime is not None and not _State.inside:
+            _State.inside.append(_State.runtime)  # MGPU_RT_RUNTIME's
+        _State.inside.append(runtime)
+        install(runtime)
     try:
         yield runtime
     finally:
-        remove()
-        runtime.end()
-        if outer is not None:
-            install(outer)
-        error, _State.error = _State.error, None
-        if error is not None:
-            raise error
+        _leave(runtime)
+
+
+def _leave(runtime: Runtime) -> None:
+    """Ends one that is inside of a `with`; the last of those that remain answers, in whichever
+    order threads leave."""
+    with _State.lock:
+        _State.inside.remove(runtime)
+        if _State.runtime is runtime:
+            remove()
+    runtime.end()
+    with _State.lock:
+        if _State.runtime is None and _State.inside:
+            install(_State.inside[-1])
+        failed, error = _State.failed, _State.error
+        if failed is runtime:
+            _State.failed = _State.error = None
+    if failed is runtime and error is not None:
+        raise error
 
 
 # ---- MGPU_RT_RUNTIME ----

@@ -56,6 +56,19 @@ def test_the_inner_one_ends_first(mgpu: Mgpu) -> None:
     assert (outer.seen, inner.seen) == (["create"], ["create"])
 
 
+@in_child(**alone)
+def test_threads_may_leave_in_any_order(mgpu: Mgpu) -> None:
+    """The first to come is the first to go: the other one stays, and then none."""
+    first, second = mgpu_rt.intercept(Streams()), mgpu_rt.intercept(Streams())
+    outer, inner = first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert (outer.seen, inner.seen) == ([], ["create"])
+    second.__exit__(None, None, None)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert (outer.seen, inner.seen) == ([], ["create"])
+
+
 class Fails(Runtime):
     def stream_create(self) -> int:
         raise KeyboardInterrupt

@@ -282,6 +282,7 @@ def refused(mgpu: Mgpu, call, words: str) -> None:
     """That call ends the building with one line, and nothing of it is left or was done."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
+    instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         mgpu.Memset32(block, 1, 1, stream)
@@ -295,7 +296,7 @@ def refused(mgpu: Mgpu, call, words: str) -> None:
     if mgpu.on_stub:
         assert mgpu.stub.hipstub_live(b"graphs") == live
         assert mgpu.count("hipMemsetD32Async") == 0
-        assert mgpu.count("hipGraphInstantiate") == 0
+        assert mgpu.count("hipGraphInstantiate") == instantiated
     mgpu.Memset32(block, 3, 1, stream)
     mgpu.StreamSynchronize(stream)
     assert first(mgpu, block) == 3
@@ -372,6 +373,42 @@ def test_a_scratch_buffer_that_grows_ends_the_building(mgpu: Mgpu) -> None:
     scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
     mgpu.lib.mgpu_rt_scratch_reserve(scratch, KIB)
     refused(mgpu, lambda _: mgpu.lib.mgpu_rt_scratch_reserve(scratch, 9 * KIB), "scratch")
+
+
+@in_child()
+def test_a_launch_of_another_graph_ends_the_building(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    with built(mgpu) as other:
+        mgpu.Memset32(block, 1, 1, mgpu.null)
+
+    def launch(stream) -> None:
+        assert mgpu.lib.mgpu_rt_graph_launch(other[0], stream) == -1
+
+    refused(mgpu, launch, "launches another graph")
+    mgpu.lib.mgpu_rt_graph_destroy(other[0])
+
+
+@in_child()
+def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+
+    def use(_) -> None:
+        for stream in [mgpu.StreamCreate() for _ in range(32)]:
+            mgpu.Memset32(block, 1, 1, stream)
+
+    refused(mgpu, use, "more than 32 streams")
+
+
+@in_child(HIPSTUB_DEVICES="2")
+def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
+    refused(mgpu, lambda _: mgpu.SetDefaultDevice(1), "goes on to device 1")
+
+
+@in_child(MGPU_RT_LOAD="lazy")
+def test_a_module_with_globals_that_is_loaded_late_ends_the_building(mgpu: Mgpu) -> None:
+    module = mgpu.load(mgpu.image(code_object("globals")))
+    function = mgpu.function(module, "count")
+    refused(mgpu, lambda stream: mgpu.launch(function, stream), "MGPU_RT_LOAD=lazy")
 
 
 @in_child(MGPU_RT_CACHE="off")

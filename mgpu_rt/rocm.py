@@ -56,7 +56,7 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 def seams(hip: str) -> list[str]:
     """Which of SEAMS the ROCr below a HIP library knows."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
-    runtime = next((path for folder in folders if (path := folder / HSA).exists()), None)
+    runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:
         content = runtime.read_bytes() if runtime else b""
     except OSError:

@@ -6,13 +6,14 @@ import json
 import os
 import resource
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import files
+from mgpu_rt import files, rocm
 from tests.support import recorded
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke
@@ -114,6 +115,13 @@ def test_a_fifo_is_no_program(place: Path) -> None:
     done = command("run", "--", "./fifo")
     assert done.returncode == 126
     assert "'./fifo' cannot be executed: Permission denied" in done.stderr
+
+
+def test_a_fifo_is_no_runtime_of_rocms(place: Path) -> None:
+    """It stands where HIP's own would lie: a loader's folder is looked into after it."""
+    os.rename("fifo", rocm.HSA)
+    code = f"from mgpu_rt import rocm; rocm.seams({str(place / 'libamdhip64.so')!r})"
+    subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)
 
 
 # ---- full disks ----

@@ -151,6 +151,7 @@ ELSEWHERE = {
     "pkg-config --libs mgpu_rt": "tests/install",
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/selftest",
     "mgpu-rt selftest --image kernels.tar.xz": "tests/selftest",
+    "mgpu-rt replay recording": "tests/python_runtime",
 }
 
 

@@ -12,15 +12,15 @@ from matplotlib.figure import Figure
 from bench.show.plots import breakdown, graphs, lines, models, programs
 from bench.show.plots.style import STYLE, Rows
 
-#: By benchmark; what is added to the file's name, and what draws it, unless there is nothing to.
-PLOTTERS: dict[str, dict[str, Callable[[Rows], Figure | None]]] = {
-    "programs": {"": programs.draw},
-    "models": {"": models.draw, "-gain": models.draw_gain},
-    "graphs": {"": graphs.draw},
-    "breakdown": {"": breakdown.draw},
-    "growth": {"": lines.growth},
-    "threads": {"": lines.threads},
-    "latency": {"": lines.latency},
+#: What draws a benchmark, unless there is nothing to.
+PLOTTERS: dict[str, Callable[[Rows], Figure | None]] = {
+    "programs": programs.draw,
+    "models": models.draw,
+    "graphs": graphs.draw,
+    "breakdown": breakdown.draw,
+    "growth": lines.growth,
+    "threads": lines.threads,
+    "latency": lines.latency,
 }
 
 
@@ -31,14 +31,17 @@ def draw(results: dict[str, Any], beside: Path) -> Iterator[Path]:
         if nothing_ran or not benchmark["data"]:
             continue
         words = f"{benchmark['device']}, {results['date'][:10]}"
-        for added, plotter in PLOTTERS.get(benchmark["name"], {}).items():
-            with pyplot.rc_context(STYLE):
-                figure = plotter(benchmark["data"])
-                if figure is not None:
-                    headline = figure.get_suptitle()
-                    text, size = (f"{headline}\n{words}", 11) if headline else (words, 9)
-                    figure.suptitle(text, fontsize=size, x=0.01, ha="left")
-                    path = beside.with_name(f"{beside.stem}-{key}{added}.png")
-                    figure.savefig(path, dpi=150, metadata={"Software": None})
-                    pyplot.close(figure)
-                    yield path
+        plotter = PLOTTERS.get(benchmark["name"])
+        if plotter is None:
+            continue
+        with pyplot.rc_context(STYLE):
+            figure = plotter(benchmark["data"])
+            if figure is None:
+                continue
+            headline = figure.get_suptitle()
+            text, size = (f"{headline}\n{words}", 11) if headline else (words, 9)
+            figure.suptitle(text, fontsize=size, x=0.01, ha="left")
+            path = beside.with_name(f"{beside.stem}-{key}.png")
+            figure.savefig(path, dpi=150, metadata={"Software": None})
+            pyplot.close(figure)
+            yield path

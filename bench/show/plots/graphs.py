@@ -1,15 +1,16 @@
-"""A model's pass as one graph, beside the same submitted call by call."""
+"""A model's pass by LLVM's own library, by this one, and as one graph: for the first page too."""
 
 from __future__ import annotations
 
 from matplotlib import pyplot
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.models.program import CHAIN, COPIED, WAITS
 from bench.models.zoo import MODELS
 from bench.setup.sides import GRAPH, HAND_GRAPH, HOISTED, LLVM, OURS, STOCK, WORDS
-from bench.show.plots.style import COLOURS, Rows, legend_below
+from bench.show.plots.style import COLOURS, Rows
 
 SHOWN = "block"
 VARIANTS = {
@@ -17,50 +18,68 @@ VARIANTS = {
     WAITS.name: "a wait after each kernel",
     COPIED.name: "everything copied\nin and out",
 }
-#: A bar that is longer is cut, and says how long it is.
-MOST_TIMES = 5.0
+#: The bars below the base, each with the side whose time by hand is marked on it.
+BARS = {OURS: HOISTED, GRAPH: HAND_GRAPH}
+HEIGHT = 0.27
 
 
 def draw(rows: Rows) -> Figure | None:
-    """A panel for each release, the variants of one model in it; None if it was not measured."""
+    """A panel for each release, the variants of one model in it, LLVM's own library as 100 %; None
+    if it was not measured."""
     taken = {(r["variant"], r["llvm"], r["side"]): r["us"] for r in rows if r["program"] == SHOWN}
     if not taken:
         return None
-    releases = sorted({llvm for _, llvm, _ in taken})
-    known = {side for _, _, side in taken}
-    base = LLVM if LLVM in known else STOCK
-    sides = [side for side in (base, OURS, HOISTED, GRAPH, HAND_GRAPH) if side in known]
+    releases = sorted({llvm for _, llvm, _ in taken}, reverse=True)
+    base = LLVM if any(side == LLVM for _, _, side in taken) else STOCK
     figure, panels = pyplot.subplots(
-        1, len(releases), figsize=(11, 4.6), sharey=True, squeeze=False, layout="constrained"
+        1, len(releases), figsize=(11, 5), sharey=True, squeeze=False, layout="constrained"
     )
-    by_hand = [us for (_, _, side), us in taken.items() if side == HOISTED]
     for axes, llvm in zip(panels[0], releases, strict=True):
-        chosen = {(v, side): us for (v, release, side), us in taken.items() if release == llvm}
-        _panel(axes, chosen, sides, MOST_TIMES * min(by_hand))
-        axes.set_title(f"lowered by LLVM {llvm}", loc="left", fontsize=11)
+        for at, variant in enumerate(VARIANTS):
+            times = {side: us for (v, of, side), us in taken.items() if (v, of) == (variant, llvm)}
+            _variant(axes, at, times, base)
+        _finish(axes, f"lowered by LLVM {llvm}")
     panels[0][0].set_yticks(range(len(VARIANTS)), list(VARIANTS.values()))
     panels[0][0].invert_yaxis()
-    legend_below(figure, panels[0][0], 5)
+    _legend(figure, base)
     words = next(model.words for model in MODELS if model.name == SHOWN)
-    figure.suptitle(f"A forward pass ({words}) in µs, submitted and as one graph")
+    figure.suptitle(f"A forward pass ({words}) in percent of what {WORDS[base]} takes")
     return figure
 
 
-def _panel(axes: Axes, taken: dict[tuple[str, str], float], sides: list[str], most: float) -> None:
-    height = 0.8 / len(sides)
-    for number, side in enumerate(sides):
-        for at, variant in enumerate(VARIANTS):
-            us = taken.get((variant, side))
-            if us is None:
-                continue
-            y = at - 0.4 + (number + 0.5) * height
-            label = WORDS[side] if at == 0 else None
-            axes.barh(y, min(us, most), 0.9 * height, color=COLOURS[side], label=label)
-            weight = "bold" if side == GRAPH else "normal"
-            text = f" {us:,.0f}" + (" →" if us > most else "")
-            axes.text(min(us, most), y, text, va="center", fontsize=8, weight=weight)
-    axes.set_xlim(0, 1.12 * most)
-    axes.set_xticks([])
+def _variant(axes: Axes, at: int, times: dict[str, float], base: str) -> None:
+    if base not in times:
+        return
+    for number, side in enumerate((base, *BARS)):
+        us, y = times.get(side), at + (number - 1) * HEIGHT
+        if us is None:
+            continue
+        percent, gain = 100 * us / times[base], times[base] / us
+        axes.barh(y, percent, 0.9 * HEIGHT, color=COLOURS[side])
+        text = f" {us:,.0f} µs"
+        if side != base:
+            text += f": {gain:.1f} times as fast" if gain > 1.05 else ": as fast"
+        axes.text(percent + 1, y, text, va="center", fontsize=9)
+        by_hand = times.get(BARS.get(side, ""))
+        if by_hand:
+            x = 100 * by_hand / times[base]
+            axes.vlines(x, y - HEIGHT / 2, y + HEIGHT / 2, color=COLOURS[HOISTED], lw=3)
+
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlim(0, 150)
+    axes.set_xticks([0, 50, 100], ["0", "50 %", "100 %"])
     axes.grid(visible=False)
     axes.tick_params(left=False)
-    axes.spines[["bottom", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
+    axes.spines["bottom"].set_bounds(0, 100)
+
+
+def _legend(figure: Figure, base: str) -> None:
+    handles: list[Artist] = [
+        pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[side]) for side in (base, *BARS)
+    ]
+    handles.append(pyplot.Line2D([], [], color=COLOURS[HOISTED], lw=3))
+    words = [*(WORDS[side] for side in (base, *BARS)), "the same by hand"]
+    figure.legend(handles, words, ncols=4, loc="outside lower center")

@@ -120,6 +120,17 @@ def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
     assert mgpu.count("hipModuleLoadData") == 2
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
+    """When its handle comes back, the image's chain would lead from its entry to itself."""
+    image = mgpu.image(code_object("forum"))
+    first = mgpu.load(image)
+    _global(mgpu, first, b"absent")
+    mgpu.ModuleUnload(first)
+    assert mgpu.load(image) == first
+    assert mgpu.load(image) != first
+
+
 @in_child()
 def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum")))

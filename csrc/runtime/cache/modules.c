@@ -198,6 +198,23 @@ unsigned char *module_leave(struct module *module) {
     return module->copy;
 }
 
+bool module_leave_private(struct module *module, unsigned char **copy) {
+    pthread_mutex_lock(&tables_lock);
+    const bool leaves = module->graphs == 0;
+    if (leaves)
+        *copy = module_leave(module);
+    pthread_mutex_unlock(&tables_lock);
+    return leaves;
+}
+
+void module_make_private(struct module *module) {
+    pthread_mutex_lock(&tables_lock);
+    if (module->shared)
+        leave_image(module);
+    module->shared = false;
+    pthread_mutex_unlock(&tables_lock);
+}
+
 bool module_enter(const struct load *load, hipModule_t handle) {
     struct module *module = handle_enter(&module_map, handle);
     if (!module)

@@ -130,6 +130,13 @@ unsigned char *module_leave(struct module *module);
  * Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
+/* The program unloads a module that it alone may have: as module_leave, but takes tables_lock.
+ * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
+bool module_leave_private(struct module *module, unsigned char **copy);
+
+/* From here on nobody else may have it once the program has unloaded it. Takes tables_lock. */
+void module_make_private(struct module *module);
+
 /* A graph launches kernels of a module that the program holds: from here on HIP does not get it
  * back, until as many have let it go. */
 void module_hold(struct module *module);

@@ -19,14 +19,8 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write what it has the address of, whatever the image says of it: such a module is
- * nobody else's, and goes back to HIP when it is unloaded. */
-static void keep_from_others(struct module *module) {
-    pthread_mutex_lock(&tables_lock);
-    module->shared = false;
-    pthread_mutex_unlock(&tables_lock);
-}
-
+/* The program may write what it has the address of, whatever the image says of it: such a module
+ * goes back to HIP when it is unloaded. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -41,7 +35,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
         return;
     }
     if (state == MODULE_LIVE)
-        keep_from_others(known);
+        module_make_private(known);
     REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, handle, name), &no_such_global,
            (void *)handle, text);
 }

@@ -108,12 +108,9 @@ static void unload_private(struct module *module) {
     const hipModule_t handle = module_handle(module);
     const size_t bytes = module_cost(module);
     const int device = module->device;
-    pthread_mutex_lock(&tables_lock);
-    const bool in_graph = module->graphs != 0;
-    unsigned char *copy = in_graph ? NULL : module_leave(module);
-    pthread_mutex_unlock(&tables_lock);
-    if (in_graph)
-        return; /* which launches its kernels still: it stays loaded, and is nobody else's */
+    unsigned char *copy = NULL;
+    if (!module_leave_private(module, &copy))
+        return;
     observe(OBSERVED_MODULE_UNLOADED, handle, bytes, device);
     REPORT(unload_expression, hip.ModuleUnload(handle), &unknown_unload, (void *)handle);
     free(copy);

@@ -22,6 +22,8 @@ CHECK = (
     # Mutants: each is compiled.
     r"tests/\w+/test_(hosting_)?guards\.py",
     r"tests/manager/test_hosting_tsan\.py",
+    # Three threads; `make test` has two of them.
+    r"tests/interleavings/.*::test_(all_that|the_explorer)_",
     # Wheels and environments to install them in.
     r"tests/install/",
     # Walks of all errors on the emulated device; `make test` has them on the stub of HIP.

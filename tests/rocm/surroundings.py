@@ -45,7 +45,7 @@ class Surroundings:
         for name in ("libamdhip64.so", *(f"libamdhip64.so.{major}" for major in (5, 6, 7))):
             link = folder / name
             with contextlib.suppress(FileExistsError):
-                link.symlink_to(self.hip)
+                link.symlink_to(os.path.relpath(self.hip, folder))  # the tree may be copied
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:

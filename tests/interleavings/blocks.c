@@ -1,0 +1,312 @@
+/* Two blocks that the program holds, on two streams at work; and what graphs and the host share. */
+#include "cache/types.h"
+#define POOL_WAYS 1
+#include "cache/blocks_pool.c"
+
+#include "cache/blocks.h"
+#include "cache/blocks_table.h"
+#include "cache/caches.h"
+#include "model.h"
+
+void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
+void impl_mgpuMemFree(void *address, hipStream_t stream);
+void impl_mgpuStreamSynchronize(hipStream_t stream);
+
+enum { BYTES = 200, NO_STREAM = MOST_STREAMS };
+
+static hipStream_t stream_of(unsigned stream) {
+    return stream == NO_STREAM ? NULL : model_stream(stream);
+}
+
+static void allocate(unsigned object, unsigned stream, bool shared) {
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    void *made = impl_mgpuMemAlloc(BYTES, stream_of(stream), shared);
+    const unsigned number = model_block(made);
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(i == object || world.held[i].state != IS_HELD ||
+                            world.held[i].handle != made,
+                        "a block was handed out twice");
+    explore_require(!world.blocks[number].in_graph, "a block was handed out that a graph uses");
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        explore_require(i == stream || world.streams[i].done >= world.blocks[number].needs[i],
+                        "a block was handed out that another stream still works on");
+    held->handle = made;
+    held->state = IS_HELD;
+}
+
+static void release(unsigned object, unsigned stream) {
+    struct held *held = model_hold(object, IS_HELD);
+    held->state = IS_ENDED;
+    impl_mgpuMemFree(held->handle, stream_of(stream));
+    held->state = NOT_HELD;
+    held->handle = NULL;
+}
+
+static void work(unsigned object, unsigned stream) {
+    struct held *held = model_use(object);
+    model_launch_on(model_stream(stream), held->handle);
+    held->users--;
+}
+
+/* The graph is there, or not: then nothing of its work is pending. */
+static void give_graph(unsigned object) {
+    struct held *held = model_use(object);
+    const unsigned number = model_block(held->handle);
+    if (world.blocks[number].in_graph)
+        explore_prune();
+    world.blocks[number].in_graph = block_give_graph(held->handle);
+    world.graph = held->handle;
+    held->users--;
+}
+
+static void end_graph(void) {
+    void *const address = world.graph;
+    if (!address || world.graph_ends)
+        explore_prune();
+    world.graph_ends = true;
+    world.blocks[model_block(address)].in_graph = false;
+    explore_require(block_take_from_graph(address) || world.forgot, "a graph has its block");
+    world.graph = NULL;
+    world.graph_ends = false;
+}
+
+/* A graph that is captured begins with its block. */
+static void capture(unsigned object) {
+    hipError_t error;
+    if (world.graph)
+        explore_prune();
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    struct stream *stream = handle_find(&stream_map, model_stream(0));
+    void *const address = block_alloc_captured(BYTES, stream, 1, &error);
+    world.blocks[model_block(address)].in_graph = true;
+    world.graph = held->handle = address;
+    held->state = IS_HELD;
+}
+
+/* It is allocated again for the graph, by the program. */
+static void serve_graph(unsigned object) {
+    if (!world.graph || world.graph_ends)
+        explore_prune();
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    void *const address = world.graph;
+    if (block_serve_graph(address)) {
+        held->handle = address;
+        held->state = IS_HELD;
+    } else {
+        held->state = NOT_HELD;
+    }
+}
+
+enum operation {
+    ALLOC_0,
+    ALLOC_1,
+    FREE_0,
+    FREE_0_ELSEWHERE,
+    FREE_1,
+    WORK_0,
+    SYNC_1,
+    GIVE_BACK,
+    EVICT,
+    FORGET,
+    OPERATIONS
+};
+static const char *const names[] = {"allocate 0 on stream 0",
+                                    "allocate 1 on stream 1",
+                                    "free 0 on stream 0",
+                                    "free 0 on stream 1",
+                                    "free 1 on stream 1",
+                                    "work with 0 on stream 1",
+                                    "synchronise stream 1",
+                                    "give back",
+                                    "evict",
+                                    "forget"};
+
+static void evict(void) {
+    const struct block *block = block_first();
+    (void)block_cache.evict((void *)block->handle.key);
+}
+
+static void forget(void) {
+    bool all_gone = true;
+    model_forgets();
+    const unsigned lone = explore_lone();
+    block_cache.forget(0);
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next)
+        all_gone &= block->state == BLOCK_GONE;
+    model_require_gone(all_gone, lone);
+}
+
+static void play(unsigned operation) {
+    switch (operation) {
+    case ALLOC_0:
+        allocate(0, 0, false);
+        break;
+    case ALLOC_1:
+        allocate(1, 1, false);
+        break;
+    case FREE_0:
+    case FREE_0_ELSEWHERE:
+        release(0, operation - FREE_0);
+        break;
+    case FREE_1:
+        release(1, 1);
+        break;
+    case WORK_0:
+        work(0, 1);
+        break;
+    case SYNC_1:
+        impl_mgpuStreamSynchronize(model_stream(1));
+        break;
+    case GIVE_BACK:
+        (void)block_cache.give_back(ALL_DEVICES);
+        break;
+    case EVICT:
+        evict();
+        break;
+    default:
+        forget();
+    }
+}
+
+enum graph_operation {
+    ALLOC_SHARED,
+    FREE_SHARED,
+    FREE_KEPT,
+    ALLOC_OTHER,
+    GIVE_GRAPH,
+    SERVE_GRAPH,
+    END_GRAPH,
+    CAPTURE,
+    GIVE_ALL_BACK,
+    GRAPH_OPERATIONS
+};
+static const char *const graph_names[] = {"allocate 1, shared",
+                                          "free 1",
+                                          "free 0 on stream 0",
+                                          "allocate 0 on stream 0",
+                                          "a graph begins to use 0",
+                                          "serve the graph 0",
+                                          "the graph ends",
+                                          "capture with 1",
+                                          "give back"};
+
+static void play_graph(unsigned operation) {
+    switch (operation) {
+    case ALLOC_SHARED:
+        allocate(1, NO_STREAM, true);
+        break;
+    case FREE_SHARED:
+        release(1, 0);
+        break;
+    case FREE_KEPT:
+        release(0, 0);
+        break;
+    case ALLOC_OTHER:
+        allocate(0, 0, false);
+        break;
+    case GIVE_GRAPH:
+        give_graph(0);
+        break;
+    case SERVE_GRAPH:
+        serve_graph(0);
+        break;
+    case END_GRAPH:
+        end_graph();
+        break;
+    case CAPTURE:
+        capture(1);
+        break;
+    default:
+        (void)block_cache.give_back(ALL_DEVICES);
+    }
+}
+
+static unsigned places_in(const struct block_pool *pool, const struct block *block) {
+    const size_t set = block_set(block->size);
+    unsigned count = 0;
+    for (int way = 0; way < POOL_WAYS; way++)
+        count += pool->ways[set][way] == block;
+    for (const struct block *one = pool->spilled[set]; one; one = one->next_spilled)
+        count += one == block;
+    return count;
+}
+
+static unsigned places(const struct block *block) {
+    unsigned count = block->waits_now;
+    count += places_in(&device_pools[0], block) + places_in(&shared_pools[0], block);
+    for (const struct block_pool *pool = stream_pools; pool; pool = pool->next)
+        count += places_in(pool, block);
+    return count;
+}
+
+static void check(void) {
+    size_t known = 0;
+    model_check_marks();
+    if (explore_held(&tables_lock) || world.forgot)
+        return;
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        known += block->state != BLOCK_GONE ? block->size : 0;
+        explore_require(places(block) <= (block->state == BLOCK_CACHED),
+                        "a block lies in one place, and only while it is cached");
+    }
+    explore_require(known == block_reserved(0), "the account has all that HIP has not back");
+}
+
+static bool program_holds(const struct block *block) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == block->handle.key)
+            return true;
+    return false;
+}
+
+static void check_between(void) {
+    for (const struct block *block = block_first(); block;
+         block = (const struct block *)block->handle.next) {
+        const bool gone = block->state == BLOCK_GONE;
+        if (world.forgot)
+            continue;
+        explore_require(program_holds(block) == block_held_by_program(block),
+                        "the program holds it if and only if its state says so");
+        explore_require(block->state != BLOCK_CACHED || places(block) == 1,
+                        "who looks for a cached block can find it");
+        explore_require(gone != model_block_is_alive(block->handle.key),
+                        "HIP has back what is gone, and only that");
+    }
+}
+
+static const char *operation_name(unsigned operation) {
+    return names[operation];
+}
+static const char *graph_operation_name(unsigned operation) {
+    return graph_names[operation];
+}
+
+/* Object 0 is held, and stream 1 works on it; a block lies in the pool of stream 0. */
+static void set_up(void) {
+    model_start(2, true);
+    void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
+    world.held[0] =
+        (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
+    impl_mgpuMemFree(first, model_stream(0));
+    model_launch_on(model_stream(1), world.held[0].handle);
+}
+
+const struct scenario explore_blocks = {.name = "blocks",
+                                        .operations = OPERATIONS,
+                                        .set_up = set_up,
+                                        .play = play,
+                                        .check = check,
+                                        .check_between = check_between,
+                                        .operation_name = operation_name};
+const struct scenario explore_blocks_graph = {.name = "blocks-graph",
+                                              .operations = GRAPH_OPERATIONS,
+                                              .set_up = set_up,
+                                              .play = play_graph,
+                                              .check = check,
+                                              .check_between = check_between,
+                                              .operation_name = graph_operation_name};

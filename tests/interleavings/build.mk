@@ -1,0 +1,35 @@
+# The explorer of interleavings: the runtime's caches and calls under a scheduler of threads.
+#     make -f tests/interleavings/build.mk
+
+interleavings_dir ?= build/interleavings
+interleavings_here := tests/interleavings
+# Each includes the file of the cache of its name, to look at what is static there.
+interleavings_scenarios := events modules streams blocks staging
+interleavings_included := events modules streams_pool blocks_pool staging
+interleavings_layers := base cache calls hip image
+interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/cache/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
+interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
+    -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""'
+interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
+    aligned_alloc free memcpy memset report_failure \
+    image_describe mapped_for_good metadata_needs_copy device_memory_number
+interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
+    $(interleavings_scenarios:%=$(interleavings_dir)/%.o)
+interleavings_plain := explore threads model scenarios
+
+$(interleavings_dir)/%.o: csrc/runtime/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -fsanitize=thread -MMD -MP -c $< -o $@
+
+$(interleavings_scenarios:%=$(interleavings_dir)/%.o): $(interleavings_dir)/%.o: $(interleavings_here)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -fsanitize=thread -MMD -MP -c $< -o $@
+
+$(interleavings_plain:%=$(interleavings_dir)/%.o): $(interleavings_dir)/%.o: $(interleavings_here)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(interleavings_flags) -O2 -MMD -MP -c $< -o $@
+
+$(interleavings_dir)/explore: $(interleavings_objects) $(interleavings_plain:%=$(interleavings_dir)/%.o)
+	$(CC) -g $^ $(interleavings_wrapped:%=-Wl,--wrap=%) -Wl,--gc-sections -pthread -ldl -o $@
+
+-include $(wildcard $(interleavings_dir)/*.d $(interleavings_dir)/*/*.d)

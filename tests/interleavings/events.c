@@ -1,0 +1,195 @@
+/* Two events, or as many as the program holds at once, on two streams. */
+#include "cache/events.c"
+
+#include "cache/streams.h"
+#include "model.h"
+
+hipEvent_t impl_mgpuEventCreate(void);
+void impl_mgpuEventDestroy(hipEvent_t event);
+void impl_mgpuEventSynchronize(hipEvent_t event);
+void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
+
+static void create(unsigned object) {
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    world.recorded[object] = false;
+    const hipEvent_t made = impl_mgpuEventCreate();
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(i == object || world.held[i].state != IS_HELD ||
+                            world.held[i].handle != made,
+                        "an event was handed out twice");
+    explore_require(model_event_is_alive(made), "an event was handed out that HIP has not");
+    explore_require(exclusive_hip() || model_event_is_past(made), "an event has a past");
+    held->handle = made;
+    held->state = IS_HELD;
+}
+
+static void destroy(unsigned object) {
+    struct held *held = model_hold(object, IS_HELD);
+    held->state = IS_ENDED;
+    impl_mgpuEventDestroy(held->handle);
+    held->state = NOT_HELD;
+    held->handle = NULL;
+}
+
+static void record(unsigned object, unsigned stream) {
+    struct held *held = model_use(object);
+    impl_mgpuEventRecord(held->handle, model_stream(stream));
+    world.recorded[object] = true;
+    held->users--;
+}
+
+static void synchronize(unsigned object) {
+    struct held *held = model_use(object);
+    const unsigned lone = explore_lone();
+    impl_mgpuEventSynchronize(held->handle);
+    explore_require(!world.recorded[object] || !lone || explore_lone() != lone ||
+                        model_event_is_past(held->handle),
+                    "a wait was over before what it is for");
+    held->users--;
+}
+
+static void forget(void) {
+    bool all_gone = true;
+    model_forgets();
+    const unsigned lone = explore_lone();
+    forget_events(ALL_DEVICES);
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next)
+        all_gone &= event->state == EVENT_GONE;
+    model_require_gone(all_gone, lone);
+}
+
+enum operation {
+    CREATE_0,
+    CREATE_1,
+    DESTROY_0,
+    DESTROY_1,
+    RECORD_0,
+    RECORD_1,
+    OTHER_0,
+    SYNC_0,
+    GIVE_BACK,
+    THREAD_ENDS,
+    FORGET,
+    OPERATIONS
+};
+static const char *const names[] = {
+    "create 0",      "create 1",      "destroy 0", "destroy 1",   "record 0 on 0", "record 1 on 0",
+    "record 0 on 1", "synchronise 0", "give back", "thread ends", "forget"};
+
+static void play(unsigned operation) {
+    switch (operation) {
+    case CREATE_0:
+    case CREATE_1:
+        create(operation - CREATE_0);
+        break;
+    case DESTROY_0:
+    case DESTROY_1:
+        destroy(operation - DESTROY_0);
+        break;
+    case RECORD_0:
+    case RECORD_1:
+        record(operation - RECORD_0, 0);
+        break;
+    case OTHER_0:
+        record(0, 1);
+        break;
+    case SYNC_0:
+        synchronize(0);
+        break;
+    case GIVE_BACK:
+        give_events_back(ALL_DEVICES);
+        break;
+    case THREAD_ENDS:
+        release_slots(thread_get());
+        break;
+    default:
+        forget();
+    }
+}
+
+static bool in_chain(const struct event *event) {
+    const struct event *one = spare;
+    while (one && one != event)
+        one = one->next_spare;
+    return one != NULL;
+}
+
+static bool in_slots(const struct event *event) {
+    for (const struct thread *thread = thread_list; thread; thread = thread->next)
+        for (unsigned i = 0; i < thread->event_count; i++)
+            if (thread->events[i] == event)
+                return true;
+    return false;
+}
+
+static void check(void) {
+    model_check_marks();
+    if (explore_held(&tables_lock))
+        return;
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next)
+        explore_require(event->queued == in_chain(event), "queued says whether it is in the chain");
+    explore_require(spare || spare_end == &spare, "an empty chain ends where it begins");
+}
+
+static bool program_holds(const struct event *event) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == event->handle.key)
+            return true;
+    return false;
+}
+
+static void check_between(void) {
+    for (struct event *event = handle_first(&event_map); event;
+         event = (struct event *)event->handle.next) {
+        const bool held = program_holds(event), gone = event->state == EVENT_GONE;
+        explore_require((held == event_is_held(event)) || (gone && world.forgot),
+                        "the program holds it if and only if its state says so");
+        explore_require(event->state != EVENT_SPARE || in_chain(event) || in_slots(event),
+                        "who looks for a spare event can find it");
+        explore_require(gone || model_event_is_alive(event_handle(event)), "what is kept is HIP's");
+        explore_require(!gone || world.forgot || !model_event_is_alive(event_handle(event)),
+                        "HIP has back what is gone");
+    }
+}
+
+static const char *operation_name(unsigned operation) {
+    return names[operation];
+}
+
+/* Object 0 is held from the start, and a spare event lies in the chain. */
+static void set_up(bool exclusive) {
+    model_start(2, exclusive);
+    for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
+        stream->awaited = true; /* somebody waits for each mark */
+        world.streams[model_number(stream_handle(stream))].submitted = 1;
+        stream->submitted = 1;
+    }
+    impl_mgpuEventDestroy(impl_mgpuEventCreate());
+    world.held[0] = (struct held){.state = IS_HELD, .handle = impl_mgpuEventCreate()};
+    const hipEvent_t spare_one = impl_mgpuEventCreate();
+    impl_mgpuEventRecord(spare_one, model_stream(1));
+    impl_mgpuEventDestroy(spare_one);
+    release_slots(thread_get());
+}
+
+static void set_up_exclusive(void) {
+    set_up(true);
+}
+
+static void set_up_asked(void) {
+    set_up(false);
+}
+
+#define SCENARIO(title, first)                                                                     \
+    {.name = title,                                                                                \
+     .operations = OPERATIONS,                                                                     \
+     .set_up = first,                                                                              \
+     .play = play,                                                                                 \
+     .check = check,                                                                               \
+     .check_between = check_between,                                                               \
+     .operation_name = operation_name}
+const struct scenario explore_events = SCENARIO("events", set_up_exclusive);
+const struct scenario explore_events_asked = SCENARIO("events-asked", set_up_asked);

@@ -1,0 +1,256 @@
+/* The search: depth first, each state once. */
+#include "threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const struct scenario *const scenarios[];
+
+/* Of each thread. Aligned, so that no variable of the explorer's, which come last, lies in a line
+ * of memory with one of the runtime's, which has the value of another state by and by. */
+static int operations[THREADS] __attribute__((aligned(64)));
+static unsigned first_operations[THREADS];
+
+/* A thread that has not begun. */
+static bool is_new(const struct machine *machine, int thread) {
+    const struct coroutine *one = &machine->threads[thread];
+    return one->status == AT_OPERATION && one->left == operations[thread];
+}
+
+/* ---- states that were there ---- */
+
+enum { FIRST_ROOM = 1 << 10 };
+
+struct visit {
+    struct name name;
+    double ways; /* that lead from it to an end; -1: it is being looked at */
+};
+static struct visit *visits;
+static size_t visit_count, visit_room;
+
+static struct visit *visit_of(struct name name) {
+    size_t slot = name.words[0] & (visit_room - 1);
+    while (visits[slot].name.words[0] && (visits[slot].name.words[0] != name.words[0] ||
+                                          visits[slot].name.words[1] != name.words[1]))
+        slot = (slot + 1) & (visit_room - 1);
+    return &visits[slot];
+}
+
+static void make_room_for_visits(size_t room) {
+    struct visit *old = visits;
+    const size_t before = visit_room;
+    visits = __real_calloc(room, sizeof *visits);
+    if (!visits)
+        explore_fail("no memory for so many states");
+    visit_room = room;
+    for (size_t i = 0; i < before; i++)
+        if (old[i].name.words[0])
+            *visit_of(old[i].name) = old[i];
+    __real_free(old);
+}
+
+static void forget_visits(void) {
+    visit_count = visit_room = 0;
+    make_room_for_visits(FIRST_ROOM);
+}
+
+/* ---- the way to a state ---- */
+
+struct frame {
+    struct saved *saved;
+    struct name name;
+    int thread;      /* that is to play next */
+    unsigned choice; /* of it */
+    double ways;
+};
+static struct frame *frames;
+static size_t depth, frame_room;
+static size_t transitions, deepest;
+
+static void print_way(void) {
+    for (size_t i = 0; i < depth; i++) {
+        const struct machine *before = (const void *)frames[i].saved->content;
+        const struct coroutine *thread = &before->threads[frames[i].thread];
+        if (thread->status == AT_OPERATION)
+            printf("  thread %d begins %s\n", frames[i].thread,
+                   scenario->operation_name(is_new(before, frames[i].thread)
+                                                ? first_operations[frames[i].thread]
+                                                : frames[i].choice));
+        else if (thread->status == AT_CHOICE)
+            printf("  thread %d: HIP says %u\n", frames[i].thread, frames[i].choice);
+        else if (i == 0 || frames[i - 1].thread != frames[i].thread)
+            printf("  thread %d goes on\n", frames[i].thread);
+    }
+}
+
+void explore_fail(const char *what) {
+    printf("%s: %s\n", scenario->name, what);
+    exploring = false;
+    print_way();
+    fflush(stdout);
+    _exit(1);
+}
+
+/* Of threads that play as many operations, and the same one first, the first begins first: which is
+ * which makes no difference. */
+static bool waits_for_its_turn(int thread) {
+    return thread && is_new(&now, thread) && is_new(&now, thread - 1) &&
+           operations[thread - 1] == operations[thread] &&
+           first_operations[thread - 1] == first_operations[thread];
+}
+
+static bool can_play(int thread) {
+    const struct coroutine *one = &now.threads[thread];
+    return !waits_for_its_turn(thread) && one->status != OVER &&
+           (one->status != AT_LOCK || !now.owners[one->waits]);
+}
+
+static bool all(int status) {
+    for (int thread = 0; thread < THREADS; thread++)
+        if (now.threads[thread].status != OVER && now.threads[thread].status != status)
+            return false;
+    return true;
+}
+
+static void check(void) {
+    exploring = false;
+    scenario->check();
+    if (all(AT_OPERATION))
+        scenario->check_between();
+    if (!all(OVER) && !can_play(0) && !can_play(1) && !can_play(2))
+        explore_fail("all threads wait for each other");
+    exploring = true;
+}
+
+/* The state that is there becomes one to go on from. */
+static void push(void) {
+    struct saved *saved = threads_save();
+    const struct name name = threads_name(saved);
+    struct visit *visit = visit_of(name);
+    if (visit->name.words[0]) {
+        if (depth)
+            frames[depth - 1].ways += visit->ways > 0 ? visit->ways : 0;
+        __real_free(saved);
+        return;
+    }
+    *visit = (struct visit){name, -1};
+    if (2 * ++visit_count > visit_room)
+        make_room_for_visits(2 * visit_room);
+    check();
+    if (depth == frame_room) {
+        frame_room = frame_room ? 2 * frame_room : 4096;
+        frames = __real_realloc(frames, frame_room * sizeof *frames);
+    }
+    frames[depth++] = (struct frame){.saved = saved, .name = name, .ways = all(OVER)};
+    deepest = depth > deepest ? depth : deepest;
+}
+
+static void pop(void) {
+    const struct frame *frame = &frames[--depth];
+    visit_of(frame->name)->ways = frame->ways;
+    if (depth)
+        frames[depth - 1].ways += frame->ways;
+    __real_free(frame->saved);
+}
+
+/* Which operation is a thread's first is not chosen on the way. */
+static void advance(struct frame *frame) {
+    const struct machine *before = (const void *)frame->saved->content;
+    const struct coroutine *thread = &before->threads[frame->thread];
+    const bool chooses = thread->status == AT_CHOICE || thread->status == AT_OPERATION;
+    if (chooses && !is_new(before, frame->thread) && ++frame->choice < thread->choices)
+        return;
+    frame->choice = 0;
+    frame->thread++;
+}
+
+static void choose(int thread, unsigned choice) {
+    now.threads[thread].chosen = is_new(&now, thread) ? first_operations[thread] : choice;
+}
+
+/* The next thread of the frame that can play, in its state; THREADS if none is left. */
+static int next_thread(struct frame *frame) {
+    for (; frame->thread < THREADS; frame->thread++) {
+        threads_restore(frame->saved);
+        if (can_play(frame->thread))
+            break;
+    }
+    return frame->thread;
+}
+
+/* All ways from a state; -1 if something was found to be shared on one of them. */
+static double explore(const struct saved *first) {
+    double ways = 0;
+    threads_restore(first);
+    transitions = deepest = 0;
+    forget_visits();
+    push();
+    while (depth && !found_shared) {
+        const size_t before = depth;
+        struct frame *frame = &frames[depth - 1];
+        if (next_thread(frame) == THREADS) {
+            ways = frame->ways;
+            pop();
+            if (depth)
+                advance(&frames[depth - 1]);
+            continue;
+        }
+        choose(frame->thread, frame->choice);
+        transitions++;
+        if (threads_run(frame->thread))
+            push();
+        if (depth == before)
+            advance(&frames[depth - 1]);
+    }
+    while (depth)
+        __real_free(frames[--depth].saved);
+    return found_shared ? -1 : ways;
+}
+
+/* The next way to give each thread its first operation; false if that was the last. */
+static bool next_first_operations(void) {
+    for (int thread = THREADS; thread-- > 0;) {
+        if (!operations[thread] || ++first_operations[thread] == scenario->operations)
+            continue;
+        for (int after = thread + 1; after < THREADS; after++)
+            first_operations[after] = operations[after] && operations[after] == operations[thread]
+                                          ? first_operations[thread]
+                                          : 0;
+        return true;
+    }
+    return false;
+}
+
+static void explore_all(const struct saved *first) {
+    size_t all_states = 0, all_transitions = 0, longest = 0;
+    double all_ways = 0;
+    do {
+        double ways;
+        do
+            found_shared = false;
+        while ((ways = explore(first)) < 0);
+        all_states += visit_count;
+        all_transitions += transitions;
+        all_ways += ways;
+        longest = deepest > longest ? deepest : longest;
+    } while (next_first_operations());
+    printf("%s: %zu states, %zu steps, %.3g interleavings, at most %zu steps long\n",
+           scenario->name, all_states, all_transitions, all_ways, longest);
+}
+
+/* explore SCENARIO OPERATIONS...: how many each thread plays */
+int main(int count, char **words_given) {
+    for (const struct scenario *const *one = scenarios; *one; one++)
+        if (count > 1 && strcmp((*one)->name, words_given[1]) == 0)
+            scenario = *one;
+    if (!scenario || count != 2 + THREADS)
+        return fputs("explore SCENARIO OPERATIONS OPERATIONS OPERATIONS\n", stderr), 2;
+    for (int thread = 0; thread < THREADS; thread++)
+        operations[thread] = atoi(words_given[2 + thread]);
+    scenario->set_up();
+    threads_make(operations);
+    explore_all(threads_save());
+    return 0;
+}

@@ -1,0 +1,534 @@
+#include "model.h"
+
+#include "base/options.h"
+#include "base/state.h"
+#include "cache/limits.h"
+#include "cache/streams.h"
+#include "calls/stream.h"
+#include "hip/hip.h"
+#include "image/image.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct world world;
+const size_t world_size = sizeof world;
+
+hipStream_t impl_mgpuStreamCreate(void);
+
+/* ---- handles ---- */
+
+static char stream_handles[MOST_STREAMS][64], event_handles[MOST_EVENTS][64];
+
+hipStream_t model_stream(unsigned number) {
+    return (hipStream_t)stream_handles[number];
+}
+unsigned model_number(hipStream_t stream) {
+    return (unsigned)(((char *)stream - stream_handles[0]) / 64);
+}
+static unsigned event_number(hipEvent_t event) {
+    return (unsigned)(((char *)event - event_handles[0]) / 64);
+}
+
+/* ---- streams ---- */
+
+static void finish_transfer(struct transfer *transfer) {
+    if (transfer->writes)
+        *transfer->place = transfer->value;
+    else
+        explore_require(*transfer->place == transfer->value,
+                        "pinned memory was written to before the device has read it");
+    memset(transfer, 0, sizeof *transfer);
+}
+
+static void finish_works(unsigned stream, unsigned upto) {
+    for (unsigned i = 0; i < MOST_TRANSFERS; i++)
+        if (world.transfers[i].work && world.transfers[i].stream == stream &&
+            world.transfers[i].work <= upto)
+            finish_transfer(&world.transfers[i]);
+    if (world.streams[stream].done < upto)
+        world.streams[stream].done = upto;
+}
+
+bool model_is_done(unsigned stream) {
+    return world.streams[stream].done == world.streams[stream].submitted;
+}
+
+void model_own_stream(unsigned number) {
+    world.streams[number].alive = true;
+}
+
+static hipError_t stream_create(hipStream_t *stream) {
+    explore_point();
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        if (!world.streams[i].alive) {
+            world.streams[i].alive = true;
+            finish_works(i, world.streams[i].submitted); /* of who had the handle before */
+            *stream = model_stream(i);
+            return hipSuccess;
+        }
+    explore_fail("HIP was asked for more streams than the program can hold");
+    return hipErrorOutOfMemory;
+}
+
+static void need_stream(hipStream_t stream) {
+    explore_require(model_number(stream) < MOST_STREAMS &&
+                        world.streams[model_number(stream)].alive,
+                    "HIP was given a stream that it does not have");
+}
+
+static hipError_t stream_destroy(hipStream_t stream) {
+    explore_point();
+    need_stream(stream);
+    world.streams[model_number(stream)].alive = false;
+    return hipSuccess;
+}
+
+static hipError_t stream_synchronize_(hipStream_t stream) {
+    explore_point();
+    need_stream(stream);
+    finish_works(model_number(stream), world.streams[model_number(stream)].submitted);
+    return hipSuccess;
+}
+
+/* What is at work may be done by now, or not. */
+static hipError_t ask_for(unsigned stream, unsigned upto) {
+    if (world.streams[stream].done >= upto)
+        return hipSuccess;
+    if (explore_choose(2) == 0)
+        return hipErrorNotReady;
+    finish_works(stream, upto);
+    return hipSuccess;
+}
+
+static hipError_t stream_query(hipStream_t stream) {
+    explore_point();
+    need_stream(stream);
+    return ask_for(model_number(stream), world.streams[model_number(stream)].submitted);
+}
+
+static hipError_t stream_flags(hipStream_t stream, unsigned *flags) {
+    need_stream(stream);
+    *flags = 0;
+    return hipSuccess;
+}
+
+/* Those before the threads begin are of nobody. */
+static unsigned self(void) {
+    return explore_self() < 0 ? THREADS : (unsigned)explore_self();
+}
+
+static void **works_on(void) {
+    return &world.works_on[self()];
+}
+
+/* Before a work is submitted: the marks that were set by now do not cover it. */
+static void note_marks(unsigned number) {
+    const struct stream *stream = handle_find(&stream_map, model_stream(number));
+    while (stream && world.marks[number] < stream->marks) {
+        if (world.marks[number] == MOST_MARKS)
+            explore_fail("the explorer has room for no more marks");
+        world.covers[number][world.marks[number]++] = world.streams[number].submitted;
+    }
+}
+
+static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                         unsigned by, unsigned bz, unsigned smem, hipStream_t stream, void **params,
+                         void **extra) {
+    (void)function, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem;
+    (void)params, (void)extra;
+    explore_point();
+    need_stream(stream);
+    note_marks(model_number(stream));
+    const unsigned work = ++world.streams[model_number(stream)].submitted;
+    const void *on = *works_on();
+    if (on)
+        world.blocks[model_block(on)].needs[model_number(stream)] = work;
+    return hipSuccess;
+}
+
+static hipError_t synchronize_device(void) {
+    explore_point();
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        finish_works(i, world.streams[i].submitted);
+    return hipSuccess;
+}
+
+/* ---- events ---- */
+
+static hipError_t event_create(hipEvent_t *event, unsigned flags) {
+    (void)flags;
+    explore_point();
+    for (unsigned i = 0; i < MOST_EVENTS; i++)
+        if (!world.events[i].alive) {
+            world.events[i].alive = true;
+            world.events[i].recorded = false;
+            *event = (hipEvent_t)event_handles[i];
+            return hipSuccess;
+        }
+    explore_fail("HIP was asked for more events than the program can hold");
+    return hipErrorOutOfMemory;
+}
+
+static void need_event(hipEvent_t event) {
+    explore_require(event_number(event) < MOST_EVENTS && world.events[event_number(event)].alive,
+                    "HIP was given an event that it does not have");
+}
+
+static hipError_t event_destroy(hipEvent_t event) {
+    explore_point();
+    need_event(event);
+    world.events[event_number(event)].alive = false;
+    return hipSuccess;
+}
+
+static hipError_t event_record(hipEvent_t event, hipStream_t stream) {
+    explore_point();
+    need_event(event);
+    need_stream(stream);
+    const unsigned number = event_number(event);
+    world.events[number].recorded = true;
+    world.events[number].stream = model_number(stream);
+    world.events[number].at = world.streams[model_number(stream)].submitted;
+    return hipSuccess;
+}
+
+static hipError_t event_query(hipEvent_t event) {
+    explore_point();
+    need_event(event);
+    const unsigned number = event_number(event);
+    return world.events[number].recorded
+               ? ask_for(world.events[number].stream, world.events[number].at)
+               : hipSuccess;
+}
+
+static hipError_t event_synchronize(hipEvent_t event) {
+    explore_point();
+    need_event(event);
+    const unsigned number = event_number(event);
+    if (world.events[number].recorded)
+        finish_works(world.events[number].stream, world.events[number].at);
+    return hipSuccess;
+}
+
+bool model_event_is_past(hipEvent_t event) {
+    const unsigned number = event_number(event);
+    return !world.events[number].recorded ||
+           world.streams[world.events[number].stream].done >= world.events[number].at;
+}
+
+bool model_event_is_alive(hipEvent_t event) {
+    return world.events[event_number(event)].alive;
+}
+
+/* ---- modules ---- */
+
+static char module_handles[MOST_MODULES][64];
+unsigned char model_images[2][IMAGE_BYTES] = {"one", "another"};
+
+unsigned model_module(const void *handle) {
+    const unsigned number = (unsigned)(((const char *)handle - module_handles[0]) / 64);
+    explore_require(number < MOST_MODULES && world.modules[number].alive,
+                    "a module that HIP does not have");
+    return number;
+}
+
+static hipError_t module_load(hipModule_t *module, const void *image) {
+    explore_point();
+    for (unsigned i = 0; i < MOST_MODULES; i++)
+        if (!world.modules[i].alive) {
+            world.modules[i].alive = true;
+            world.modules[i].loads++;
+            world.modules[i].image = image == model_images[1];
+            *module = (hipModule_t)module_handles[i];
+            return hipSuccess;
+        }
+    explore_fail("HIP was asked for more modules than the program can hold");
+    return hipErrorOutOfMemory;
+}
+
+static hipError_t module_unload(hipModule_t module) {
+    explore_point();
+    world.modules[model_module(module)].alive = false;
+    return hipSuccess;
+}
+
+/* Another one for each load. */
+static hipError_t module_function(hipFunction_t *function, hipModule_t module, const char *name) {
+    (void)name;
+    explore_point();
+    *function = (hipFunction_t)((char *)module + world.modules[model_module(module)].loads);
+    return hipSuccess;
+}
+
+struct image __wrap_image_describe(const void *data) {
+    return (struct image){.bytes = data, .size = IMAGE_BYTES, .head = 16, .kind = IMAGE_ELF};
+}
+bool __wrap_mapped_for_good(const void *data, size_t bytes) {
+    (void)data;
+    (void)bytes;
+    return true;
+}
+bool __wrap_metadata_needs_copy(const struct image *image, int version) {
+    (void)image;
+    (void)version;
+    return false;
+}
+
+/* ---- memory ---- */
+
+static char memory[MOST_BLOCKS][256] __attribute__((aligned(256)));
+
+unsigned model_block(const void *address) {
+    const unsigned number = (unsigned)(((const char *)address - memory[0]) / 256);
+    explore_require(number < MOST_BLOCKS && world.blocks[number].alive,
+                    "memory that HIP does not have");
+    return number;
+}
+
+bool model_block_is_alive(const void *address) {
+    return world.blocks[((const char *)address - memory[0]) / 256].alive;
+}
+
+static hipError_t memory_get(void **address, size_t bytes) {
+    explore_point();
+    explore_require(bytes == 256, "a block is as large as was asked for");
+    for (unsigned i = 0; i < MOST_BLOCKS; i++)
+        if (!world.blocks[i].alive) {
+            world.blocks[i].alive = true;
+            *address = memory[i];
+            return hipSuccess;
+        }
+    explore_fail("HIP was asked for more memory than the program can hold");
+    return hipErrorOutOfMemory;
+}
+
+static hipError_t memory_get_managed(void **address, size_t bytes, unsigned flags) {
+    (void)flags;
+    return memory_get(address, bytes);
+}
+
+static hipError_t memory_info(size_t *available, size_t *total) {
+    *available = *total = 1 << 24;
+    return hipSuccess;
+}
+
+/* Waits for the device, as HIP's does. */
+static hipError_t memory_free(void *address) {
+    explore_point();
+    const unsigned number = model_block(address);
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        finish_works(i, world.streams[i].submitted);
+    memset(&world.blocks[number], 0, sizeof world.blocks[number]);
+    return hipSuccess;
+}
+
+static hipError_t memory_range(void **begin, size_t *bytes, void *address) {
+    *begin = memory[model_block(address)];
+    *bytes = 256;
+    return hipSuccess;
+}
+
+static hipError_t watched(void **address, size_t bytes, unsigned flags) {
+    static char there[64];
+    (void)bytes;
+    (void)flags;
+    *address = there;
+    return hipSuccess;
+}
+bool __wrap_device_memory_number(void *address, uint64_t *number) {
+    (void)address;
+    *number = 1;
+    return true;
+}
+
+/* ---- copies ---- */
+
+static hipError_t pinned_get(void **memory_of, size_t bytes, unsigned flags) {
+    (void)flags;
+    explore_point();
+    explore_require(bytes <= PINNED_BYTES, "no more is asked for than there is");
+    for (unsigned i = 0; i < MOST_PINNED; i++)
+        if (!world.pinned[i].alive) {
+            world.pinned[i].alive = true;
+            *memory_of = world.pinned[i].bytes;
+            return hipSuccess;
+        }
+    explore_fail("HIP was asked for more pinned memory than there is use for");
+    return hipErrorOutOfMemory;
+}
+
+static struct pinned *pinned_at(const void *address) {
+    for (unsigned i = 0; i < MOST_PINNED; i++)
+        if ((const unsigned char *)address >= world.pinned[i].bytes &&
+            (const unsigned char *)address < world.pinned[i].bytes + PINNED_BYTES)
+            return &world.pinned[i];
+    return NULL;
+}
+
+bool model_reads(unsigned stream, const char *pinned) {
+    for (unsigned i = 0; i < MOST_TRANSFERS; i++)
+        if (world.transfers[i].work && world.transfers[i].stream == stream &&
+            pinned_at(world.transfers[i].place) == pinned_at(pinned))
+            return true;
+    return false;
+}
+
+static hipError_t pinned_free(void *address) {
+    explore_point();
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        explore_require(!model_reads(i, address), "pinned memory is freed that the device uses");
+    explore_require(pinned_at(address)->alive, "pinned memory is freed twice");
+    pinned_at(address)->alive = false;
+    return hipSuccess;
+}
+
+unsigned char model_content(const void *address) {
+    return (unsigned char)(100 + model_block(address));
+}
+
+static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipStream_t stream) {
+    const unsigned number = model_number(stream);
+    (void)bytes, (void)kind;
+    explore_point();
+    need_stream(stream);
+    note_marks(number);
+    struct transfer transfer = {number, ++world.streams[number].submitted, NULL, 0, false};
+    if (pinned_at(from)) {
+        transfer.place = (unsigned char *)(uintptr_t)from;
+        transfer.value = world.value[self()];
+    } else if (pinned_at(to)) {
+        transfer.place = to;
+        transfer.value = model_content(from);
+        transfer.writes = true;
+    } else if (self() < THREADS && (char *)to < memory[0]) {
+        finish_works(number, transfer.work);
+        *(unsigned char *)to = model_content(from);
+    }
+    for (unsigned i = 0; transfer.place && i < MOST_TRANSFERS; i++)
+        if (!world.transfers[i].work) {
+            world.transfers[i] = transfer;
+            return hipSuccess;
+        }
+    explore_require(!transfer.place, "the explorer has room for no more copies");
+    return hipSuccess;
+}
+
+/* What is none of HIP's is pageable. */
+static hipError_t attributes(hipPointerAttribute_t *attributes_of, const void *address) {
+    (void)attributes_of, (void)address;
+    return hipErrorInvalidValue;
+}
+
+/* ---- the rest ---- */
+
+static hipError_t last_error(void) {
+    return hipSuccess;
+}
+
+/* ---- the program ---- */
+
+void model_launch(hipStream_t stream) {
+    impl_mgpuLaunchKernel((hipFunction_t)world.held, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL, 0);
+    ++world.streams[model_number(stream)].returned;
+}
+
+void model_launch_on(hipStream_t stream, void *address) {
+    *works_on() = address;
+    model_launch(stream);
+    *works_on() = NULL;
+}
+
+void model_require_gone(bool all_gone, unsigned lone) {
+    explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
+}
+
+void model_forgets(void) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].users || world.held[i].state == IS_MADE ||
+            world.held[i].state == IS_ENDED)
+            explore_prune();
+    world.forgot = true;
+}
+
+struct held *model_hold(unsigned object, int state) {
+    struct held *held = &world.held[object];
+    if ((int)held->state != state || held->users)
+        explore_prune();
+    return held;
+}
+
+struct held *model_use(unsigned object) {
+    struct held *held = &world.held[object];
+    if (held->state != IS_HELD)
+        explore_prune();
+    held->users++;
+    return held;
+}
+
+void model_check_marks(void) {
+    for (unsigned i = 0; i < MOST_STREAMS; i++) {
+        const struct stream *stream = handle_find(&stream_map, model_stream(i));
+        if (!stream)
+            continue;
+        explore_require(stream->state == STREAM_GONE || !stream_is_idle(stream) ||
+                            world.streams[i].done >= world.streams[i].returned,
+                        "a stream is called idle that is at work");
+        explore_require(stream->passed <= stream->marks, "no mark is passed before it is set");
+        for (unsigned mark = 0; mark < stream->passed && !world.forgot; mark++)
+            explore_require(mark >= world.marks[i] ? model_is_done(i)
+                                                   : world.streams[i].done >= world.covers[i][mark],
+                            "a mark was passed before the work that it covers");
+    }
+}
+
+/* A program whose calls are valid fails nowhere. */
+void __wrap_report_failure(const char *expression, hipError_t error, void *advice, ...) {
+    (void)error;
+    (void)advice;
+    explore_fail(expression);
+}
+
+static void no_exit(void) {}
+
+void model_start(unsigned streams, bool exclusive) {
+    register_exit = no_exit;
+    options.caches = ALL_CACHES;
+    options.exclusive_on = exclusive;
+    options.device_number = -1;
+    options.stream_limit_count = 8;
+    options.module_limit_bytes = 1 << 20;
+    limits_set();
+    cache_limits.memory_bytes[0] = 1 << 20;
+    hip_device_count = 1;
+    hip = (struct hip_functions){
+        .StreamCreate = stream_create,
+        .StreamDestroy = stream_destroy,
+        .StreamSynchronize = stream_synchronize_,
+        .StreamQuery = stream_query,
+        .StreamGetFlags = stream_flags,
+        .ModuleLaunchKernel = launch,
+        .DeviceSynchronize = synchronize_device,
+        .EventCreateWithFlags = event_create,
+        .EventDestroy = event_destroy,
+        .EventRecord = event_record,
+        .EventQuery = event_query,
+        .EventSynchronize = event_synchronize,
+        .ModuleLoadData = module_load,
+        .ModuleUnload = module_unload,
+        .ModuleGetFunction = module_function,
+        .Malloc = memory_get,
+        .MallocManaged = memory_get_managed,
+        .MemGetInfo = memory_info,
+        .HostMalloc = pinned_get,
+        .HostFree = pinned_free,
+        .MemcpyAsync = copy,
+        .PointerGetAttributes = attributes,
+        .Free = memory_free,
+        .MemGetAddressRange = memory_range,
+        .ExtMallocWithFlags = watched,
+        .GetLastError = last_error,
+    };
+    for (unsigned i = 0; i < streams; i++)
+        (void)impl_mgpuStreamCreate();
+}

@@ -1,0 +1,118 @@
+/* A device as the explored threads see it: HIP by its words, and what the program holds. */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "explore.h"
+
+#include "base/abi.h"
+
+#include <stdint.h>
+
+enum {
+    MOST_STREAMS = 6,
+    MOST_EVENTS = 5,
+    MOST_MODULES = 5,
+    MOST_BLOCKS = 5,
+    MOST_OBJECTS = 2,
+    MOST_MARKS = 16,
+    MOST_PINNED = 4,
+    PINNED_BYTES = 256,
+    MOST_TRANSFERS = 6
+};
+
+/* Of the program: a handle that it holds, and how many threads use it just now. */
+struct held {
+    enum { NOT_HELD, IS_MADE, IS_HELD, IS_ENDED } state;
+    int users;
+    void *handle;
+};
+
+struct world {
+    struct {
+        bool alive;
+        unsigned submitted, done; /* works */
+        unsigned returned;        /* the newest whose submission has returned */
+    } streams[MOST_STREAMS];
+    struct {
+        bool alive, recorded;
+        unsigned stream, at; /* the work that it comes after */
+    } events[MOST_EVENTS];
+    struct {
+        bool alive;
+        unsigned image, loads; /* what it was loaded from, and how often */
+    } modules[MOST_MODULES];
+    struct {
+        bool alive;
+        bool in_graph;
+        unsigned needs[MOST_STREAMS]; /* before it may serve work of other streams */
+    } blocks[MOST_BLOCKS];
+    void *works_on[THREADS + 1]; /* what a thread's launch is to work on; NULL: nothing */
+    void *graph;                 /* the block of the one that is there */
+    bool graph_ends;
+    struct pinned {
+        bool alive;
+        unsigned char bytes[PINNED_BYTES];
+    } pinned[MOST_PINNED];
+    /* Copies through pinned memory that are under way: one up has to find the value there that its
+     * thread has copied; one down writes it. */
+    struct transfer {
+        unsigned stream, work; /* 0: none */
+        unsigned char *place, value;
+        bool writes;
+    } transfers[MOST_TRANSFERS];
+    unsigned char value[THREADS + 1];
+    struct held held[MOST_OBJECTS];
+    bool recorded[MOST_OBJECTS];               /* events, by who holds them */
+    unsigned covers[MOST_STREAMS][MOST_MARKS]; /* works before a mark was set */
+    unsigned marks[MOST_STREAMS];
+    bool forgot; /* somebody has had the caches forget, so some objects stay HIP's */
+    bool exits;  /* so is what is at work then */
+};
+
+/* Makes `hip` this one, and sets the runtime's options. Then the program creates streams. */
+void model_start(unsigned streams, bool exclusive);
+
+hipStream_t model_stream(unsigned number);
+unsigned model_number(hipStream_t stream);
+
+/* A stream that the program has HIP make by itself. */
+void model_own_stream(unsigned number);
+bool model_is_done(unsigned stream);
+
+/* One more work on a stream, by a launch; on memory. */
+void model_launch(hipStream_t stream);
+void model_launch_on(hipStream_t stream, void *address);
+
+/* The caches are to forget all: no handle that the program holds is in use just then. From here on
+ * some that HIP has are its alone, and what is submitted counts for no mark. */
+void model_forgets(void);
+/* To be called after that, with what explore_lone() was before: all is to be gone, unless another
+ * thread was at work meanwhile. */
+void model_require_gone(bool all_gone, unsigned lone);
+
+/* Images that can be loaded. */
+enum { IMAGE_BYTES = 64 };
+extern unsigned char model_images[2][IMAGE_BYTES];
+
+/* An object of the program's that is in this state, for the calling thread: the operation is none
+ * of a valid program's where it is not. */
+struct held *model_hold(unsigned object, int state);
+/* The same to use one that other threads may use too. */
+struct held *model_use(unsigned object);
+
+bool model_event_is_past(hipEvent_t event);
+bool model_event_is_alive(hipEvent_t event);
+/* The entries of the world that handles name. */
+unsigned model_module(const void *handle);
+unsigned model_block(const void *address);
+bool model_block_is_alive(const void *address);
+/* What a copy from there finds. */
+unsigned char model_content(const void *address);
+/* Whether a copy of a stream still reads this pinned memory. */
+bool model_reads(unsigned stream, const char *pinned);
+
+/* That no stream is called idle while work is to be done, and that no mark is passed before all
+ * works that it covers are done. */
+void model_check_marks(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* Two modules that the program holds, of one image or of two. */
+#include "cache/modules.c"
+
+#include "cache/caches.h"
+#include "cache/modules_limit.h"
+#include "model.h"
+
+hipModule_t impl_mgpuModuleLoad(void *image, size_t size);
+void impl_mgpuModuleUnload(hipModule_t module);
+hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name);
+
+static void load(unsigned object, unsigned image) {
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    const hipModule_t made = impl_mgpuModuleLoad(model_images[image], IMAGE_BYTES);
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(i == object || world.held[i].state != IS_HELD ||
+                            world.held[i].handle != made,
+                        "a module was handed out twice");
+    explore_require(world.modules[model_module(made)].image == image, "a module of another image");
+    held->handle = made;
+    held->state = IS_HELD;
+}
+
+static void unload(unsigned object) {
+    struct held *held = model_hold(object, IS_HELD);
+    held->state = IS_ENDED;
+    impl_mgpuModuleUnload(held->handle);
+    held->state = NOT_HELD;
+    held->handle = NULL;
+}
+
+static void get_function(unsigned object) {
+    struct held *held = model_use(object);
+    const hipFunction_t found = impl_mgpuModuleGetFunction(held->handle, "kernel");
+    const unsigned loads = world.modules[model_module(held->handle)].loads;
+    explore_require((char *)found == (char *)held->handle + loads, "a function of an older module");
+    held->users--;
+}
+
+static void forget(void) {
+    bool all_gone = true;
+    model_forgets();
+    const unsigned lone = explore_lone();
+    module_forget(ALL_DEVICES);
+    for (const struct module *module = handle_first(&module_map); module;
+         module = (const struct module *)module->handle.next)
+        all_gone &= !module_is_known(module);
+    model_require_gone(all_gone, lone);
+}
+
+enum operation {
+    LOAD_0,
+    LOAD_1,
+    LOAD_OTHER,
+    UNLOAD_0,
+    UNLOAD_1,
+    FUNCTION_0,
+    FUNCTION_1,
+    GIVE_BACK,
+    EVICT,
+    FORGET,
+    OPERATIONS
+};
+static const char *const names[] = {
+    "load 0",     "load 1",    "load 1 of another image",
+    "unload 0",   "unload 1",  "function 0",
+    "function 1", "give back", "evict",
+    "forget",
+};
+
+static void play(unsigned operation) {
+    switch (operation) {
+    case LOAD_0:
+    case LOAD_1:
+        load(operation - LOAD_0, 0);
+        break;
+    case LOAD_OTHER:
+        load(1, 1);
+        break;
+    case UNLOAD_0:
+    case UNLOAD_1:
+        unload(operation - UNLOAD_0);
+        break;
+    case FUNCTION_0:
+    case FUNCTION_1:
+        get_function(operation - FUNCTION_0);
+        break;
+    case GIVE_BACK:
+        module_cache.give_back(ALL_DEVICES);
+        break;
+    case EVICT:
+        module_cache.evict((void *)((struct module *)handle_first(&module_map))->handle.key);
+        break;
+    default:
+        forget();
+    }
+}
+
+static bool program_holds(const struct module *module) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == module->handle.key)
+            return true;
+    return false;
+}
+
+static bool in_images(const struct module *module) {
+    const struct module *one = images[module->hash % IMAGE_BUCKETS];
+    while (one && one != module)
+        one = one->next_image;
+    return one != NULL;
+}
+
+static void check(void) {
+    size_t cost = 0;
+    if (explore_held(&tables_lock))
+        return;
+    for (const struct module *module = handle_first(&module_map); module;
+         module = (const struct module *)module->handle.next) {
+        cost += module_is_known(module) ? module_cost(module) : 0;
+        explore_require(in_images(module) == module_is_known(module),
+                        "a load finds all that are known, and no other");
+    }
+    explore_require(cost == module_cost_all, "the costs are those of all that are known");
+}
+
+static void check_between(void) {
+    for (const struct module *module = handle_first(&module_map); module;
+         module = (const struct module *)module->handle.next) {
+        const int state = module_state(module);
+        explore_require(program_holds(module) == (state == MODULE_LIVE) || world.forgot,
+                        "the program holds it if and only if its state says so");
+        explore_require((state != MODULE_GONE) == module_is_known(module) || world.forgot,
+                        "it is known if and only if it is not gone");
+        explore_require(!module_is_known(module) ||
+                            world.modules[model_module(module->handle.key)].alive,
+                        "HIP has what is known");
+    }
+}
+
+static const char *operation_name(unsigned operation) {
+    return names[operation];
+}
+
+/* Object 0 is held from the start, a module of each image is free. */
+static void set_up(void) {
+    model_start(1, true);
+    const hipModule_t one = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
+    world.held[0] = (struct held){.state = IS_HELD,
+                                  .handle = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES)};
+    impl_mgpuModuleUnload(impl_mgpuModuleLoad(model_images[1], IMAGE_BYTES));
+    impl_mgpuModuleUnload(one);
+}
+
+const struct scenario explore_modules = {.name = "modules",
+                                         .operations = OPERATIONS,
+                                         .set_up = set_up,
+                                         .play = play,
+                                         .check = check,
+                                         .check_between = check_between,
+                                         .operation_name = operation_name};

@@ -1,0 +1,125 @@
+/* Copies on two streams through one place of pinned memory, which has room for one copy. */
+#include "cache/staging.h"
+#define STAGING_COUNT 1
+#define STAGING_UP 64
+#define STAGING_PIECE 64
+#include "cache/staging.c"
+
+#include "model.h"
+
+void impl_mgpuMemcpy(void *to, void *from, size_t bytes, hipStream_t stream);
+void impl_mgpuStreamSynchronize(hipStream_t stream);
+void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
+
+enum { BYTES = 48 };
+static void *blocks[2];
+
+/* The caller's memory is its own again when the call returns. */
+static void up(unsigned object) {
+    struct held *held = model_use(object);
+    unsigned char from[BYTES];
+    world.value[explore_self()] = (unsigned char)(explore_self() + 1);
+    memset(from, explore_self() + 1, BYTES);
+    impl_mgpuMemcpy(blocks[object], from, BYTES, held->handle);
+    memset(from, 0xEE, BYTES);
+    held->users--;
+}
+
+static void down(unsigned object) {
+    struct held *held = model_use(object);
+    unsigned char to[BYTES] = {0};
+    impl_mgpuMemcpy(to, blocks[object], BYTES, held->handle);
+    explore_require(to[0] == model_content(blocks[object]), "a copy has not arrived");
+    held->users--;
+}
+
+static void synchronize(unsigned object) {
+    struct held *held = model_use(object);
+    impl_mgpuStreamSynchronize(held->handle);
+    held->users--;
+}
+
+/* The stream is done, and nobody's. */
+static void leave(unsigned object) {
+    struct held *held = model_hold(object, IS_HELD);
+    struct stream *stream = handle_find(&stream_map, held->handle);
+    held->state = IS_ENDED;
+    (void)stream_wait(stream);
+    staging_leave(stream);
+    held->state = IS_HELD;
+}
+
+static void forget(void) {
+    model_forgets();
+    const unsigned lone = explore_lone();
+    forget_all_staging(ALL_DEVICES);
+    model_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
+}
+
+enum operation { UP_0, UP_1, DOWN_0, DOWN_1, SYNC_0, LEAVE_0, GIVE_BACK, FORGET, OPERATIONS };
+static const char *const names[] = {"copy up on 0",   "copy up on 1",  "copy down on 0",
+                                    "copy down on 1", "synchronise 0", "0 leaves",
+                                    "give back",      "forget"};
+
+static void play(unsigned operation) {
+    switch (operation) {
+    case UP_0:
+    case UP_1:
+        up(operation - UP_0);
+        break;
+    case DOWN_0:
+    case DOWN_1:
+        down(operation - DOWN_0);
+        break;
+    case SYNC_0:
+        synchronize(0);
+        break;
+    case LEAVE_0:
+        leave(0);
+        break;
+    case GIVE_BACK:
+        (void)give_staging_back(ALL_DEVICES);
+        break;
+    default:
+        forget();
+    }
+}
+
+static void check(void) {
+    const struct staging *staging = &all[0];
+    model_check_marks();
+    explore_require(staging->used <= STAGING_UP, "no more is used than there is");
+    if (!staging->up || staging->taken)
+        return;
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        if (model_reads(i, staging->up))
+            explore_require(staging->owner && stream_handle(staging->owner) == model_stream(i),
+                            "what the device reads has its owner until it is done");
+}
+
+static void check_between(void) {
+    explore_require(!all[0].taken, "nobody has it taken");
+}
+
+static const char *operation_name(unsigned operation) {
+    return names[operation];
+}
+
+/* Both streams are held, and a copy on stream 1 is under way. */
+static void set_up(void) {
+    model_start(2, true);
+    for (unsigned i = 0; i < 2; i++) {
+        world.held[i] = (struct held){.state = IS_HELD, .handle = model_stream(i)};
+        blocks[i] = impl_mgpuMemAlloc(BYTES, model_stream(i), false);
+    }
+    unsigned char from[BYTES] = {0};
+    impl_mgpuMemcpy(blocks[1], from, BYTES, model_stream(1));
+}
+
+const struct scenario explore_staging = {.name = "staging",
+                                         .operations = OPERATIONS,
+                                         .set_up = set_up,
+                                         .play = play,
+                                         .check = check,
+                                         .check_between = check_between,
+                                         .operation_name = operation_name};

@@ -1,0 +1,249 @@
+/* Two streams that the program holds, one that it lends, and as many as the caches keep. */
+#include "cache/streams_pool.c"
+
+#include "model.h"
+
+hipStream_t impl_mgpuStreamCreate(void);
+void impl_mgpuStreamDestroy(hipStream_t stream);
+void impl_mgpuStreamSynchronize(hipStream_t stream);
+
+/* The program's own: the newest that HIP has. */
+enum { OWN = MOST_STREAMS - 1 };
+
+static void create(unsigned object) {
+    struct held *held = model_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    const hipStream_t made = impl_mgpuStreamCreate();
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(i == object || world.held[i].state != IS_HELD ||
+                            world.held[i].handle != made,
+                        "a stream was handed out twice");
+    explore_require(world.streams[model_number(made)].alive,
+                    "a stream was handed out that HIP has not");
+    explore_require(model_is_done(model_number(made)), "new work queues behind another owner's");
+    held->handle = made;
+    held->state = IS_HELD;
+}
+
+static void destroy(unsigned object) {
+    struct held *held = model_hold(object, IS_HELD);
+    held->state = IS_ENDED;
+    impl_mgpuStreamDestroy(held->handle);
+    held->state = NOT_HELD;
+    held->handle = NULL;
+}
+
+static void launch(unsigned object) {
+    struct held *held = model_use(object);
+    model_launch(held->handle);
+    held->users--;
+}
+
+static void synchronize(unsigned object) {
+    struct held *held = model_use(object);
+    impl_mgpuStreamSynchronize(held->handle);
+    held->users--;
+}
+
+static void lend(void) {
+    struct thread *thread = thread_get();
+    explore_require(stream_choose(thread, model_stream(OWN)), "a stream is lent");
+    explore_require(impl_mgpuStreamCreate() == model_stream(OWN), "the stream that is lent serves");
+    stream_unchoose(thread);
+}
+
+static void forget(void) {
+    bool all_gone = true;
+    model_forgets();
+    const unsigned lone = explore_lone();
+    forget_streams(ALL_DEVICES);
+    for (struct stream *one = stream_first(); one; one = stream_next(one))
+        all_gone &= one->state == STREAM_GONE || one->state == STREAM_BORROWED;
+    model_require_gone(all_gone, lone);
+}
+
+enum operation {
+    CREATE_0,
+    CREATE_1,
+    DESTROY_0,
+    DESTROY_1,
+    LAUNCH,
+    SYNC_0,
+    LEND,
+    GIVE_BACK,
+    GIVE_BACK_AT_EXIT,
+    QUIET,
+    EVICT,
+    THREAD_ENDS,
+    FORGET,
+    OPERATIONS
+};
+static const char *const names[] = {"create 0",
+                                    "create 1",
+                                    "destroy 0",
+                                    "destroy 1",
+                                    "launch on 1, or 0",
+                                    "synchronise 0",
+                                    "lend and return",
+                                    "give back",
+                                    "give back at exit",
+                                    "ask whether all is quiet",
+                                    "evict",
+                                    "thread ends",
+                                    "forget"};
+
+static void play(unsigned operation) {
+    switch (operation) {
+    case CREATE_0:
+    case CREATE_1:
+        create(operation - CREATE_0);
+        break;
+    case DESTROY_0:
+    case DESTROY_1:
+        destroy(operation - DESTROY_0);
+        break;
+    case LAUNCH:
+        launch(world.held[1].state == IS_HELD);
+        break;
+    case SYNC_0:
+        synchronize(0);
+        break;
+    case LEND:
+        lend();
+        break;
+    case GIVE_BACK:
+        give_streams_back(ALL_DEVICES);
+        break;
+    case GIVE_BACK_AT_EXIT:
+        world.exits = true;
+        stream_give_back_idle();
+        break;
+    case QUIET:
+        (void)stream_all_quiet();
+        break;
+    case EVICT:
+        (void)evict_stream(model_stream(1));
+        break;
+    case THREAD_ENDS:
+        release_of_thread(thread_get());
+        break;
+    default:
+        if (exclusive_hip())
+            explore_prune(); /* there nobody resets a device */
+        forget();
+    }
+}
+
+static bool is_in(const struct stream_queue *queue, const struct stream *stream) {
+    const struct stream *one = queue->oldest;
+    while (one && one != stream)
+        one = one->newer;
+    return one != NULL;
+}
+
+static size_t length(const struct stream_queue *queue) {
+    size_t count = 0;
+    for (const struct stream *one = queue->oldest; one; one = one->newer)
+        count++;
+    return count;
+}
+
+static bool in_slots(const struct stream *stream) {
+    for (const struct thread *thread = thread_list; thread; thread = thread->next)
+        if (thread->stream == stream)
+            return true;
+    return false;
+}
+
+static bool program_holds(const struct stream *stream) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == stream->handle.key)
+            return true;
+    return false;
+}
+
+static bool is_chosen(const struct stream *stream) {
+    for (const struct thread *thread = thread_list; thread; thread = thread->next)
+        if (thread->chosen == stream)
+            return true;
+    return false;
+}
+
+static void check(void) {
+    model_check_marks();
+    if (!explore_held(&stream_pool_lock)) {
+        explore_require(queued == length(&idle[0]) + length(&retired[0]),
+                        "`queued` counts the queues");
+        for (struct stream *one = stream_first(); one; one = stream_next(one))
+            explore_require(one->queue ? is_in(one->queue, one)
+                                       : !is_in(&idle[0], one) && !is_in(&retired[0], one),
+                            "a stream lies in its queue, and in no other");
+    }
+    if (!explore_held(&tables_lock))
+        for (struct stream *one = stream_first(); one; one = stream_next(one))
+            explore_require(one->borrowers == 0 || one->state != STREAM_GONE,
+                            "what is lent is borrowed");
+}
+
+static void check_between(void) {
+    size_t known = 0;
+    for (struct stream *one = stream_first(); one; one = stream_next(one)) {
+        const int state = one->state;
+        const bool alive = world.streams[model_number(stream_handle(one))].alive;
+        known += state != STREAM_GONE && state != STREAM_BORROWED;
+        explore_require(state != STREAM_LEAVING, "nothing stays on its way");
+        explore_require(program_holds(one) == (state == STREAM_LIVE) ||
+                            (state == STREAM_GONE && world.forgot) || world.exits,
+                        "the program holds it if and only if its state says so");
+        explore_require((one->borrowers > 0) == is_chosen(one), "borrowers are counted");
+        explore_require(state != STREAM_BORROWED || one->borrowers, "what is borrowed is lent");
+        explore_require(state == STREAM_GONE || alive, "what is kept is HIP's");
+        explore_require(state != STREAM_GONE || !alive || world.forgot ||
+                            model_number(stream_handle(one)) == OWN,
+                        "HIP has back what is gone");
+        explore_require((state != STREAM_FREE && state != STREAM_RETIRED) || one->queue ||
+                            in_slots(one),
+                        "who looks for a stream can find it");
+        explore_require(state != STREAM_FREE || !exclusive_hip() || stream_is_idle(one),
+                        "a free stream is idle");
+    }
+    explore_require(known == stream_pool_total, "the total counts all that are kept");
+}
+
+static const char *operation_name(unsigned operation) {
+    return names[operation];
+}
+
+/* Object 0 is held from the start, with a mark to be passed; another stream lies in a queue, idle
+ * or with work on it. */
+static void set_up(bool exclusive) {
+    model_start(1, exclusive);
+    model_own_stream(OWN);
+    cache_limits.streams = 2;
+    world.held[0] = (struct held){.state = IS_HELD, .handle = model_stream(0)};
+    stream_first()->awaited = true;
+    const hipStream_t other = impl_mgpuStreamCreate();
+    if (!exclusive)
+        model_launch(other);
+    impl_mgpuStreamDestroy(other);
+    release_of_thread(thread_get());
+}
+
+static void set_up_exclusive(void) {
+    set_up(true);
+}
+
+static void set_up_asked(void) {
+    set_up(false);
+}
+
+#define SCENARIO(title, first)                                                                     \
+    {.name = title,                                                                                \
+     .operations = OPERATIONS,                                                                     \
+     .set_up = first,                                                                              \
+     .play = play,                                                                                 \
+     .check = check,                                                                               \
+     .check_between = check_between,                                                               \
+     .operation_name = operation_name}
+const struct scenario explore_streams = SCENARIO("streams", set_up_exclusive);
+const struct scenario explore_streams_asked = SCENARIO("streams-asked", set_up_asked);

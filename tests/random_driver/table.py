@@ -16,7 +16,8 @@ def render(results: Path) -> str:
     lines = [
         BEGIN.format(results.relative_to(ROOT)),
         f"{read['date']}, {read['programs']:,} programs in {round(read['seconds'] / 60)} minutes "
-        f"on {read['cores']} cores, seeds {read['seeds'][0]} to {read['seeds'][1]}:",
+        f"on {read['cores']} core{'s' * (read['cores'] > 1)}, "
+        f"seeds {read['seeds'][0]} to {read['seeds'][1]}:",
         *(f"(Without the action {action}.)" for action in read["without"]),
         "",
         "| device | processes | programs | failures |",

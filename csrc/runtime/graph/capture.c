@@ -139,8 +139,8 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     return address;
 }
 
-/* The graph uses the block whenever it is launched, so nobody else is to have it: HIP does not say
- * when the graph is gone. */
+/* The graph uses the block whenever it is launched, so nobody else is to have it: no HIP says
+ * reliably when the graph is gone (docs/graphs.md, "Graphs of others"). */
 static void captured_free(void *address, hipStream_t handle) {
     struct capture capture = capture_of_handle(handle);
     if (!handle)

@@ -14,24 +14,43 @@ struct advice stream_fault = {
     .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
             "before it"};
 
-/* Also takes those out that HIP has back, unless a block waits for their mark still. Under
+/* Of the list, under tables_lock; and how many may be GONE in it. */
+static size_t listed;
+static size_t gone;
+
+/* Takes those out that HIP has back, unless a block waits for their mark still. Under
  * tables_lock. */
-static void list_stream(struct stream *stream) {
+static void sweep_list(const struct stream *stays) {
     struct stream **link = &stream_list;
+    store_relaxed(&gone, 0);
     while (*link) {
         struct stream *each = *link;
         each->listed =
-            each == stream || stream_state(each) != STREAM_GONE || load_acquire(&each->awaited);
-        if (each->listed)
+            each == stays || stream_state(each) != STREAM_GONE || load_acquire(&each->awaited);
+        if (each->listed) {
             link = &each->next_listed;
-        else
+        } else {
             store_release(link, each->next_listed);
+            listed--;
+        }
     }
-    if (!stream->listed) {
-        stream->listed = true;
-        store_release(&stream->next_listed, stream_list);
-        store_release(&stream_list, stream);
-    }
+}
+
+/* Where half of the list may be GONE it is swept, so that a stream costs as much among many. Under
+ * tables_lock. */
+static void list_stream(struct stream *stream) {
+    if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
+        sweep_list(stream);
+    if (stream->listed)
+        return;
+    stream->listed = true;
+    listed++;
+    store_release(&stream->next_listed, stream_list);
+    store_release(&stream_list, stream);
+}
+
+void stream_count_gone(void) {
+    fetch_add_relaxed(&gone, 1);
 }
 
 /* Under tables_lock. */
@@ -84,8 +103,9 @@ void stream_return(struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
     store_relaxed(&stream->borrowers, stream->borrowers - 1);
     count_loans(-1);
-    if (!stream->borrowers) /* the program may destroy it from now on */
-        stream_change(stream, STREAM_BORROWED, STREAM_GONE);
+    /* The program may destroy it from now on. */
+    if (!stream->borrowers && stream_change(stream, STREAM_BORROWED, STREAM_GONE))
+        stream_count_gone();
     pthread_mutex_unlock(&tables_lock);
 }
 

@@ -161,6 +161,9 @@ static inline struct stream *stream_next(const struct stream *stream) {
     return load_acquire(&stream->next_listed);
 }
 
+/* To be called once a stream is GONE, so that the list is swept in time. */
+void stream_count_gone(void);
+
 /* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */
 struct stream *stream_enter(hipStream_t handle, int device, int state);
 

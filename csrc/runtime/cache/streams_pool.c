@@ -119,6 +119,7 @@ bool stream_pool_forget(struct stream *stream) {
     while (state != STREAM_GONE && state != STREAM_BORROWED)
         if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE)) {
             fetch_sub_relaxed(&stream_pool_total, 1);
+            stream_count_gone();
             return true;
         }
     return false;

@@ -184,7 +184,9 @@ MUTANTS = {
     ),
     "a stream is returned": (
         Change(
-            _STREAMS, "        stream_change(stream, STREAM_BORROWED, STREAM_GONE);", "        ;"
+            _STREAMS,
+            "    if (!stream->borrowers && stream_change(stream, STREAM_BORROWED, STREAM_GONE))",
+            "    if (!stream->borrowers)",
         ),
         "streams 1 1 0",
     ),

@@ -153,6 +153,7 @@ static void start_own(struct python *out) {
     char tried[TRIED] = "";
     void *library;
     int step = 0;
+    size_t used = 0;
     surroundings_read(&around);
     while (interpreter_next(&around, &step, &interpreter)) {
         const char *reason = open_interpreter(interpreter.path, &library, out);
@@ -160,9 +161,11 @@ static void start_own(struct python *out) {
             start(library, out, interpreter.path);
             return;
         }
-        const size_t used = strlen(tried);
-        snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s", used ? "; " : "",
-                 interpreter.path, interpreter.because, reason);
+        const int added = snprintf(tried + used, sizeof tried - used, "%s'%s' (%s): %s",
+                                   used ? "; " : "", interpreter.path, interpreter.because, reason);
+        used += added > 0 ? (size_t)added : 0;
+        if (used >= sizeof tried)
+            used = sizeof tried - 1; /* the text is cut there */
     }
     fail("no Python that can be in the program: set MGPU_RT_PYTHON to one with a libpython. ",
          tried);

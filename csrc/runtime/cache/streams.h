@@ -108,7 +108,7 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 
 /* The mark that covers everything submitted so far. */
 static inline uint64_t stream_next_mark(struct stream *stream) {
-    if (!stream->awaited)
+    if (!load_relaxed(&stream->awaited))
         store_seq_cst(&stream->awaited, true);
     return load_seq_cst(&stream->marks) + 1;
 }

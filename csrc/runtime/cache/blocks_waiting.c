@@ -9,7 +9,8 @@ uint64_t block_clock = 1;
 /* As many blocks may wait on a device; a search looks at all of one size. */
 enum { WAITING_MOST = 256 };
 
-/* By device, the newest first; all under tables_lock, as is what their blocks have to wait for. */
+/* By device, the newest first; written under tables_lock, under which is what their blocks have to
+ * wait for, too. */
 static struct waiting {
     struct block *newest;
     size_t count;
@@ -69,15 +70,15 @@ void block_put_waiting(struct block *block, struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
     block->waits_now = true;
     block->next_spilled = chain->newest;
-    chain->newest = block;
-    chain->count++;
+    store_relaxed(&chain->newest, block);
+    store_relaxed(&chain->count, chain->count + 1);
     pthread_mutex_unlock(&tables_lock);
 }
 
 static struct block *unlink(struct waiting *chain, struct block **link) {
     struct block *block = *link;
-    *link = block->next_spilled;
-    chain->count--;
+    store_relaxed(link, block->next_spilled);
+    store_relaxed(&chain->count, chain->count - 1);
     block->waits_now = false;
     return block;
 }

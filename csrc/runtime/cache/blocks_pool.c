@@ -57,7 +57,7 @@ static void spill(struct block_pool *pool, struct block *block) {
     struct block **chain = &pool->spilled[block_set(block->size)];
     pthread_mutex_lock(&tables_lock);
     block->next_spilled = *chain;
-    *chain = block;
+    store_relaxed(chain, block);
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -102,7 +102,7 @@ static struct block *take_spilled(struct block_pool *pool, size_t size, bool idl
         link = &(*link)->next_spilled;
     struct block *block = *link;
     if (block)
-        *link = block->next_spilled;
+        store_relaxed(link, block->next_spilled);
     pthread_mutex_unlock(&tables_lock);
     return block;
 }
@@ -200,7 +200,7 @@ static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
         link = &(*link)->next_spilled;
     if (!*link)
         return false;
-    *link = block->next_spilled;
+    store_relaxed(link, block->next_spilled);
     return true;
 }
 
@@ -224,7 +224,7 @@ static void empty_pool(struct block_pool *pool) {
     for (int set = 0; set < POOL_SETS; set++) {
         for (int way = 0; way < POOL_WAYS; way++)
             store_release(&pool->ways[set][way], NULL);
-        pool->spilled[set] = NULL;
+        store_relaxed(&pool->spilled[set], NULL);
     }
 }
 

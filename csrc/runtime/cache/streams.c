@@ -58,7 +58,7 @@ static void begin_life(struct stream *stream, int device, int state) {
     list_stream(stream);
     if (stream_first() != stream || stream_next(stream))
         fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
-    stream->asked = 0;
+    store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->device, device);
     store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
     store_release(&stream->state, state);
@@ -184,7 +184,7 @@ static bool note_submitted(int device) {
         return false;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device) {
-            stream->asked = load_acquire(&stream->submitted);
+            store_relaxed(&stream->asked, load_acquire(&stream->submitted));
             stream->asked_mark = stream_set_mark(stream);
         }
     return true;
@@ -192,9 +192,10 @@ static bool note_submitted(int device) {
 
 static void settle_noted(bool done) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        if (done && stream->asked)
-            settle(stream, stream->asked, stream->asked_mark);
-        stream->asked = 0;
+        const uint64_t asked = load_relaxed(&stream->asked); /* 0 if another life has begun */
+        if (done && asked)
+            settle(stream, asked, stream->asked_mark);
+        store_relaxed(&stream->asked, 0);
     }
     store_release(&noting, false);
 }

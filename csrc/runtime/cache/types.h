@@ -236,7 +236,7 @@ extern uint64_t block_clock;
 /* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *spilled[POOL_SETS]; /* those beyond the ways; under tables_lock */
+    struct block *spilled[POOL_SETS]; /* those beyond the ways; written under tables_lock */
     struct stream *owner;             /* NULL: a device's */
     int device;                       /* the blocks', for good; the owner's handle may move */
     struct block_pool *next;          /* all streams' pools; never freed */

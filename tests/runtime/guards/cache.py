@@ -490,7 +490,7 @@ CACHE = [
     ),
     Guard(
         "cache/streams.c",
-        "            settle(stream, stream->asked, stream->asked_mark);",
+        "            settle(stream, asked, stream->asked_mark);",
         "            (void)0;",
         f"{FREED}:test_beyond_256_blocks_a_free_waits_as_stocks",
     ),

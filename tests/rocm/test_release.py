@@ -128,17 +128,14 @@ int main(void) {
 
 
 def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
-    here: Surroundings, tmp_path: Path
+    run: Run, tmp_path: Path
 ) -> None:
     """HIP 7 has 1 at each program's end, and would have 90 for a stream that is not destroyed."""
     flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}"]
     program = compile_c(tmp_path / "program", DESTROYED_AT_WORK, *flags)
 
     def leaked(**variables: str) -> int:
-        env = here.environment({"MGPU_RT_SOFTGPU": here.release.chips[0], **variables})
-        done = subprocess.run(
-            here.command([str(program)]), env=env, capture_output=True, text=True, timeout=HANG
-        )
+        done = run([program], variables)
         assert done.returncode == 0, done.stderr
         found = re.search(r"(\d+) Signals leaked", done.stderr)
         return int(found[1]) if found else 0

@@ -287,8 +287,8 @@ static const char *graph_operation_name(unsigned operation) {
 }
 
 /* Object 0 is held, and stream 1 works on it; a block lies in the pool of stream 0. */
-static void set_up(void) {
-    model_start(2, true);
+static void set_up(bool exclusive) {
+    model_start(2, exclusive);
     void *first = impl_mgpuMemAlloc(BYTES, model_stream(0), false);
     world.held[0] =
         (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
@@ -296,17 +296,6 @@ static void set_up(void) {
     model_launch_on(model_stream(1), world.held[0].handle);
 }
 
-const struct scenario explore_blocks = {.name = "blocks",
-                                        .operations = OPERATIONS,
-                                        .set_up = set_up,
-                                        .play = play,
-                                        .check = check,
-                                        .check_between = check_between,
-                                        .operation_name = operation_name};
-const struct scenario explore_blocks_graph = {.name = "blocks-graph",
-                                              .operations = GRAPH_OPERATIONS,
-                                              .set_up = set_up,
-                                              .play = play_graph,
-                                              .check = check,
-                                              .check_between = check_between,
-                                              .operation_name = graph_operation_name};
+const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, operation_name);
+const struct scenario explore_blocks_graph =
+    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_operation_name);

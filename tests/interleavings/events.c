@@ -175,21 +175,6 @@ static void set_up(bool exclusive) {
     release_slots(thread_get());
 }
 
-static void set_up_exclusive(void) {
-    set_up(true);
-}
-
-static void set_up_asked(void) {
-    set_up(false);
-}
-
-#define SCENARIO(title, first)                                                                     \
-    {.name = title,                                                                                \
-     .operations = OPERATIONS,                                                                     \
-     .set_up = first,                                                                              \
-     .play = play,                                                                                 \
-     .check = check,                                                                               \
-     .check_between = check_between,                                                               \
-     .operation_name = operation_name}
-const struct scenario explore_events = SCENARIO("events", set_up_exclusive);
-const struct scenario explore_events_asked = SCENARIO("events-asked", set_up_asked);
+const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, play, operation_name);
+const struct scenario explore_events_asked =
+    SCENARIO("events-asked", true, OPERATIONS, play, operation_name);

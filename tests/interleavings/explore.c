@@ -249,7 +249,7 @@ int main(int count, char **words_given) {
         return fputs("explore SCENARIO OPERATIONS OPERATIONS OPERATIONS\n", stderr), 2;
     for (int thread = 0; thread < THREADS; thread++)
         operations[thread] = atoi(words_given[2 + thread]);
-    scenario->set_up();
+    scenario->set_up(scenario->exclusive);
     threads_make(operations);
     explore_all(threads_save());
     return 0;

@@ -16,12 +16,24 @@ enum { THREADS = 3 };
 struct scenario {
     const char *name;
     unsigned operations;              /* by number, from 0 */
-    void (*set_up)(void);             /* once, before there are threads */
+    bool exclusive;                   /* MGPU_RT_EXCLUSIVE=on */
+    void (*set_up)(bool exclusive);   /* once, before there are threads */
     void (*play)(unsigned operation); /* one, by the calling thread */
     void (*check)(void);              /* in each state; some threads may be in an operation */
     void (*check_between)(void);      /* in each state in which none is */
     const char *(*operation_name)(unsigned operation);
 };
+
+/* One of the file's: its `set_up`, `check` and `check_between`, and these two of its functions. */
+#define SCENARIO(title, asks, count, plays, names)                                                 \
+    {.name = title,                                                                                \
+     .operations = count,                                                                          \
+     .exclusive = !(asks),                                                                         \
+     .set_up = set_up,                                                                             \
+     .play = plays,                                                                                \
+     .check = check,                                                                               \
+     .check_between = check_between,                                                               \
+     .operation_name = names}
 
 /* The thread that plays, from 0; -1: none. */
 int explore_self(void);

@@ -143,8 +143,8 @@ static const char *operation_name(unsigned operation) {
 }
 
 /* Object 0 is held from the start, a module of each image is free. */
-static void set_up(void) {
-    model_start(1, true);
+static void set_up(bool exclusive) {
+    model_start(1, exclusive);
     const hipModule_t one = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
     world.held[0] = (struct held){.state = IS_HELD,
                                   .handle = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES)};
@@ -152,10 +152,5 @@ static void set_up(void) {
     impl_mgpuModuleUnload(one);
 }
 
-const struct scenario explore_modules = {.name = "modules",
-                                         .operations = OPERATIONS,
-                                         .set_up = set_up,
-                                         .play = play,
-                                         .check = check,
-                                         .check_between = check_between,
-                                         .operation_name = operation_name};
+const struct scenario explore_modules =
+    SCENARIO("modules", false, OPERATIONS, play, operation_name);

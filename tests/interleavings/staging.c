@@ -106,8 +106,8 @@ static const char *operation_name(unsigned operation) {
 }
 
 /* Both streams are held, and a copy on stream 1 is under way. */
-static void set_up(void) {
-    model_start(2, true);
+static void set_up(bool exclusive) {
+    model_start(2, exclusive);
     for (unsigned i = 0; i < 2; i++) {
         world.held[i] = (struct held){.state = IS_HELD, .handle = model_stream(i)};
         blocks[i] = impl_mgpuMemAlloc(BYTES, model_stream(i), false);
@@ -116,10 +116,5 @@ static void set_up(void) {
     impl_mgpuMemcpy(blocks[1], from, BYTES, model_stream(1));
 }
 
-const struct scenario explore_staging = {.name = "staging",
-                                         .operations = OPERATIONS,
-                                         .set_up = set_up,
-                                         .play = play,
-                                         .check = check,
-                                         .check_between = check_between,
-                                         .operation_name = operation_name};
+const struct scenario explore_staging =
+    SCENARIO("staging", false, OPERATIONS, play, operation_name);

@@ -229,21 +229,7 @@ static void set_up(bool exclusive) {
     release_of_thread(thread_get());
 }
 
-static void set_up_exclusive(void) {
-    set_up(true);
-}
-
-static void set_up_asked(void) {
-    set_up(false);
-}
-
-#define SCENARIO(title, first)                                                                     \
-    {.name = title,                                                                                \
-     .operations = OPERATIONS,                                                                     \
-     .set_up = first,                                                                              \
-     .play = play,                                                                                 \
-     .check = check,                                                                               \
-     .check_between = check_between,                                                               \
-     .operation_name = operation_name}
-const struct scenario explore_streams = SCENARIO("streams", set_up_exclusive);
-const struct scenario explore_streams_asked = SCENARIO("streams-asked", set_up_asked);
+const struct scenario explore_streams =
+    SCENARIO("streams", false, OPERATIONS, play, operation_name);
+const struct scenario explore_streams_asked =
+    SCENARIO("streams-asked", true, OPERATIONS, play, operation_name);

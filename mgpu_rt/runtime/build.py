@@ -141,8 +141,8 @@ static int lies_at(uintptr_t address, const char *content, size_t size) {{
            memcmp((const void *)address, content, size) == 0;
 }}
 static const char *hip_path(void) {{ return path_of_hip(); }}
-static uint64_t image_name(uintptr_t image, char *name, size_t size) {{ /* 0 before any call */
-    return name_of_image ? name_of_image((const void *)image, name, size) : 0;
+static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
+    return name_of_image((const void *)image, name, size);
 }}
 static void end_program(int status) {{
     fflush(stdout);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 
 from mgpu_rt.lowering import lower
 from tests.gpu import CHIP
-from tests.python import EXAMPLES, KERNELS
+from tests.python import EXAMPLES, KERNELS, run
 from tests.support.child import ROOT, environment
-from tests.support.patience import HANG
 
 pytestmark = pytest.mark.gpu
 
@@ -63,26 +61,17 @@ print("right")
 """
 
 
-def run(*words: str, image: str) -> tuple[str, str]:
+def on_the_gpu(*words: str, image: str) -> tuple[str, str]:
     """What a Python program prints, in the examples' folder, and what it writes to stderr."""
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=f"{ROOT}:{EXAMPLES}")
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=EXAMPLES,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
+    return run(sys.executable, *words, env=env)
 
 
 @pytest.mark.parametrize("image", ("bin", "isa"))
 def test_the_example_replays_with_changed_tensors(image: str) -> None:
     pytest.importorskip("torch")
-    out, said = run("torch_graph.py", image=image)
+    out, said = on_the_gpu("torch_graph.py", image=image)
     assert out == "5000 right results\n"
     assert "failed with" not in said
 
@@ -92,6 +81,6 @@ def test_memory_and_waits_of_a_captured_function_are_the_graphs(image: str, tmp_
     pytest.importorskip("torch")
     program = tmp_path / "captured.py"
     program.write_text(CAPTURED)
-    out, said = run(str(program), image=image)
+    out, said = on_the_gpu(str(program), image=image)
     assert out == "right\n"
     assert "failed with" not in said

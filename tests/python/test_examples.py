@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,10 +10,9 @@ import pytest
 
 from mgpu_rt.lowering import lower
 from tests.gpu import CHIP
-from tests.python import EXAMPLES, KERNELS
+from tests.python import EXAMPLES, KERNELS, run
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
-from tests.support.patience import HANG
 
 NUMPY = ("vecadd", "streams")
 RESULT = "1000 right results, 1 stream created\n"
@@ -23,20 +21,6 @@ needs_mlir = pytest.mark.skipif(
     importlib.util.find_spec("mlir") is None or importlib.util.find_spec("mlir.ir") is None,
     reason="MLIR's Python bindings are not installed: make check-jit",
 )
-
-
-def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str, str]:
-    """What a command prints, and what it writes to stderr. Fails if it fails."""
-    result = subprocess.run(
-        [str(word) for word in words],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout, result.stderr
 
 
 @pytest.mark.parametrize("name", (*NUMPY, pytest.param("jit", marks=needs_mlir)))

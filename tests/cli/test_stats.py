@@ -197,6 +197,19 @@ def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
     assert "HIP's start, paid once and in no time above: 0.000000 s" in tables[1]
 
 
+def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> None:
+    device = {"name": "MI300X", "hip": "7.2.4"}
+    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
+    for path, minutes in zip(paths, (0, 1), strict=True):
+        process = recorded.process()
+        process["date"] += 60 * minutes
+        path.write_text(json.dumps(recorded.statistics(device=device, process=process)))
+    said = invoke("compare", *map(str, paths)).stdout.splitlines()
+    assert [line for line in said if line.startswith("on:")] == [
+        "on:     MI300X, HIP 7.2.4, 2027-01-15 08:01 UTC"
+    ]
+
+
 def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
     """Of a run over a stub of HIP that takes 400 ms to start."""
     slow = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}

@@ -9,7 +9,7 @@ from mgpu_rt.cli.report.markup import Element, element
 from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.stats.comparison import summed
 from mgpu_rt.cli.stats.driver import questions, work
-from mgpu_rt.cli.stats.files import Cache, Counter, total
+from mgpu_rt.cli.stats.files import Cache, Counter, devices, total
 from mgpu_rt.text import shortened
 
 #: What the program's calls are about, by the beginnings of their names; the first that fits.
@@ -53,10 +53,7 @@ def _outcome(runs: Sequence[Run]) -> str:
 
 
 def _devices(runs: Sequence[Run]) -> Iterator[Element]:
-    """Where and when the runs were; a date that only differs by the minute is the last one's."""
-    devices = [run.statistics.device for run in runs if run.statistics.device]
-    latest = {(device.name, device.hip): device for device in devices}
-    for device in latest.values():
+    for device in devices(run.statistics for run in runs):
         warning = element("strong", f" {device.warning}.") if device.warning else None
         yield element("p", f"On {device.words}.", warning, class_="quiet")
 

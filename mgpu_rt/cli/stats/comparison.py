@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
-from mgpu_rt.cli.stats.files import Counter, Statistics, total
+from mgpu_rt.cli.stats.files import Counter, Statistics, devices, total
 from mgpu_rt.cli.stats.reasons import reasons
 from mgpu_rt.cli.stats.table import NONE, cells
 from mgpu_rt.text import columns, printable, shown
@@ -104,10 +104,10 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
 
 def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
     """Where the runs were: one line if that is the same."""
-    devices = [run.device for run in (before, after) if run.device]
-    for device in dict.fromkeys(devices):
+    found = devices((before, after))
+    for device in found:
         yield f"on:     {shown(device.words)}"
-    for warning in dict.fromkeys(device.warning for device in devices if device.warning):
+    for warning in dict.fromkeys(device.warning for device in found if device.warning):
         yield f"        {warning}"
 
 

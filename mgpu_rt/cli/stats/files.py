@@ -154,6 +154,12 @@ class Statistics:
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
 
+def devices(runs: Iterable[Statistics]) -> list[Device]:
+    """Where and when they were; a date that only differs by the minute is the last one's."""
+    known = [run.device for run in runs if run.device]
+    return list({(device.name, device.hip): device for device in known}.values())
+
+
 def read(path: str | Path) -> Statistics:
     """A statistics file. Raises Problem."""
     raw, recorded = _load(path, HOW_TO_GET)

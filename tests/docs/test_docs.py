@@ -146,6 +146,7 @@ ELSEWHERE = {
     "mgpu-rt run --device softgpu -- mlir-runner-22 product.llvm.mlir $OPTIONS": "tests/sparse",
     "mgpu-rt run --device cuda -- PROGRAM": "tests/gpu",
     "mgpu-rt doctor --device cuda": "tests/cuhip",
+    "pip install .": "tests/install",
     "pip install mgpu_rt-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl": "tests/install",
     "cmake -B build -Dmgpu_rt_DIR=$(mgpu-rt config --cmakedir)": "tests/install",
     "pkg-config --libs mgpu_rt": "tests/install",

@@ -1,0 +1,92 @@
+"""The sessions that pages show: commands after a "$", and what they print.
+
+A block of code in a language is a file, whose name the text before it ends with: `mine.py`. What a
+page shows may leave out lines, as "...". Times, addresses and dates are of one run, so they are not
+compared, nor is the order of a table's rows, which times decide.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LEFT_OUT = "..."
+
+_PART = re.compile(
+    r"`(?P<name>[\w.-]+)`[^`\n]*\n\n```\w+\n(?P<text>.*?)^```$"
+    r"|(?P<session>(?:^    [^\n]*\n|^\n)+)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """What the page has the reader write down."""
+
+    name: str
+    text: str
+
+
+@dataclass
+class Command:
+    """A command, and the lines that it prints."""
+
+    line: str
+    shown: list[str] = field(default_factory=list)
+
+
+def parts(page: Path) -> Iterator[File | Command]:
+    """The files and commands of a page, in its order."""
+    for part in _PART.finditer(page.read_text(encoding="utf-8")):
+        if part["name"]:
+            yield File(part["name"], part["text"])
+        else:
+            yield from _commands(textwrap.dedent(part["session"]).splitlines())
+
+
+def _commands(lines: list[str]) -> Iterator[Command]:
+    command: Command | None = None
+    for line in lines:
+        if line.startswith("$ "):
+            if command:
+                yield command
+            command = Command(line[2:])
+        elif command:
+            command.shown.append(line)
+    if command:
+        yield command
+
+
+#: What differs from run to run, and what stands for it.
+_VARIES = (
+    (r"(?:\d+\.\d{3}|–) +(?:\d+\.\d{3}|–)(?: +[\d.–]+)?$", "TIMES"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
+    (r"0x[0-9a-f]+", "ADDRESS"),
+    (r"\d+\.\d+ (ms|µs)", "TIME"),
+)
+
+
+def fixed(lines: list[str]) -> Counter[str]:
+    """The lines without what differs from run to run, each as often as it is there."""
+    found: Counter[str] = Counter()
+    for line in lines:
+        for pattern, name in _VARIES:
+            line = re.sub(pattern, name, line)
+        if words := line.split():
+            found[" ".join(words)] += 1
+    return found
+
+
+def missing(shown: list[str], printed: list[str]) -> list[str]:
+    """The lines that a page shows and the command has not printed; where the page leaves out none,
+    also those that it has printed beyond them."""
+    there = fixed(printed)
+    wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
+    lacking = wanted - there
+    if not any(line.strip() == LEFT_OUT for line in shown):
+        lacking += there - wanted
+    return list(lacking)

@@ -1,0 +1,66 @@
+"""What the pages show of a terminal is what the commands print, on the emulated device."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench import PROGRAMS
+from mgpu_rt.lowering import lower
+from tests.docs import sessions
+from tests.support.child import ROOT, environment
+from tests.support.command import COMMAND
+from tests.support.patience import HANG
+
+PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a reader of the pages is: in a checkout, with an object file to look at."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
+    env = environment(MGPU_RT_HIP="", MGPU_RT_PYTHON="off", COLUMNS="80")
+    env["PATH"] = f"{COMMAND.parent}:{env['PATH']}"
+    commands = 0
+    for part in sessions.parts(ROOT / page):
+        if isinstance(part, sessions.File):
+            (folder / part.name).write_text(part.text, encoding="utf-8")
+            continue
+        commands += 1
+        result = subprocess.run(
+            ["sh", "-c", part.line],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=HANG,
+        )
+        assert result.returncode == 0, result.stdout
+        assert not sessions.missing(part.shown, result.stdout.splitlines()), part.line
+    assert commands
+
+
+def test_a_line_that_a_command_does_not_print_is_found() -> None:
+    printed = ["calls  9", "forum 1000 1 3.250 0.500 6.50", "at 0x7f00"]
+    shown = ["forum 1000 1 9.999 8.888 1.13", "..."]
+    assert not sessions.missing(shown, printed)
+    assert sessions.missing(["forum 1000 2 9.999 8.888 1.13", "..."], printed)
+    assert sessions.missing(shown[:1], printed)
+    assert not sessions.missing(["at 0x1234", *shown], printed)
+
+
+def test_the_tutorials_program_is_the_example() -> None:
+    shown = [part for part in sessions.parts(ROOT / "docs/tutorial.md")]
+    program = next(part for part in shown if isinstance(part, sessions.File))
+    assert program.name == "steps.mlir"
+    assert program.text == (ROOT / "examples" / "steps.mlir").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from pathlib import Path
 import bench
 from bench.show.estimate import Estimate, each
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, objects, pipelines, toolchain
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt.text import columns
 
 LAUNCHES = 1000  # that are counted
@@ -179,7 +179,7 @@ def build(llvm: int, library: Path, launches: int) -> Path:
     source = bench.PROGRAMS / "forum.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=launches)
     out = PROGRAMS / f"forum-{llvm}-{library.parent.name}-{launches}"
-    return objects.link([compiled], libraries=[library], rpath=[library.parent], out=out)
+    return object_files.link([compiled], libraries=[library], rpath=[library.parent], out=out)
 
 
 def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:

@@ -14,9 +14,9 @@ PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -g -fPIC -pthread -Wall -
 HOST_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 	print("-I" + s.get_path("include"), "-I" + s.get_path("platinclude"))')
 
-build/host/_host.c: mgpu_rt/build.py csrc/manager/manager.h
+build/host/_host.c: mgpu_rt/manager/build.py csrc/manager/manager.h
 	@mkdir -p $(@D)
-	'$(HOST_PYTHON)' mgpu_rt/build.py $@ >/dev/null
+	'$(HOST_PYTHON)' mgpu_rt/manager/build.py $@ >/dev/null
 	@touch $@ # which is left alone if it would be the same
 
 $(HOST_MODULE): build/host/_host.c $(wildcard csrc/manager/*) csrc/runtime/base/channel.h

@@ -8,7 +8,7 @@ import os
 import threading
 from typing import Any
 
-from mgpu_rt import abi, layout, report
+from mgpu_rt import abi, layout, memory_table
 
 
 def path() -> str:
@@ -113,7 +113,7 @@ class Library:
 
     def memory_summary(self) -> str:
         """The same and the cache's hits as a table for people."""
-        return report.memory_summary(self.stats())
+        return memory_table.memory_summary(self.stats())
 
     def scratch(self, stream: Any = 0) -> Scratch:
         """A buffer of device memory that is kept from use to use, in the order of `stream`, a

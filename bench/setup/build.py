@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from bench.setup import native
 from mgpu_rt.hoist import rewrite, tools
-from mgpu_rt.lowering import lower, objects, toolchain
+from mgpu_rt.lowering import lower, object_files, toolchain
 
 #: Launches of the forum's program in a graph.
 IN_A_GRAPH = 50
@@ -54,7 +54,7 @@ def hoisted(program: str, llvm: int, chip: str, iterations: int | None) -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             compiled = Path(scratch, "program.o")
             rewritten = rewrite.hoist(dialect.read_bytes(), mlir).program
-            compiled.write_bytes(objects.compile_dialect(rewritten, llvm))
+            compiled.write_bytes(object_files.compile_dialect(rewritten, llvm))
             link(compiled, result)
     return result
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mgpu_rt import rocm
+from mgpu_rt import hip_search
 from mgpu_rt.cli import preload
 from mgpu_rt.layout import LIBRARY
 
@@ -40,7 +40,7 @@ def _searched(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]:
     """Another HIP where a program finds what it was linked with: there would be two in it."""
-    for other in rocm.find(environment):
+    for other in hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
         if not same and other.place == "LD_LIBRARY_PATH":
             yield (

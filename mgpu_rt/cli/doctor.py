@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import layout, rocm
+from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import conflicts, cuda, preload
 from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Report
 from mgpu_rt.library import why_not_loaded
@@ -118,7 +118,7 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
-    probe = rocm.probe()
+    probe = hip_search.probe()
     try:
         result = subprocess.run(
             [probe, "--manager"],
@@ -159,7 +159,7 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     """Why a program takes this HIP library of all that there are, which it names."""
-    found = rocm.find(base)
+    found = hip_search.find(base)
     others = [f"{other.path} ({other.place})" for other in found if not _same(other.path, hip)]
     beside = f"; there is also {', '.join(others)}" if others else ""
     if device == "cuda":
@@ -181,7 +181,7 @@ def _same(left: str, right: str) -> bool:
 def _seam(report: Report) -> None:
     """What stands below this release of HIP in the place of AMD's driver."""
     folder = preload.softgpu.driver().parent
-    names = [name for name in rocm.seams(report.hip) if (folder / name).exists()]
+    names = [name for name in hip_search.seams(report.hip) if (folder / name).exists()]
     report.add("driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none")
 
 

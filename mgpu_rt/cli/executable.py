@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from typing import NoReturn
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mgpu_rt.cli import place
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli import files
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.hoist import rewrite, tools
 from mgpu_rt.images.sharing import NotBuilt
 from mgpu_rt.lowering.toolchain import ToolchainMissing
@@ -14,10 +14,10 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 def write(program: str, out: str, llvm: int | None) -> list[str]:
     """Hoists a file into another; returns what there is to say. Raises Problem; then
     nothing was written."""
-    given = place.read(program, NAME_ONE)
+    given = files.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))
-        place.write(out, hoisted.program)
+        files.write(out, hoisted.program)
     except tools.Refused as reason:
         raise Problem(f"{'stdin' if program == '-' else program}: {reason}") from None
     except (ToolchainMissing, NotBuilt) as missing:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mgpu_rt.cli import common, place
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import files, parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 
 
 @click.command()
-@click.argument("program", type=common.PATH)
+@click.argument("program", type=parameters.PATH)
 @click.option("-o", "--out", required=True, metavar="PATH", help="What to write; -: to stdout.")
 @click.option(
     "--llvm",
@@ -102,7 +102,7 @@ def lower(
     What MLIR says of an error is shown as it is. Exit status 2: nothing was written.
     """
     from mgpu_rt.lowering import lower as lowering
-    from mgpu_rt.lowering import objects, pipelines, toolchain
+    from mgpu_rt.lowering import object_files, pipelines, toolchain
 
     try:
         if links and emit != "executable":
@@ -111,7 +111,7 @@ def lower(
             raise Problem("--graph is for objects and executables of LLVM 19 and 22")
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
-        needs = pipeline.needs() if emit == "mlir" else objects.needs(pipeline)
+        needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)
         _write(out, _lowered(text, pipeline, emit, links, graphs), executable=emit == "executable")
@@ -124,7 +124,7 @@ def lower(
 
 def _read(program: str) -> str:
     try:
-        return place.read(program, NAME_ONE).decode()
+        return files.read(program, NAME_ONE).decode()
     except UnicodeDecodeError:
         raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
 
@@ -136,18 +136,18 @@ def _lowered(
     from pathlib import Path
 
     from mgpu_rt.cli import preload
-    from mgpu_rt.lowering import objects
+    from mgpu_rt.lowering import object_files
 
     if emit == "mlir":
         return pipeline.llvm_dialect(text)
     if emit == "object":
-        return objects.host_object(text, pipeline, graphs)
+        return object_files.host_object(text, pipeline, graphs)
     library = Path(preload.runtime())
     with tempfile.TemporaryDirectory() as scratch:
         compiled, linked = Path(scratch, "program.o"), Path(scratch, "program")
-        compiled.write_bytes(objects.host_object(text, pipeline, graphs))
+        compiled.write_bytes(object_files.host_object(text, pipeline, graphs))
         others, rpath = _linked(links, pipeline.llvm)
-        objects.link(
+        object_files.link(
             [compiled],
             libraries=[library],
             rpath=[library.parent, *rpath],
@@ -179,7 +179,7 @@ def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:
-    place.write(out, content)
+    files.write(out, content)
     if executable and os.path.isfile(out):  # and not /dev/null
         mode = os.stat(out).st_mode
         os.chmod(out, mode | (mode & 0o444) >> 2)
@@ -187,7 +187,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 def _without(absent: list[ToolchainMissing]) -> Problem:
     """LLVM's tools that are missing, how to get them, and which releases are here instead."""
-    from mgpu_rt.lowering import objects, pipelines, toolchain
+    from mgpu_rt.lowering import object_files, pipelines, toolchain
     from mgpu_rt.packages import how_to_install
 
     tools = ", ".join(problem.tool for problem in absent)
@@ -195,7 +195,7 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     complete = [
         str(llvm)
         for llvm in toolchain.RELEASES
-        if not toolchain.missing(objects.needs(pipelines.pipeline(llvm)))
+        if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
     ]
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return Problem(

@@ -13,10 +13,10 @@ except ImportError:
     sys.exit(f"mgpu-rt: {sys.executable} has no click: {sys.executable} -m pip install click")
 
 import mgpu_rt
-from mgpu_rt.cli import common
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
-from mgpu_rt.cli.problem import Problem, fail
 from mgpu_rt.cli.record import record, replay
 from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.selftest import selftest
@@ -34,10 +34,10 @@ class Commands(click.Group):
         except OSError as error:
             if error.filename is not None or error.errno not in _FULL:
                 raise
-            from mgpu_rt.cli import place
+            from mgpu_rt.cli import files
 
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
-            fail(place.unwritable("stdout", error))
+            fail(files.unwritable("stdout", error))
         return result
 
 
@@ -56,7 +56,7 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
 
 # What follows PROGRAM is the program's, whatever it looks like.
 @main.command(context_settings={"allow_interspersed_args": False})
-@common.device(
+@parameters.device(
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
     "auto: the first of hip, cuda, softgpu that is there, and a line that says which."
 )
@@ -68,7 +68,7 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
 )
 @click.option(
     "--stats-json",
-    type=common.PATH,
+    type=parameters.PATH,
     metavar="PATH",
     help="Keep them there, as JSON from the exit on; `mgpu-rt stats PATH` reads them however the "
     "program ended. %p in it becomes the process id, %r MPI's rank; without them ranks and "
@@ -76,13 +76,13 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
 )
 @click.option(
     "--trace",
-    type=common.PATH,
+    type=parameters.PATH,
     metavar="PATH",
     help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
     "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
 )
-@common.in_python
-@click.argument("program", type=common.PATH)
+@parameters.in_python
+@click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
     device: str,
@@ -102,11 +102,11 @@ def run(
     it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
     says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
     """
-    from mgpu_rt.cli import executable, in_python, place, preload
+    from mgpu_rt.cli import executable, files, interception, preload
 
     try:
         for output in filter(None, (stats_json, trace)):
-            place.check(output)
+            files.check(output)
         environment = preload.environment(preload.announced(device))
         wanted = ["1"] if stats else []
         if stats_json:
@@ -115,7 +115,7 @@ def run(
             environment["MGPU_RT_STATS"] = ",".join(wanted)
         if trace:
             environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
-        environment |= in_python.environment(runtime, hooks, kernel, nth)
+        environment |= interception.environment(runtime, hooks, kernel, nth)
         reason = executable.obstacle(executable.find(program))
         if reason:
             click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
@@ -167,7 +167,7 @@ def _show_json() -> None:
         "cmakedir": cmakedir,
         "options": {option.variable: option.value() for option in options.options()},
     }
-    common.show_json(values)
+    parameters.show_json(values)
 
 
 def _show_options() -> None:
@@ -183,8 +183,8 @@ def _show_options() -> None:
 
 
 @main.command()
-@common.device("As for `mgpu-rt run`.")
-@common.as_json
+@parameters.device("As for `mgpu-rt run`.")
+@parameters.as_json
 def doctor(device: str, as_json: bool) -> None:
     """Find out what would happen in a run, by making one.
 
@@ -194,14 +194,14 @@ def doctor(device: str, as_json: bool) -> None:
 
     found = examine(device)
     if as_json:
-        common.show_json(found.as_dict())
+        parameters.show_json(found.as_dict())
     else:
         found.show()
     sys.exit(0 if found.possible else 1)
 
 
 @main.command()
-@click.argument("program", type=common.PATH, metavar="IN")
+@click.argument("program", type=parameters.PATH, metavar="IN")
 @click.option(
     "-o", "--out", default="-", metavar="OUT", help="The file to write, by default stdout."
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from mgpu_rt import library_path, rocm
+from mgpu_rt import hip_search, library_path
 from mgpu_rt.cli import cuda, softgpu
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 
 KFD = Path("/dev/kfd")
 
@@ -32,7 +32,7 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
         return "hip", "MGPU_RT_HIP names the HIP library"
     without_hip = ""
     if KFD.exists():
-        found = rocm.find(base)
+        found = hip_search.find(base)
         if found:
             return "hip", f"there is an AMD GPU, and HIP in {found[0].path}"
         without_hip = ", which needs a HIP library (libamdhip64) that was not found: install ROCm"

@@ -8,14 +8,14 @@ import sys
 
 import click
 
-from mgpu_rt.cli import common
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 _DEVICE = "As for `mgpu-rt run`."
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@common.device(_DEVICE)
+@parameters.device(_DEVICE)
 @click.option("--kernel", metavar="PATTERN", default="*", help="The kernels, by default all.")
 @click.option(
     "--nth",
@@ -27,13 +27,13 @@ _DEVICE = "As for `mgpu-rt run`."
 @click.option(
     "-o",
     "--out",
-    type=common.PATH,
+    type=parameters.PATH,
     default="recording",
     show_default=True,
     metavar="FOLDER",
     help="A folder that is not there yet.",
 )
-@click.argument("program", type=common.PATH)
+@click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def record(
     device: str, kernel: str, nth: int, out: str, program: str, arguments: tuple[str, ...]
@@ -42,14 +42,14 @@ def record(
 
     The exit status is the program's. `mgpu-rt replay FOLDER` makes a launch again.
     """
-    from mgpu_rt.cli import executable, in_python, preload
+    from mgpu_rt.cli import executable, interception, preload
 
     try:
         if os.path.exists(out):
             raise Problem(f"'{out}' is there already: name another folder")
         environment = preload.environment(preload.announced(device))
         hook = f"record={os.path.abspath(out)}"
-        environment |= in_python.environment(None, (hook,), kernel, nth)
+        environment |= interception.environment(None, (hook,), kernel, nth)
         executable.execute(program, list(arguments), environment)
     except Problem as problem:
         fail(problem)
@@ -66,10 +66,10 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
 
 
 @click.command()
-@common.device(_DEVICE)
-@click.argument("recording", type=common.PATH)
+@parameters.device(_DEVICE)
+@click.argument("recording", type=parameters.PATH)
 @click.option("--launch", type=click.IntRange(min=1), default=1, help="Which of the recording's.")
-@click.option("--image", type=common.PATH, help="Another image with the kernel, in a file.")
+@click.option("--image", type=parameters.PATH, help="Another image with the kernel, in a file.")
 @click.option("--grid", callback=_sizes, metavar="X[xY[xZ]]", help="Another grid.")
 @click.option("--block", callback=_sizes, metavar="X[xY[xZ]]", help="Another block.")
 @click.option("--shared", type=click.IntRange(min=0), help="Other bytes of dynamic memory.")
@@ -78,7 +78,7 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
 @click.option(
     "--dtype", default="f32", show_default=True, help="What blocks hold, for --tolerance."
 )
-@click.option("--script", type=common.PATH, help="Write this replay as a script of Python's.")
+@click.option("--script", type=parameters.PATH, help="Write this replay as a script of Python's.")
 def replay(
     device: str,
     recording: str,
@@ -97,7 +97,7 @@ def replay(
     Exit status 0: the same; 1: something differs, and the lines say what and where; 2: it could not
     be made.
     """
-    from mgpu_rt.cli import place, preload
+    from mgpu_rt.cli import files, preload
 
     try:
         if not os.path.isdir(recording):
@@ -113,8 +113,8 @@ def replay(
         }
         text = _script(os.path.abspath(recording), launch - 1, given)
         if script:
-            place.check(script)
-            place.write(script, text.encode(errors="surrogateescape"))
+            files.check(script)
+            files.write(script, text.encode(errors="surrogateescape"))
         environment = preload.device_environment(preload.announced(device), os.environ)
         os.execve(sys.executable, [sys.executable, "-c", text], environment)
     except (Problem, OSError) as problem:

@@ -7,30 +7,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mgpu_rt.cli import common
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 if TYPE_CHECKING:
     from mgpu_rt.selftest.result import Result
 
 
 @click.command()
-@common.device("The GPU's maker, as for `mgpu-rt run`.")
+@parameters.device("The GPU's maker, as for `mgpu-rt run`.")
 @click.option("--gpu", type=click.IntRange(min=0), metavar="N", help="HIP's number of the GPU, by "
               "default the first that has no screen.")  # fmt: skip
 @click.option(
     "--minutes", type=click.FloatRange(min=0.1, max=600), default=5.0, show_default=True,
     help="How long it may take, about.",
 )  # fmt: skip
-@click.option("--json", "file", type=common.PATH, metavar="FILE", help="Keep what was found there.")
-@click.option("--page", type=common.PATH, metavar="FILE", help="Write a page for a browser.")
+@click.option(
+    "--json", "file", type=parameters.PATH, metavar="FILE", help="Keep what was found there."
+)
+@click.option("--page", type=parameters.PATH, metavar="FILE", help="Write a page for a browser.")
 @click.option("--harsh", is_flag=True, help="Reset the device too: others' work there ends.")
 @click.option(
     "--only", multiple=True, metavar="NAME",
     help="Only this check, such as programs-22 or calm-03, or `time`; may be repeated.",
 )  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Say each step on stderr, a line each.")
-@click.option("--image", type=common.PATH, metavar="FILE", help="Kernels for another chip.")
+@click.option("--image", type=parameters.PATH, metavar="FILE", help="Kernels for another chip.")
 def selftest(
     device: str,
     gpu: int | None,
@@ -50,12 +52,12 @@ def selftest(
 
     Exit status 0: all is right; 1: something is wrong, as the lines say; 2: it could not be tested.
     """
-    from mgpu_rt.cli import place
+    from mgpu_rt.cli import files
     from mgpu_rt.selftest import run, words
 
     try:
         for output in filter(None, (file, page)):
-            place.check(output)
+            files.check(output)
         asked = run.Request(device, gpu, minutes, harsh, only, image)
         result = run.run(asked, _say if verbose else _progress)
         _progress("")
@@ -81,10 +83,10 @@ def _say(text: str) -> None:
 def _write(result: Result, file: str | None, page: str | None) -> None:
     import json
 
-    from mgpu_rt.cli import place
+    from mgpu_rt.cli import files
 
     if file:
-        place.write(file, (json.dumps(result.document(), indent=1) + "\n").encode())
+        files.write(file, (json.dumps(result.document(), indent=1) + "\n").encode())
     if page:
         from mgpu_rt.cli.report import markup
         from mgpu_rt.selftest import page as pages

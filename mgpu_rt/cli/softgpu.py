@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mgpu_rt import layout, rocm
+from mgpu_rt import hip_search, layout
 from mgpu_rt.packages import how_to_install
 
 BUILD = layout.DEVICES
@@ -35,7 +35,7 @@ def driver(build: Path | None = None) -> Path:
 def serves(hip: str, build: Path | None = None) -> bool:
     """True if this HIP can run on the software device."""
     folder = (build or BUILD) / "softgpu"
-    return any((folder / name).exists() for name in rocm.seams(hip))
+    return any((folder / name).exists() for name in hip_search.seams(hip))
 
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:
@@ -47,7 +47,7 @@ def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Pat
         if not Path(named).exists():
             raise SoftGpuUnavailable(f"MGPU_RT_HIP={named}: there is no such file")
         return Path(named)
-    found = rocm.find(environment)
+    found = hip_search.find(environment)
     for candidate in found:
         if serves(candidate.path, build):
             return Path(candidate.path)

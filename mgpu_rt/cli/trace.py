@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import click
 
-from mgpu_rt.cli import common, place
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import files, parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
 
 
 @click.command()
-@click.argument("file", type=common.PATH)
+@click.argument("file", type=parameters.PATH)
 @click.option(
     "-o",
     "--out",
-    type=common.PATH,
+    type=parameters.PATH,
     default="-",
     metavar="OUT",
     help="The file to write, by default stdout.",
@@ -26,19 +26,19 @@ def trace(file: str, out: str) -> None:
     A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
     """
     try:
-        place.write(out, _json(file))
+        files.write(out, _json(file))
     except Problem as problem:
         fail(problem)
 
 
 def _json(file: str) -> bytes:
-    from mgpu_rt import files
     from mgpu_rt.cli.stats import recordings
+    from mgpu_rt.files import read
 
     try:
-        content = files.read(file)
+        content = read(file)
     except OSError as error:
-        raise place.unreadable(file, error, HOW_TO_GET) from None
+        raise files.unreadable(file, error, HOW_TO_GET) from None
     kind = recordings.kind(content)
     if kind == recordings.STATISTICS:
         raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")

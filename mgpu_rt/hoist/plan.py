@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from mgpu_rt.hoist.ir import Function, Operation, Program
-from mgpu_rt.hoist.text import PREFIX
+from mgpu_rt.hoist.templates import PREFIX
 
 #: What works out the same on whichever operands, and so may go where nothing uses its result.
 _PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mgpu_rt import abi
-from mgpu_rt.hoist import streams, text
+from mgpu_rt.hoist import stream_creations, templates
 from mgpu_rt.hoist.ir import Program
-from mgpu_rt.hoist.modules import LOADS, LOOK_UP, Modules
+from mgpu_rt.hoist.module_loads import LOADS, LOOK_UP, Modules
 from mgpu_rt.hoist.plan import Plan
 from mgpu_rt.hoist.tools import Refused, Tools
 from mgpu_rt.images.sharing import why_not_shared
 
 _CHOOSES_DEVICE = "mgpuSetDefaultDevice"
-_MOVABLE = (*LOADS, LOOK_UP, streams.CREATE)
+_MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
         return Hoisted(given, [f"nothing was moved: {obstacle}"])
     plan = Plan(program)
     _find_other_forms(plan)
-    kept_streams = streams.move(plan)
+    kept_streams = stream_creations.move(plan)
     modules = Modules(plan, why_not_shared)
     modules.move()
     if not plan.moved:
         return Hoisted(given, ["nothing was moved", *_sentences(plan)])
-    if any(name.startswith(text.PREFIX) for name in (*program.functions, *program.globals)):
+    if any(name.startswith(templates.PREFIX) for name in (*program.functions, *program.globals)):
         raise Refused(
             "it was hoisted before and changed since: hoist the program that it came from"
         )
     counts = len(modules.modules), len(modules.functions)
-    plan.added.append(text.common(*counts, kept_streams > 0, program.functions))
+    plan.added.append(templates.common(*counts, kept_streams > 0, program.functions))
     return Hoisted(tools.checked(plan.text()), _sentences(plan))
 
 

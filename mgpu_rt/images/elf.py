@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-from mgpu_rt.images.work import Counted, TooMuch, Work
+from mgpu_rt.images.budget import Counted, TooMuch, Work
 
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224

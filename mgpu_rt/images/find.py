@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt import files
-from mgpu_rt.images import elf, image, names
+from mgpu_rt.images import elf, image, kernel_names
+from mgpu_rt.images.budget import TooMuch, Work
 from mgpu_rt.images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
-from mgpu_rt.images.work import TooMuch, Work
 
 _SIGNATURES = re.compile(
     rb"\x7fELF\x02\x01|"
@@ -22,7 +22,7 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
-#: What mgpu_rt/lowering/graphs.py adds to the name of a function that is replayed.
+#: What mgpu_rt/lowering/graph_functions.py adds to the name of a function that is replayed.
 PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 _TEXT = _ASCII + bytes(range(128, 256))
@@ -164,7 +164,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
     for found in _scan(data, file.work, section.offset, section.offset + section.size):
         place = found.offset - section.offset
         name = f" ({symbols[place]})" if place in symbols else ""
-        found.module = names.module_of(symbols.get(place, ""))
+        found.module = kernel_names.module_of(symbols.get(place, ""))
         found.where = f"{section.name}+{place:#x}{name}"
         yield found
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 
 from mgpu_rt.images import amd, elf, nvidia
+from mgpu_rt.images.budget import TooMuch, Work
 from mgpu_rt.images.model import (
     BUNDLE,
     CODE_OBJECT,
@@ -17,7 +18,6 @@ from mgpu_rt.images.model import (
     PTX,
     Image,
 )
-from mgpu_rt.images.work import TooMuch, Work
 
 BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED_MAGIC = b"CCOB"

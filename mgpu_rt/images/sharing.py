@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 
-from mgpu_rt import layout, rocm
+from mgpu_rt import hip_search, layout
 
 
 class NotBuilt(RuntimeError):
@@ -15,7 +15,7 @@ class NotBuilt(RuntimeError):
 @functools.cache
 def why_not_shared(image: bytes) -> str | None:
     """Why each load has to be one of its own. Raises NotBuilt."""
-    probe = rocm.probe()
+    probe = hip_search.probe()
     try:
         done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)
     except (OSError, subprocess.SubprocessError) as error:

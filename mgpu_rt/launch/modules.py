@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mgpu_rt import files
-from mgpu_rt.images import find, names, needs
+from mgpu_rt.images import find, kernel_names, requirements
 from mgpu_rt.images.model import Image
 from mgpu_rt.images.model import Kernel as Description
 from mgpu_rt.launch.arguments import Passed, parameters_of
@@ -45,7 +45,7 @@ class Module:
         self._library = load()
         self.name, chosen = _choose(image, holding)
         self.kernels = _kernels(chosen)
-        self._full = {names.full_name(chosen.module, name): name for name in self.kernels}
+        self._full = {kernel_names.full_name(chosen.module, name): name for name in self.kernels}
         self._functions: dict[str, Any] = {}
         # HIP may read the image as long as the module lives (MGPU_RT_CACHE=off).
         content = self._library.ffi.from_buffer(chosen.loaded)
@@ -116,7 +116,7 @@ def _unload(library: Library, handle: Any, _content: Any, process: int) -> None:
 
 def _choose(image: Any, holding: str | None) -> tuple[str, Image]:
     """The image of a file or of bytes, and what messages call it. Raises ValueError, OSError."""
-    needs.check()
+    requirements.check()
     is_path = isinstance(image, (str, os.PathLike))
     name = f"'{os.fspath(image)}'" if is_path else "the image"
     data = files.read(image) if is_path else _bytes_of(image)
@@ -151,11 +151,11 @@ def _kernels(image: Image) -> dict[str, Description]:
 
 
 def _full(image: Image) -> list[str]:
-    return [names.full_name(image.module, name) for name in _kernels(image)]
+    return [kernel_names.full_name(image.module, name) for name in _kernels(image)]
 
 
 def _all(images: list[Image]) -> str:
-    return ", ".join(names.shown(images).values()) or "none that are known"
+    return ", ".join(kernel_names.shown(images).values()) or "none that are known"
 
 
 # ---- launches ----

@@ -11,6 +11,7 @@ There are three toolchains. The LLVM release decides how the program will call t
 A chip named sm_... is NVIDIA's: 22 and 19 lower for it through NVVM, to a cubin where NVIDIA's
 ptxas is in PATH, and else to PTX, which the driver compiles.
 
-`toolchain` finds and runs tools, `pipelines` knows each release's passes, `objects` makes object
-files and executables, `cache` keeps results, and `lower` puts these together for programs in files.
+`toolchain` finds and runs tools, `pipelines` knows each release's passes, `object_files` makes
+object files and executables, `cache` keeps results, and `lower` puts these together for programs in
+files.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mgpu_rt.lowering import cache, objects, pipelines
+from mgpu_rt.lowering import cache, object_files, pipelines
 from mgpu_rt.lowering.iterations import with_iterations
 
 
@@ -32,8 +32,8 @@ def lower(
         program.stem,
         ".o",
         (pipelines.RECIPE, text, "object", pipeline),
-        lambda: objects.tools(pipeline),
-        lambda: objects.host_object(text, pipeline),
+        lambda: object_files.tools(pipeline),
+        lambda: object_files.host_object(text, pipeline),
     )
     if out is None:
         return kept
@@ -83,7 +83,7 @@ def code_objects(
         pipeline.tools,
         lambda: pipeline.device_part(text),
     )
-    return objects.device_images(kept.read_text())
+    return object_files.device_images(kept.read_text())
 
 
 def code_object(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._runtime import ffi, lib
-from mgpu_rt.images.names import full_name
+from mgpu_rt.images.kernel_names import full_name
 
 if TYPE_CHECKING:
     from mgpu_rt.images.model import Argument

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt import layout, rocm
+from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import preload
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import Bundle, chip_of
 
@@ -97,7 +97,7 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
     made = preload.device_environment(kind, clean)
     if not made.get("MGPU_RT_HIP"):
-        found = rocm.find(made)
+        found = hip_search.find(made)
         if not found:
             raise Problem("there is no HIP library: install ROCm, or set MGPU_RT_HIP to its path")
         made["MGPU_RT_HIP"] = found[0].path

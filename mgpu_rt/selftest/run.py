@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt import __version__
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.selftest import bundle, fast, machine, right
 from mgpu_rt.selftest.result import Result
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench import PROGRAMS
 from mgpu_rt import files
-from mgpu_rt.cli.inspect import hip
+from mgpu_rt.cli.inspect import verdict
 from mgpu_rt.images import sharing
 from mgpu_rt.lowering import lower
 from tests.fuzz import seeds
@@ -101,7 +101,7 @@ def test_what_is_packed_is_not_shared(tmp_path: Path) -> None:
 
 def test_without_the_compiled_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
-    monkeypatch.setattr(sharing.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
     assert_sentence(result.exit_code, result.stderr, "/nowhere/mgpu-rt-probe cannot be run")
     assert "run `make` to build it" in result.stderr
@@ -161,9 +161,9 @@ def test_nvidias_driver_is_asked(tmp_path: Path) -> None:
 
 
 def test_auto_starts_no_software_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hip.preload, "KFD", tmp_path / "kfd")
-    monkeypatch.setattr(hip.preload.cuda, "GPUS", ())
-    monkeypatch.setattr(hip, "_ask", lambda *_: pytest.fail("HIP was asked"))
+    monkeypatch.setattr(verdict.preload, "KFD", tmp_path / "kfd")
+    monkeypatch.setattr(verdict.preload.cuda, "GPUS", ())
+    monkeypatch.setattr(verdict, "_ask", lambda *_: pytest.fail("HIP was asked"))
     path = written(tmp_path, code_object("forum"))
     result = invoke("inspect", str(path))
     assert result.exit_code == 0
@@ -172,7 +172,7 @@ def test_auto_starts_no_software_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_no_device_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hip, "ask", lambda *_: pytest.fail("HIP was asked"))
+    monkeypatch.setattr(verdict, "ask", lambda *_: pytest.fail("HIP was asked"))
     result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
     assert result.exit_code == 0
 
@@ -239,7 +239,7 @@ def test_versions_that_releases_take(version: int, known: str, tmp_path: Path) -
 
 
 def test_a_hip_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hip, "TIMEOUT", 0.5)
+    monkeypatch.setattr(verdict, "TIMEOUT", 0.5)
     named = stub_of_hip(tmp_path, "sleep(60); return 0;")
     path = written(tmp_path, code_object("forum"))
     result = invoke("inspect", str(path), MGPU_RT_HIP=named)

@@ -16,8 +16,8 @@ from mgpu_rt.cli.report import bins, charts, course, page, runs, trace, words
 from mgpu_rt.cli.report.advice import _LIMITS
 from mgpu_rt.cli.report.calls import within
 from mgpu_rt.cli.report.markup import document
-from mgpu_rt.cli.stats.driver import QUESTIONS
-from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.stats.driver_calls import QUESTIONS
+from mgpu_rt.cli.stats.statistics import Counter
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke

@@ -331,7 +331,7 @@ def test_auto(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device, why = preload.automatic(rocm)
     assert device == "hip"
     assert f"HIP in {machine}/lib/libamdhip64.so.77" in why
-    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
     assert preload.choose("auto", {}) == "cuda"
 
 
@@ -342,7 +342,7 @@ def test_auto_without_any_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "there is no GPU that a program could run on: no AMD GPU" in result.stderr
     assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
     (machine / "kfd").touch()
-    monkeypatch.setattr(preload.rocm, "find", lambda _: [])
+    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
     with pytest.raises(preload.Problem, match="an AMD GPU, which needs a HIP library"):
         preload.choose("auto", {})
 

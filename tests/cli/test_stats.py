@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench.setup.printing import print_library
-from mgpu_rt.cli.stats import files as stats_files
+from mgpu_rt.cli.stats import statistics as stats_files
 from mgpu_rt.cli.stats.comparison import as_dict
-from mgpu_rt.cli.stats.files import Cache, Counter, Statistics, added, parse
+from mgpu_rt.cli.stats.statistics import Cache, Counter, Statistics, added, parse
 from tests.cli.test_report import hostile
 from tests.support import recorded
 from tests.support.child import library

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt.cli.options import options
 from mgpu_rt.images import elf
-from mgpu_rt.images.work import Work
+from mgpu_rt.images.budget import Work
 from mgpu_rt.lowering import lower
 from tests.support.compiled import compile_c
 from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of

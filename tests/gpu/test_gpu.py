@@ -16,7 +16,7 @@ import pytest
 from cffi import FFI
 
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, objects
+from mgpu_rt.lowering import lower, object_files
 from tests.gpu import CHIP, KERNELS, tensormap
 from tests.programs.test_programs import GPU_PROGRAMS, printed, rounds
 from tests.snippets.outcomes import outcomes
@@ -194,7 +194,7 @@ def test_tensor_map(mgpu: Mgpu) -> None:
 def test_tile_by_the_tensor_memory_accelerator(image: str, tmp_path: Path) -> None:
     """Real MLIR's tensor map, on the GPU: the box at row 32, column 8 of a matrix of 64 by 32."""
     helper = print_library()
-    program = objects.link(
+    program = object_files.link(
         [tensormap(image)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cffi import FFI
 
-from mgpu_rt.lowering import cache, graphs, objects, pipelines, toolchain
+from mgpu_rt.lowering import cache, graph_functions, object_files, pipelines, toolchain
 from tests.graphs.test_capture import Capture
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
 from tests.support.command import COMMAND
@@ -38,9 +38,9 @@ def compiled(names: tuple[str, ...], llvm: int) -> Path:
     return cache.kept(
         f"functions-{llvm}",
         ".o",
-        (pipelines.RECIPE, text, names, Path(graphs.__file__).read_text(), pipeline),
-        lambda: objects.tools(pipeline),
-        lambda: objects.host_object(text, pipeline, names),
+        (pipelines.RECIPE, text, names, Path(graph_functions.__file__).read_text(), pipeline),
+        lambda: object_files.tools(pipeline),
+        lambda: object_files.host_object(text, pipeline, names),
     )
 
 

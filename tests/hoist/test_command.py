@@ -225,7 +225,7 @@ def test_a_tool_that_cannot_read_what_another_has_made(
 
 def test_without_the_compiled_half(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
-    monkeypatch.setattr(sharing.rocm, "probe", lambda: "/nowhere/mgpu-rt-probe")
+    monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     program.write_bytes(dialect("forum", 19, 1000))
     result = CliRunner().invoke(main, ["hoist", "--llvm", "19", str(program)])
     sharing.why_not_shared.cache_clear()

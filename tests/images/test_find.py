@@ -12,8 +12,8 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt.images import elf, find, nvidia
+from mgpu_rt.images.budget import Work
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
-from mgpu_rt.images.work import Work
 from mgpu_rt.images.writable import globals_of
 from mgpu_rt.lowering import lower, toolchain
 from tests.fuzz import seeds

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import cache, lower, objects, pipelines, toolchain
+from mgpu_rt.lowering import cache, lower, object_files, pipelines, toolchain
 from tests.support.programs import RELEASES
 
 FORUM = PROGRAMS / "forum.mlir"
@@ -202,7 +202,7 @@ def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: install what Debian"):
-        objects.link([], libraries=[], out=tmp_path / "program")
+        object_files.link([], libraries=[], out=tmp_path / "program")
 
 
 def test_tool_without_a_release_in_its_name(

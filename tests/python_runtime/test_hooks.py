@@ -15,7 +15,7 @@ from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt import files
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, objects
+from mgpu_rt.lowering import lower, object_files
 from mgpu_rt.runtime import Recording
 from tests.support.child import environment, library
 from tests.support.command import assert_sentence, command
@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 def program(source: Path = HERE / "nan.mlir", iterations: int | None = None) -> Path:
     """Linked with the library."""
     parts = [library(), print_library()]
-    return objects.link(
+    return object_files.link(
         [lower.lower(source, llvm=22, iterations=iterations)],
         libraries=parts,
         rpath=[part.parent for part in parts],

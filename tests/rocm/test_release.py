@@ -12,9 +12,9 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt import rocm
+from mgpu_rt import hip_search
 from mgpu_rt.cli import softgpu
-from mgpu_rt.lowering import lower, objects
+from mgpu_rt.lowering import lower, object_files
 from tests.rocm.surroundings import Popen, Surroundings
 from tests.softgpu.device.conftest import KERNELS, PROGRAMS
 from tests.support.compiled import compile_c
@@ -66,12 +66,12 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
     out = folder / program
     libraries = [LIBRARY, print_library()]
     rpath = [library.parent for library in libraries]
-    return objects.link([compiled], libraries=libraries, rpath=rpath, out=out)
+    return object_files.link([compiled], libraries=libraries, rpath=rpath, out=out)
 
 
 def test_the_library_in_the_place_of_the_driver_is_known(here: Surroundings) -> None:
     """Of an installed HIP nothing else tells whether it can run on the software device."""
-    assert rocm.seams(str(here.hip)) == [here.release.seam]
+    assert hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
 

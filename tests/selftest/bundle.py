@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import PROGRAMS as SOURCES
-from mgpu_rt.lowering import lower, objects, pipelines, toolchain
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt.selftest import bundle
 from mgpu_rt.selftest.bundle import ROOM, marker
 from tests.random_driver import cases, images, runner
@@ -92,7 +92,7 @@ def _host_object(program: str, llvm: int, folder: Path) -> Path:
     dialect = lower.lower_to_llvm_dialect(source, llvm, iterations=PROGRAMS[program])
     text = _with_rooms(dialect.read_text(), program, modules)
     made = folder / f"{program}.o"
-    made.write_bytes(objects.compile_dialect(text.encode(), llvm))
+    made.write_bytes(object_files.compile_dialect(text.encode(), llvm))
     name = f"{program}_main"
     words = ("objcopy", f"--redefine-sym=main={name}", f"--keep-global-symbol={name}", str(made))
     subprocess.run(words, check=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.selftest import children, machine, result, right, sequences
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from bench.setup.printing import print_library
 from mgpu_rt.hoist import rewrite, tools
-from mgpu_rt.lowering import cache, lower, objects, toolchain
+from mgpu_rt.lowering import cache, lower, object_files, toolchain
 from tests.support.folders import folder
 from tests.support.programs import STOCK
 
@@ -34,10 +34,14 @@ def build(given: bytes, llvm: int) -> Path:
     """The executable of a program in the LLVM dialect, linked with stock's runtime."""
     tools = [toolchain.tool(name, llvm) for name in ("mlir-translate", "llc")]
     compiled = cache.kept(
-        "hoisted", ".o", (given, llvm), lambda: tools, lambda: objects.compile_dialect(given, llvm)
+        "hoisted",
+        ".o",
+        (given, llvm),
+        lambda: tools,
+        lambda: object_files.compile_dialect(given, llvm),
     )
     helper = print_library()
-    return objects.link(
+    return object_files.link(
         [compiled],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],

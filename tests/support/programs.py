@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import PROGRAMS
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, objects, pipelines, toolchain
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import HANG
@@ -90,7 +90,7 @@ def build(
     source = PROGRAMS / f"{program}.mlir"
     compiled = lower.lower(source, llvm=llvm, iterations=iterations, chip=chip, image=image)
     helper = print_library()
-    return objects.link(
+    return object_files.link(
         [compiled],
         libraries=[linked, helper],
         rpath=[linked.parent, helper.parent],

@@ -72,7 +72,7 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
     return text;
 }
 
-/* As mgpu_rt/cli/stats/table.py shows them; nothing where there are none. */
+/* As mgpu_rt/cli/stats/listing.py shows them; nothing where there are none. */
 static void print_graphs(FILE *out, const struct graph_counter *graphs) {
     if (graphs->built || graphs->refused || graphs->plain)
         fprintf(out,
@@ -81,7 +81,7 @@ static void print_graphs(FILE *out, const struct graph_counter *graphs) {
                 graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
-/* As mgpu_rt/cli/stats/table.py shows them. */
+/* As mgpu_rt/cli/stats/listing.py shows them. */
 static void print_start(FILE *out) {
     char release[STATISTICS_RELEASE], date[32];
     const time_t began = (time_t)counts.process.date;

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from mgpu_rt.cli import common
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 
 @click.command()
-@click.argument("file", type=common.PATH)
-@common.device(
+@click.argument("file", type=parameters.PATH)
+@parameters.device(
     "Whose HIP is asked to load the images, as for `mgpu-rt run`; auto starts no software GPU."
 )
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
-@common.as_json
+@parameters.as_json
 def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     """Show the images of device code in a file.
 
@@ -24,24 +24,23 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     """
     from pathlib import Path
 
-    from mgpu_rt.cli.inspect import hip, text
-    from mgpu_rt.images import find, needs, sharing
+    from mgpu_rt.cli.inspect import listing
+    from mgpu_rt.cli.inspect.verdict import Verdict, ask
+    from mgpu_rt.images import find, requirements, sharing
 
     try:
-        needs.check()
+        requirements.check()
     except ModuleNotFoundError as error:
         fail(Problem(str(error)))
     try:
         contents = find.read(Path(file))
         for image in contents.images:
             image.private = sharing.why_not_shared(image.loaded)
-        if no_device:
-            verdict = hip.Verdict(unasked="--no-device")
-        else:
-            verdict = hip.ask(contents.images, device)
+        unasked = Verdict(unasked="--no-device")
+        verdict = unasked if no_device else ask(contents.images, device)
     except (find.NothingFound, sharing.NotBuilt, Problem) as problem:
         fail(problem)
     if as_json:
-        common.show_json(text.as_dict(file, contents, verdict))
+        parameters.show_json(listing.as_dict(file, contents, verdict))
     else:
-        click.echo("\n".join(text.lines(file, contents, verdict)))
+        click.echo("\n".join(listing.lines(file, contents, verdict)))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.trace import LARGE
 from mgpu_rt.cli.report.words import count, plural, share, size, time
-from mgpu_rt.cli.stats.driver import QUESTIONS, questions
-from mgpu_rt.cli.stats.files import Counter, total
+from mgpu_rt.cli.stats.driver_calls import QUESTIONS, questions
+from mgpu_rt.cli.stats.statistics import Counter, total
 
 MANY = 10  # what happens less often is no loop's doing
 PART = 0.1  # of the calls' time: less is not worth a change

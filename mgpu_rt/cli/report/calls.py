@@ -10,9 +10,9 @@ from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.tables import table
 from mgpu_rt.cli.report.trace import Calls
 from mgpu_rt.cli.stats.comparison import pairs, ratio, summed
-from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
-from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.stats.driver_calls import PURPOSE, questions, work
 from mgpu_rt.cli.stats.reasons import reasons
+from mgpu_rt.cli.stats.statistics import Counter
 
 
 def section(runs: Sequence[Run]) -> list[Element]:

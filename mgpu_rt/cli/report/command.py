@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import click
 
-from mgpu_rt.cli import common
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 
-@click.command(cls=common.FilesOrProgram)
-@click.argument("files", nargs=-1, type=common.PATH, metavar="FILE... | -- PROGRAM [ARGUMENTS]...")
+@click.command(cls=parameters.FilesOrProgram)
+@click.argument(
+    "files", nargs=-1, type=parameters.PATH, metavar="FILE... | -- PROGRAM [ARGUMENTS]..."
+)
 @click.option(
     "-o",
     "--out",
-    type=common.PATH,
+    type=parameters.PATH,
     default="report.html",
     show_default=True,
     metavar="PAGE",
     help="The page to write, - for stdout.",
 )
-@common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@parameters.device("Where PROGRAM runs, as for `mgpu-rt run`.")
 @click.pass_context
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
     """Write a page about a run for a browser: calls, times, memory, what missed and why, advice.
@@ -28,7 +30,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     of a kind the first is before, the second after. PROGRAM is run twice, with stock's behaviour
     and with the cache; what it prints goes to stderr. The page is one file that needs no network.
     """
-    from mgpu_rt.cli import place
+    from mgpu_rt.cli.files import check
     from mgpu_rt.cli.report import markup, page, runs
 
     program = ctx.meta["program"]
@@ -36,7 +38,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
         raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
     try:
         if out != "-":
-            place.check(out)  # before a program runs for nothing
+            check(out)  # before a program runs for nothing
         found = runs.of_program(program, device) if program else runs.of_files(files)
         text = markup.document(page.title(found), page.body(found))
         if out == "-":

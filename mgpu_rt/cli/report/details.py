@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats import checked
-from mgpu_rt.cli.stats.files import HOW_TO_GET, Module, Process, Statistics
+from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.stats import validate
+from mgpu_rt.cli.stats.statistics import HOW_TO_GET, Module, Process, Statistics
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def of(statistics: Statistics, path: str) -> Details:
 
 
 def _peak(devices: dict[str, Any]) -> int | None:
-    peaks = [checked.count(device["peak_reserved"]) for device in devices.values()]
+    peaks = [validate.count(device["peak_reserved"]) for device in devices.values()]
     return sum(peaks) if peaks else None
 
 

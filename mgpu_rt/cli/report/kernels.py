@@ -9,7 +9,7 @@ from mgpu_rt.cli.report.calls import by_name
 from mgpu_rt.cli.report.markup import Element, element
 from mgpu_rt.cli.report.runs import Run
 from mgpu_rt.cli.report.tables import table
-from mgpu_rt.cli.stats.files import Copies, Counter
+from mgpu_rt.cli.stats.statistics import Copies, Counter
 
 _DIRECTIONS = {
     "to_device": "to the device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from mgpu_rt.cli import place
+from mgpu_rt.cli import files
 from mgpu_rt.text import printable, shortened
 
 Element = ElementTree.Element
@@ -63,4 +63,4 @@ def document(title: str, body: list[Element]) -> str:
 
 def write(path: str, text: str) -> None:
     """Writes the page. Raises Problem."""
-    place.write(path, text.encode())
+    files.write(path, text.encode())

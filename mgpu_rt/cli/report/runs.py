@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.cli.report import details, trace
 from mgpu_rt.cli.report.details import Details
 from mgpu_rt.cli.report.trace import Calls, Trace
-from mgpu_rt.cli.stats import files
-from mgpu_rt.cli.stats.files import Counter, Statistics
+from mgpu_rt.cli.stats import statistics as counted_files
+from mgpu_rt.cli.stats.statistics import Counter, Statistics
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH --trace PATH -- PROGRAM` writes both kinds"
 
@@ -55,7 +55,7 @@ Contents = dict[str, Any]  # of JSON files, by path
 
 def of_files(paths: Sequence[str]) -> list[Run]:
     """One run, or two. Raises Problem."""
-    contents = {path: files.load(path, HOW_TO_GET) for path in paths}
+    contents = {path: counted_files.load(path, HOW_TO_GET) for path in paths}
     traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
     statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
     for kind, found in (("statistics", statistics), ("trace", traces)):
@@ -106,8 +106,8 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
 def _read_folder(folder: Path) -> Run:
     """Of all processes of a run."""
     statistics, traces = (
-        {str(path): files.load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
-        for pattern in (f"*{files.ENDING}", "*.trace")
+        {str(path): counted_files.load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
+        for pattern in (f"*{counted_files.ENDING}", "*.trace")
     )
     return _run(statistics, traces)
 
@@ -118,10 +118,10 @@ def _read_folder(folder: Path) -> Run:
 def _run(statistics: Contents, traces: Contents) -> Run:
     """Of the files of its processes."""
     read = trace.parse(traces) if traces else None
-    each = {path: files.parse(raw, path) for path, raw in statistics.items()}
+    each = {path: counted_files.parse(raw, path) for path, raw in statistics.items()}
     more = details.added(details.of(part, path) for path, part in each.items())
     if statistics or not read:
-        counted = files.added(each.values())
+        counted = counted_files.added(each.values())
     else:
         counted = Statistics(_counters(read.program), _counters(read.driver), {})
     sources = (*statistics, *traces)

@@ -8,8 +8,8 @@ from mgpu_rt.cli.report import charts, words
 from mgpu_rt.cli.report.markup import Element, element
 from mgpu_rt.cli.report.runs import Run, names
 from mgpu_rt.cli.stats.comparison import summed
-from mgpu_rt.cli.stats.driver import questions, work
-from mgpu_rt.cli.stats.files import Cache, Counter, devices, total
+from mgpu_rt.cli.stats.driver_calls import questions, work
+from mgpu_rt.cli.stats.statistics import Cache, Counter, devices, total
 from mgpu_rt.text import shortened
 
 #: What the program's calls are about, by the beginnings of their names; the first that fits.

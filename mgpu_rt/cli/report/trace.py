@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats import checked
-from mgpu_rt.cli.stats.files import Counter
+from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.stats import validate
+from mgpu_rt.cli.stats.statistics import Counter
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` writes one"
 
@@ -109,8 +109,8 @@ def parse(files: Mapping[str, Any]) -> Trace:
             for event in raw["traceEvents"]:
                 _take(trace, levels, event)
             other = raw.get("otherData", {})
-            trace.kept += checked.count(other.get("kept", 0))
-            trace.lost += checked.count(other.get("lost", 0))
+            trace.kept += validate.count(other.get("kept", 0))
+            trace.lost += validate.count(other.get("lost", 0))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
             raise Problem(f"'{path}' holds other JSON than a trace: {HOW_TO_GET}") from None
         if not any(trace.layers.values()):
@@ -125,22 +125,22 @@ def _take(trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[s
     if kind == "X" and event.get("cat") in LAYERS:
         _take_call(trace, event, args)
     elif kind == "X" and event.get("cat") == "start":
-        trace.start = (trace.start or 0) + round(1000 * checked.time(event["dur"]))
+        trace.start = (trace.start or 0) + round(1000 * validate.time(event["dur"]))
     elif kind == "X" and event.get("cat") == "gpu":
-        _add(trace.gpu, event["name"], checked.time(event["dur"]))
+        _add(trace.gpu, event["name"], validate.time(event["dur"]))
     elif kind == "C" and event["name"] == "device memory":
-        values = (checked.count(args["allocated"]), checked.count(args["cached"]))
-        levels.append((checked.time(event["ts"]), event["pid"], *values))
+        values = (validate.count(args["allocated"]), validate.count(args["cached"]))
+        levels.append((validate.time(event["ts"]), event["pid"], *values))
     elif kind == "M" and event["name"] == "process_name":
         trace.programs.append(str(args["name"]))
 
 
 def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None:
-    name, duration = event["name"], checked.time(event["dur"])
+    name, duration = event["name"], validate.time(event["dur"])
     calls = trace.layers[event["cat"]]
     if name not in calls:
         calls[str(name)] = Calls()
-    calls[name].add(checked.time(event["ts"]), duration)
+    calls[name].add(validate.time(event["ts"]), duration)
     if error := args.get("error"):
         key = (name, int(error))
         trace.errors[key] = trace.errors.get(key, 0) + 1
@@ -151,7 +151,7 @@ def _take_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> Non
     stream = (event.get("pid"), args.get("stream"))
     if result := args.get("result"):
         results = trace.results.setdefault((name, str(result)), Results())
-        size = checked.count(args.get("bytes", 0))
+        size = validate.count(args.get("bytes", 0))
         results.calls += 1
         results.bytes += size
         results.large += size > LARGE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mgpu_rt import text
 from mgpu_rt.cli.stats.comparison import words as factor
-from mgpu_rt.cli.stats.files import Cache, Counter
-from mgpu_rt.cli.stats.table import NONE
+from mgpu_rt.cli.stats.listing import NONE
+from mgpu_rt.cli.stats.statistics import Cache, Counter
 
 __all__ = [
     "NONE",

@@ -1,2 +1,2 @@
-"""`mgpu-rt stats` and `mgpu-rt compare`: statistics files read (files), made by running a program
-twice (runs), and shown (table, comparison)."""
+"""`mgpu-rt stats` and `mgpu-rt compare`: statistics files read (statistics), made by running a
+program twice (runs), and shown (listing, comparison)."""

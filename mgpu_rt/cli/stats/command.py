@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import click
 
-from mgpu_rt.cli import common
-from mgpu_rt.cli.problem import Problem, fail
+from mgpu_rt.cli import parameters
+from mgpu_rt.cli.errors import Problem, fail
 
 
 @click.command()
-@click.argument("file", type=common.PATH)
-@common.as_json
+@click.argument("file", type=parameters.PATH)
+@parameters.as_json
 def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
 
     FILE is what `mgpu-rt run --stats-json FILE` has written, or what is there of a program that
     was killed or still runs; "–" is what was not counted.
     """
-    from mgpu_rt.cli.stats import files, table
+    from mgpu_rt.cli.stats import listing
+    from mgpu_rt.cli.stats.statistics import read
 
     try:
-        statistics = files.read(file)
+        statistics = read(file)
     except Problem as problem:
         fail(problem)
     if as_json:
-        common.show_json(statistics.raw)
+        parameters.show_json(statistics.raw)
     else:
-        click.echo("\n".join(table.lines(statistics)))
+        click.echo("\n".join(listing.lines(statistics)))
 
 
-@click.command(cls=common.FilesOrProgram)
+@click.command(cls=parameters.FilesOrProgram)
 @click.argument(
-    "files", nargs=-1, type=common.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
+    "files", nargs=-1, type=parameters.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
 )
-@common.device("Where PROGRAM runs, as for `mgpu-rt run`.")
-@common.as_json
+@parameters.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@parameters.as_json
 @click.pass_context
 def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bool) -> None:
     """Compare two runs, function by function.
@@ -44,7 +45,7 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
     many times as long the calls took before; "–" is what was not counted.
     """
     from mgpu_rt.cli.stats import comparison, runs
-    from mgpu_rt.cli.stats.files import read
+    from mgpu_rt.cli.stats.statistics import read
 
     program = ctx.meta["program"]
     if bool(program) == bool(files) or (files and len(files) != 2):
@@ -57,6 +58,6 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
     except Problem as problem:
         fail(problem)
     if as_json:
-        common.show_json(comparison.as_dict(before, after))
+        parameters.show_json(comparison.as_dict(before, after))
     else:
         click.echo("\n".join(comparison.lines(names, before, after)))

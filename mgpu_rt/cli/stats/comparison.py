@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mgpu_rt.cli.stats.driver import PURPOSE, questions, work
-from mgpu_rt.cli.stats.files import Counter, Statistics, devices, total
+from mgpu_rt.cli.stats.driver_calls import PURPOSE, questions, work
+from mgpu_rt.cli.stats.listing import NONE, cells
 from mgpu_rt.cli.stats.reasons import reasons
-from mgpu_rt.cli.stats.table import NONE, cells
+from mgpu_rt.cli.stats.statistics import Counter, Statistics, devices, total
 from mgpu_rt.text import columns, printable, shown
 
 Pair = tuple[Counter | None, Counter | None]

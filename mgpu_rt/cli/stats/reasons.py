@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mgpu_rt.cli.stats.driver import QUESTIONS
-from mgpu_rt.cli.stats.files import Counter, Statistics
+from mgpu_rt.cli.stats.driver_calls import QUESTIONS
+from mgpu_rt.cli.stats.statistics import Counter, Statistics
 
 WORSE = 1.05  # a twentieth is noise
 EXPLAINED = 0.5  # of the time that is more, which the other function has to have lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 
 STATISTICS, TRACE = "statistics", "a trace"
 _BEGIN, _OF = b"mgpu_rt ", b" recording of "

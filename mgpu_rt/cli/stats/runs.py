@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mgpu_rt.cli import executable, preload
-from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats.files import ENDING, Statistics, added, read
+from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.stats.statistics import ENDING, Statistics, added, read
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import rocm
+from mgpu_rt import hip_search
 from mgpu_rt.cli import softgpu
 
 
@@ -49,7 +49,7 @@ def test_a_missing_driver_is_named(tmp_path: Path) -> None:
 def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
         softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
-    monkeypatch.setattr(softgpu.rocm, "find", lambda _: [])
+    monkeypatch.setattr(softgpu.hip_search, "find", lambda _: [])
     with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5, or set"):
         softgpu.environment({}, build=build)
     monkeypatch.setenv("PATH", "/nowhere")
@@ -61,12 +61,12 @@ def test_a_hip_that_cannot_be_run_so(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ROCr below it looks for neither of the libraries that stand in."""
-    found = [rocm.Hip("/opt/rocm", hip)]
-    monkeypatch.setattr(rocm, "LOADERS_FOLDERS", ())
-    monkeypatch.setattr(rocm, "find", lambda _: found)
+    found = [hip_search.Hip("/opt/rocm", hip)]
+    monkeypatch.setattr(hip_search, "LOADERS_FOLDERS", ())
+    monkeypatch.setattr(hip_search, "find", lambda _: found)
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
-    (Path(hip).parent / rocm.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
+    (Path(hip).parent / hip_search.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
     with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
         softgpu.environment({}, build=build)
     (build / "softgpu" / softgpu.DTIF).touch()

@@ -10,7 +10,7 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, objects, pipelines, toolchain
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.programs import Outcome, execute
 
@@ -35,7 +35,7 @@ def run(
     """Lowers a program ahead of time and runs it on the emulated device."""
     chip = changes.get("MGPU_RT_SOFTGPU", pipelines.DEFAULT_CHIP)
     helper = print_library()
-    executable = objects.link(
+    executable = object_files.link(
         [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
         libraries=[library(), helper],
         rpath=[library().parent, helper.parent],

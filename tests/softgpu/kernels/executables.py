@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, objects
+from mgpu_rt.lowering import lower, object_files
 from tests.softgpu.kernels.images import TEXTS
 from tests.softgpu.kernels.program import Launch, Module
 from tests.support.folders import write_whole
@@ -27,7 +27,7 @@ def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path)
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     write_whole(source, host_program(module, name, launch))
     helper = print_library()
-    return objects.link(
+    return object_files.link(
         [lower.lower(source, llvm=llvm)],
         libraries=[STOCK, helper],
         rpath=[STOCK.parent, helper.parent],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 
 #: The class of each hook, and the setting that a word behind = sets (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mgpu_rt.cli import place
-from mgpu_rt.cli.problem import Problem
-from mgpu_rt.cli.stats import checked, recordings
+from mgpu_rt.cli import files
+from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.stats import recordings, validate
 from mgpu_rt.files import read as read_file
-from mgpu_rt.images.names import full_name
-from mgpu_rt.report import memory_summary
+from mgpu_rt.images.kernel_names import full_name
+from mgpu_rt.memory_table import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
 
@@ -180,7 +180,7 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
         recorded = recordings.kind(content)
         text = (recordings.as_json(path, content) if recorded else content).decode()
     except OSError as error:
-        raise place.unreadable(path, error, how_to_get) from None
+        raise files.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
         raise Problem(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():
@@ -211,7 +211,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             graphs=Graphs(*_numbers(raw.get("graphs", _NO_GRAPHS), *_NO_GRAPHS)),
             modules=tuple(map(_module, raw.get("modules", []))),
             process=_process(raw["process"]) if "process" in raw else None,
-            start=checked.count(raw["start"]["ns"]) if "start" in raw else None,
+            start=validate.count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
             raw=raw,
@@ -240,10 +240,10 @@ def _process(values: dict[str, Any]) -> Process:
     rank = values["rank"]
     return Process(
         program=str(values["program"]),
-        pid=checked.count(values["pid"]),
-        rank=None if rank is None else checked.count(rank),
+        pid=validate.count(values["pid"]),
+        rank=None if rank is None else validate.count(rank),
         by_exit=values["ended"] == "exit",
-        seconds=checked.time(values["seconds"]),
+        seconds=validate.time(values["seconds"]),
     )
 
 
@@ -251,7 +251,7 @@ def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
     name, hip = (values[key] or "" for key in ("name", "hip"))
     if not isinstance(name, str) or not isinstance(hip, str):
         raise ValueError
-    return Device(name, hip, _date(checked.count(process["date"])) if "date" in process else "")
+    return Device(name, hip, _date(validate.count(process["date"])) if "date" in process else "")
 
 
 def _date(seconds: int) -> str:
@@ -260,7 +260,7 @@ def _date(seconds: int) -> str:
 
 
 def _numbers(values: dict[str, Any], *names: str) -> list[int]:
-    return [checked.count(values[name]) for name in names]
+    return [validate.count(values[name]) for name in names]
 
 
 def total(counters: Iterable[Counter]) -> Counter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt.images import find, names
+from mgpu_rt.images import find, kernel_names
 from mgpu_rt.lowering import lower
 from tests.support.command import command
 
@@ -14,16 +14,16 @@ from tests.support.command import command
 def test_the_module_is_named_by_the_constant_that_holds_it(llvm: int) -> None:
     images = find.read(lower.lower(PROGRAMS / "samename.mlir", llvm=llvm)).images
     assert [image.module for image in images] == ["first", "second"]
-    assert list(names.shown(images).values()) == ["first::mark", "second::mark"]
-    assert list(names.shown(images[:1]).values()) == ["mark"]
+    assert list(kernel_names.shown(images).values()) == ["first::mark", "second::mark"]
+    assert list(kernel_names.shown(images[:1]).values()) == ["mark"]
 
 
 def test_endings_of_mlirs_constants() -> None:
-    assert names.module_of("main_kernel_0_binary") == "main_kernel_0"
-    assert names.module_of("main_kernel_gpubin_cst") == "main_kernel"  # LLVM 17 and older
-    assert names.module_of("main_kernel_bin_cst") == "main_kernel"
-    assert names.module_of("table") == ""
-    assert names.full_name("", "mark") == "mark"
+    assert kernel_names.module_of("main_kernel_0_binary") == "main_kernel_0"
+    assert kernel_names.module_of("main_kernel_gpubin_cst") == "main_kernel"  # LLVM 17 and older
+    assert kernel_names.module_of("main_kernel_bin_cst") == "main_kernel"
+    assert kernel_names.module_of("table") == ""
+    assert kernel_names.full_name("", "mark") == "mark"
 
 
 def test_inspect_shows_it_where_names_are_equal() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from mgpu_rt.cli.inspect.hip import Answer, Verdict
-from mgpu_rt.images import names
+from mgpu_rt.cli.inspect.verdict import Answer, Verdict
+from mgpu_rt.images import kernel_names
 from mgpu_rt.images.find import Contents
 from mgpu_rt.images.model import PTX, Image, Kernel, with_article
 from mgpu_rt.text import columns
@@ -62,7 +62,7 @@ def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
     if contents.replayed:
         yield f"replayed as graphs: {', '.join(contents.replayed)}"
     answers: Sequence[list[Answer]] = verdict.answers or [[] for _ in contents.images]
-    known = names.shown(contents.images)
+    known = kernel_names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):
         yield from () if itself else ("",)
         yield f"{path if itself else image.where}: {_title(image)}"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from mgpu_rt.images import elf, find, image, nvidia
+from mgpu_rt.images.budget import Counted, TooMuch, Work
 from mgpu_rt.images.model import Image
-from mgpu_rt.images.work import Counted, TooMuch, Work
 from tests.support.images import HEADER, PROGBITS, SECTION, SEGMENT, STRTAB, SYMTAB, elf_of
 
 SIZE = 1 << 20

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path

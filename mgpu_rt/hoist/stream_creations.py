@@ -5,15 +5,15 @@ from __future__ import annotations
 from mgpu_rt import abi
 from mgpu_rt.hoist.ir import Function, Operation
 from mgpu_rt.hoist.plan import Plan
-from mgpu_rt.hoist.text import GIVE, TAKE
+from mgpu_rt.hoist.templates import GIVE, TAKE
 
 CREATE, WAIT, DESTROY = "mgpuStreamCreate", "mgpuStreamSynchronize", "mgpuStreamDestroy"
 
 #: Where functions of the ABI take the stream that they use.
-_PLACES = {
-    function.name: place
+_POSITIONS = {
+    function.name: position
     for function in abi.functions()
-    for place, parameter in enumerate(function.params.split(", "))
+    for position, parameter in enumerate(function.params.split(", "))
     if parameter == "hipStream_t stream"
 }
 
@@ -56,8 +56,8 @@ def _why_left(function: Function, creation: Operation) -> str | None:
 
 def _is_known(use: Operation, stream: str) -> bool:
     """The stream is given for the stream, and for nothing else."""
-    place = _PLACES.get(use.callee or "")
-    return [i for i, value in enumerate(use.operands) if value == stream] == [place]
+    position = _POSITIONS.get(use.callee or "")
+    return [i for i, value in enumerate(use.operands) if value == stream] == [position]
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:

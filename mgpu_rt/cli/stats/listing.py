@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mgpu_rt.cli.stats.files import Cache, Counter, Module, Process, Statistics, total
+from mgpu_rt.cli.stats.statistics import Cache, Counter, Module, Process, Statistics, total
 from mgpu_rt.text import columns, shown
 
 NONE = "–"  # what was not counted

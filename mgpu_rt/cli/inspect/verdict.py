@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mgpu_rt import rocm
+from mgpu_rt import hip_search
 from mgpu_rt.cli import preload
 from mgpu_rt.cli.doctor import TIMEOUT
-from mgpu_rt.cli.problem import Problem
+from mgpu_rt.cli.errors import Problem
 from mgpu_rt.images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
 
 #: The versions of code objects that releases take, from hipRuntimeGetVersion's number on. The
@@ -85,7 +85,7 @@ def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.envir
         if device == "softgpu":
             return Verdict(unasked=f"{why.partition(':')[0]}; --device softgpu asks the HIP of it")
     environment = preload.device_environment(device, base)
-    hip = environment.get("MGPU_RT_HIP") or next((h.path for h in rocm.find(base)), "")
+    hip = environment.get("MGPU_RT_HIP") or next((h.path for h in hip_search.find(base)), "")
     if not hip:
         return Verdict(unasked="there is no HIP library: install ROCm, or set MGPU_RT_HIP")
     return _ask(images, hip, device == "cuda", environment)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
-from mgpu_rt import files, rocm
+from mgpu_rt import files, hip_search
 from tests.support import recorded
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke
@@ -119,8 +119,8 @@ def test_a_fifo_is_no_program(place: Path) -> None:
 
 def test_a_fifo_is_no_runtime_of_rocms(place: Path) -> None:
     """It stands where HIP's own would lie: a loader's folder is looked into after it."""
-    os.rename("fifo", rocm.HSA)
-    code = f"from mgpu_rt import rocm; rocm.seams({str(place / 'libamdhip64.so')!r})"
+    os.rename("fifo", hip_search.HSA)
+    code = f"from mgpu_rt import hip_search; hip_search.seams({str(place / 'libamdhip64.so')!r})"
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=HANG)
 
 

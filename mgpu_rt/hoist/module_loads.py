@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mgpu_rt.hoist import text
+from mgpu_rt.hoist import templates
 from mgpu_rt.hoist.ir import Function, Global, Operation
 from mgpu_rt.hoist.plan import Plan
 
@@ -54,7 +54,7 @@ class Modules:
                 self.plan.remove(use)
             else:
                 of_module = (
-                    f"    %module = llvm.call @{text.module_name(module)}() : () -> !llvm.ptr"
+                    f"    %module = llvm.call @{templates.module_name(module)}() : () -> !llvm.ptr"
                 )
                 self._answer(function, use, module, [of_module])
         self.plan.remove(load)
@@ -87,7 +87,7 @@ class Modules:
         if key not in self.modules:
             self.modules[key] = len(self.modules)
             lines = [self.plan.program.lines[o.line] for o in (*definitions, load)]
-            self.plan.added.append(text.module(self.modules[key], lines, load.result or ""))
+            self.plan.added.append(templates.module(self.modules[key], lines, load.result or ""))
         return self.modules[key]
 
     # ---- modules that are loaded before main
@@ -153,8 +153,8 @@ class Modules:
         key = (module, name.value)
         if key not in self.functions:
             self.functions[key] = len(self.functions)
-            self.plan.added.append(text.function(self.functions[key], of_module, name.name))
-        callee = text.function_name(self.functions[key])
+            self.plan.added.append(templates.function(self.functions[key], of_module, name.name))
+        callee = templates.function_name(self.functions[key])
         self.plan.replace(look_up, f"llvm.call @{callee}() : () -> !llvm.ptr")
         self.plan.moved[function.name, _look_up_of(name)] += 1
 

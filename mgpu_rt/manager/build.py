@@ -1,6 +1,6 @@
 """Writes the C source of mgpu_rt._host: how the manager reaches the library in the program.
 
-    python mgpu_rt/build.py OUT.c
+    python mgpu_rt/manager/build.py OUT.c
 
 `_host.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h. The library
 itself holds nothing of Python's: it runs mgpu_rt/manager/manager.py, which imports this.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 MANAGER = ROOT / "csrc" / "manager"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgpu_rt.lowering import graphs, toolchain
+from mgpu_rt.lowering import graph_functions, toolchain
 from mgpu_rt.lowering.pipelines import Pipeline
 from mgpu_rt.lowering.strings import unescape
 from mgpu_rt.lowering.toolchain import Tool
@@ -34,7 +34,7 @@ def _own(pipeline: Pipeline) -> list[Tool]:
 def host_object(text: str, pipeline: Pipeline, graphs_of: Sequence[str] = ()) -> bytes:
     """A position-independent object file of a program, in which functions of these names are
     replayed as graphs. Raises ToolchainMissing, LoweringFailed, ValueError."""
-    graphs.check(text, graphs_of)
+    graph_functions.check(text, graphs_of)
     return compile_dialect(pipeline.llvm_dialect(text), pipeline.llvm, graphs_of)
 
 
@@ -45,7 +45,7 @@ def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) ->
     compile_it += ["-relocation-model=pic", "-o", "-"]
     ir = toolchain.run(translate, dialect)
     if graphs_of:
-        ir = graphs.wrap(ir.decode(), graphs_of).encode()
+        ir = graph_functions.wrap(ir.decode(), graphs_of).encode()
     return toolchain.run(compile_it, ir)
 
 

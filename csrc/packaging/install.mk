@@ -39,14 +39,16 @@ install-files:
 	find mgpu_rt '(' -name '*.py' -o -name '*.css' -o -name py.typed -o -name bundle.tar.xz ')' -exec sh -ec 'for file; do \
 		$(INSTALL) -D -m 644 "$$file" "$(DESTDIR)$(HOME_DIR)/$$file"; done' sh {} +
 	printf '%s\n' '$(INSTALL_PYTHON)' > '$(DESTDIR)$(HOME_DIR)/mgpu_rt/lib/mgpu_rt.python'
-	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DOCDIR)' \
+	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DOCDIR)/docs/record' \
 		'$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/mgpu_rt'
 	for name in $(LIBRARY_NAMES); do \
 		ln -sf mgpu_rt/site/mgpu_rt/lib/libmlir_rocm_runtime.so "$(DESTDIR)$(LIBDIR)/$$name"; done
 	$(INSTALL) -m 644 $(CMAKE_FILES) '$(DESTDIR)$(LIBDIR)/cmake/mgpu_rt'
 	$(INSTALL) -m 644 $(PKG_CONFIG_FILE) '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	$(INSTALL) -m 644 $(HEADER) '$(DESTDIR)$(INCLUDEDIR)'
-	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)'
+	$(INSTALL) -m 644 LICENSE README.md CHANGELOG.md '$(DESTDIR)$(DOCDIR)'
+	$(INSTALL) -m 644 docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)/docs'
+	$(INSTALL) -m 644 docs/record/*.md '$(DESTDIR)$(DOCDIR)/docs/record'
 	$(INSTALL) -D -m 644 docs/mgpu-rt.1 '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
 	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'

@@ -11,7 +11,7 @@ from bench.setup import native
 from bench.show import table
 
 RESULTS = native.ROOT / "bench" / "results"
-FIGURES = (native.ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", table.SHOWN_IN)
@@ -23,7 +23,7 @@ def test_tables_are_what_was_measured(name: str) -> None:
 def test_there_are_tables_and_a_plot_of_both_machines() -> None:
     for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
         assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", FIGURES)
-    assert re.search(r"!\[[^]]+\]\(\.\./bench/results/[^)]+\.png\)", FIGURES)
+    assert re.search(r"!\[[^]]+\]\(\.\./\.\./bench/results/[^)]+\.png\)", FIGURES)
 
 
 def test_only_pictures_that_a_page_shows_are_kept() -> None:

@@ -1,5 +1,5 @@
 """All interleavings of three threads over each state table of cache/types.h, and mutants of its
-transitions that they find. docs/interleavings.md has what was looked at."""
+transitions that they find. docs/record/interleavings.md has what was looked at."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.variants import Change
 
 EXPLORE = "build/interleavings/explore"
 MAKE = ["make", "-s", "-f", "tests/interleavings/build.mk", EXPLORE]
-RECORD = ROOT / "docs" / "interleavings.md"
+RECORD = ROOT / "docs" / "record" / "interleavings.md"
 
 SCENARIOS = (
     "events",

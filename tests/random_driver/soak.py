@@ -4,7 +4,7 @@
     python -m tests.random_driver.soak --shrink SEED        makes the failure of a seed small
 
 Writes date, counts, seeds and failures to tests/random_driver/results, and the table of
-docs/soak.md. Exit status 1 if anything differed.
+docs/record/soak.md. Exit status 1 if anything differed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of docs/soak.md, from the results of a soak."""
+"""The table of docs/record/soak.md, from the results of a soak."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "soak.md"
+PAGE = ROOT / "docs" / "record" / "soak.md"
 BEGIN, END = "<!-- table soak {} -->", "<!-- end -->"
 
 

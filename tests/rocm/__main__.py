@@ -1,8 +1,8 @@
-"""Runs every suite on every release, and writes tests/rocm/matrix.json and docs/tested.md.
+"""Runs every suite on every release, and writes tests/rocm/matrix.json and docs/record/tested.md.
 
 python -m tests.rocm                    # all of it: make check-rocm
 python -m tests.rocm --only 7.2.4       # one release; the others' rows stay as they are
-python -m tests.rocm --docs             # docs/tested.md from what is there
+python -m tests.rocm --docs             # docs/record/tested.md from what is there
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rocm", description=__doc__)
     parser.add_argument("--only", action="append", help="a release of HIP, such as 7.2.4")
     parser.add_argument("--suite", action="append", help="a suite, such as programs")
-    parser.add_argument("--docs", action="store_true", help="only write docs/tested.md anew")
+    parser.add_argument("--docs", action="store_true", help="only write docs/record/tested.md anew")
     chosen = parser.parse_args()
     failed = False if chosen.docs else run(chosen.only, chosen.suite)
     matrix.DOCUMENT.write_text(matrix.document(matrix.load()), encoding="utf-8")

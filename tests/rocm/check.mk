@@ -1,4 +1,4 @@
-# AMD's releases beyond Debian 12's, on the emulated device: the matrix of docs/tested.md.
+# AMD's releases beyond Debian 12's, on the emulated device: the matrix of docs/record/tested.md.
 #
 # Fetches each release's packages once (60 MB each) into build/rocm, without root.
 

@@ -1,4 +1,4 @@
-"""The matrix of what was tested on what: kept as JSON, shown as docs/tested.md."""
+"""The matrix of what was tested on what: kept as JSON, shown as docs/record/tested.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.softgpu.csmith import results as csmith
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("matrix.json")
-DOCUMENT = ROOT / "docs" / "tested.md"
+DOCUMENT = ROOT / "docs" / "record" / "tested.md"
 
 Outcomes = Mapping[str, tuple[str, str]]  # test to (passed, failed or skipped; why)
 
@@ -92,7 +92,7 @@ def _order(row: Mapping) -> tuple:
 
 
 def document(results: Mapping) -> str:
-    """docs/tested.md."""
+    """docs/record/tested.md."""
     parts = [_INTRODUCTION.format(date=results["date"]), _releases()]
     parts += [_table(release, results) for release in RELEASES]
     parts += [rocrtst.section(rocrtst.load()), rocrand.section(rocrand.load())]
@@ -145,18 +145,18 @@ def _suites() -> str:
 _INTRODUCTION = """# What was tested on what
 
 `make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them, and
-runs the tests of the emulated device ([csrc/softgpu](../csrc/softgpu/README.md)) on each. It writes
+runs the tests of the emulated device ([csrc/softgpu](../../csrc/softgpu/README.md)) on each. It writes
 this page, from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
 No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and nothing of
 its hardware's speed. Counts and faults come from a recording stub of HIP.
 
 On an NVIDIA H100 (driver 580) the suites marked `gpu` are run by hand through
-[csrc/cuhip](../csrc/cuhip/README.md): programs lowered by LLVM 22 and 19 to cubins and to PTX, bad
+[csrc/cuhip](../../csrc/cuhip/README.md): programs lowered by LLVM 22 and 19 to cubins and to PTX, bad
 input, memory and copies, random programs on 8 streams and 4 threads, kernels that wait for each
 other, one that writes out of bounds, and the programs under compute-sanitizer.
 
 Random programs are compared with stock's runtime on all of these ([soak.md](soak.md)). `make fuzz`
-has the readers of images and settings under libFuzzer ([tests/fuzz](../tests/fuzz/README.md)),
+has the readers of images and settings under libFuzzer ([tests/fuzz](../../tests/fuzz/README.md)),
 `make sanitize` the runtime by gcc 12 and clang 22 under AddressSanitizer,
 UndefinedBehaviorSanitizer and ThreadSanitizer.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Suite:
     name: str
-    words: str  # what it tests, for docs/tested.md
+    words: str  # what it tests, for docs/record/tested.md
     arguments: tuple[str, ...]  # of pytest
     newest_abi: bool = False  # run with the newest code objects that the release takes, too
     chip: str = ""  # for a chip other than gfx90a, on the releases that know it

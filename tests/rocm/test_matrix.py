@@ -1,4 +1,4 @@
-"""docs/tested.md is what was run, and nothing failed that is not said."""
+"""docs/record/tested.md is what was run, and nothing failed that is not said."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The traps of the mgpu* ABI, each by a test that fails when its guard is taken out.
 
-The numbers are those of docs/traps.md. test_guards.py takes the guards out, one by
+The numbers are those of docs/record/traps.md. test_guards.py takes the guards out, one by
 one, and sees these tests fail.
 """
 

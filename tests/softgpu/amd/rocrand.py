@@ -93,7 +93,7 @@ def load() -> dict[str, dict[str, Outcome]]:
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """What docs/tested.md says of it."""
+    """What docs/record/tested.md says of it."""
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"

@@ -112,7 +112,7 @@ def load() -> dict[str, Outcome]:
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
-    """What docs/tested.md says of it."""
+    """What docs/record/tested.md says of it."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [f"{passed} of {len(outcomes)} pass. Not these:\n", "| test | why |", "|---|---|"]

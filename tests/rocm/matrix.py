@@ -144,19 +144,20 @@ def _suites() -> str:
 
 _INTRODUCTION = """# What was tested on what
 
-`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them, and
-runs the tests of the emulated device ([csrc/softgpu](../../csrc/softgpu/README.md)) on each. It writes
-this page, from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
+`make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. It runs
+the tests of the emulated device ([csrc/softgpu](../../csrc/softgpu/README.md)) on each, and writes
+this page from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
 No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and nothing of
 its hardware's speed. Counts and faults come from a recording stub of HIP.
 
-On an NVIDIA H100 (driver 580) the suites marked `gpu` are run by hand through
-[csrc/cuhip](../../csrc/cuhip/README.md): programs lowered by LLVM 22 and 19 to cubins and to PTX, bad
-input, memory and copies, random programs on 8 streams and 4 threads, kernels that wait for each
-other, one that writes out of bounds, and the programs under compute-sanitizer.
+A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
+[csrc/cuhip](../../csrc/cuhip/README.md). They have programs lowered by LLVM 22 and 19 to cubins and
+to PTX, bad input, memory and copies, and random programs on 8 streams and 4 threads. They have
+kernels that wait for each other, and one that writes out of bounds; compute-sanitizer watches the
+programs.
 
-Random programs are compared with stock's runtime on all of these ([soak.md](soak.md)). `make fuzz`
-has the readers of images and settings under libFuzzer ([tests/fuzz](../../tests/fuzz/README.md)),
-`make sanitize` the runtime by gcc 12 and clang 22 under AddressSanitizer,
-UndefinedBehaviorSanitizer and ThreadSanitizer.
+`make soak` compares random programs with stock on all of these ([soak.md](soak.md)). `make fuzz`
+has the readers of images and settings under libFuzzer
+([tests/fuzz](../../tests/fuzz/README.md)). `make sanitize` has the runtime, by gcc 12 and clang 22,
+under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 """

@@ -88,7 +88,7 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
     if file:
         files.write(file, (json.dumps(result.document(), indent=1) + "\n").encode())
     if page:
-        from mgpu_rt.cli.report import markup
+        from mgpu_rt.cli.report import format
         from mgpu_rt.selftest import page as pages
 
-        markup.write(page, markup.document(pages.TITLE, pages.body(result)))
+        format.write(page, format.document(pages.TITLE, pages.body(result)))

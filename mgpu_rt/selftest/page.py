@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt.cli.report import charts
-from mgpu_rt.cli.report.markup import Element, code, element
+from mgpu_rt.cli.report.format import Element, code, element
 from mgpu_rt.cli.report.tables import table
 from mgpu_rt.selftest import words
 from mgpu_rt.selftest.fast import SIDES, by_side

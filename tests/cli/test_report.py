@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from mgpu_rt.cli.options import options
-from mgpu_rt.cli.report import bins, charts, course, page, runs, trace, words
+from mgpu_rt.cli.report import charts, inputs, page
 from mgpu_rt.cli.report.advice import _LIMITS
-from mgpu_rt.cli.report.calls import within
-from mgpu_rt.cli.report.markup import document
+from mgpu_rt.cli.report.format import document, duration
+from mgpu_rt.cli.report.tables import percentile
 from mgpu_rt.cli.stats.driver_calls import QUESTIONS
-from mgpu_rt.cli.stats.statistics import Counter
+from mgpu_rt.cli.stats.statistics import Counter, Statistics
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
@@ -42,9 +42,9 @@ def report(folder: Path, **contents: Any) -> Page:
     return Page(result.stdout)
 
 
-def read(folder: Path, **contents: Any) -> runs.Run:
+def read(folder: Path, **contents: Any) -> inputs.Run:
     """The last run of such files."""
-    return runs.of_files(files(folder, **contents))[-1]
+    return inputs.of_files(files(folder, **contents))[-1]
 
 
 def counted(key: str, name: str, **values: int) -> dict[str, Any]:
@@ -120,7 +120,9 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
 
 def test_one_trace_is_the_last_runs(tmp_path: Path) -> None:
     one = recorded.trace(call("mgpuLaunchKernel", 5))
-    first, last = runs.of_files(files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one))
+    first, last = inputs.of_files(
+        files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one)
+    )
     assert first.trace is None
     assert last.trace
 
@@ -129,7 +131,7 @@ def test_a_trace_is_its_processs(tmp_path: Path) -> None:
     before = recorded.stock(process=recorded.process())
     after = recorded.statistics(process=recorded.process(pid=8))
     one = recorded.trace(call("mgpuLaunchKernel", 5))  # of process 7
-    first, last = runs.of_files(files(tmp_path, t=one, a=before, b=after))
+    first, last = inputs.of_files(files(tmp_path, t=one, a=before, b=after))
     assert first.trace
     assert last.trace is None
 
@@ -197,7 +199,7 @@ def test_quantiles_are_those_of_a_plain_sort(count: int) -> None:
     values = random.Random(count).sample(range(10 * count), count)
     for percent in (1, 50, 90, 99, 100):
         enough = [v for v in values if 100 * sum(w <= v for w in values) >= percent * count]
-        assert within(percent, sorted(values)) == min(enough)
+        assert percentile(percent, sorted(values)) == min(enough)
 
 
 def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
     rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
     limits = {name for _, make, take, _ in _LIMITS.values() for name in (make, take)}
-    assert {*course.MAKES, *QUESTIONS, *limits} <= called
+    assert {*charts.MAKES, *QUESTIONS, *limits} <= called
 
 
 def test_the_advice_knows_the_defaults() -> None:
@@ -289,16 +291,16 @@ def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
 
 
 def test_sums_and_levels_over_time() -> None:
-    assert bins.sums([0, 1, 5, 9.99, 10], 0, 10, 5) == [2, 2, 3, 3, 5]
-    memory = [trace.Level(2, 5, 0), trace.Level(3, 1, 4), trace.Level(7, 0, 0)]
-    held, kept = bins.levels(memory, 0, 10, 5)
+    assert charts.running_totals([0, 1, 5, 9.99, 10], 0, 10, 5) == [2, 2, 3, 3, 5]
+    memory = [inputs.Level(2, 5, 0), inputs.Level(3, 1, 4), inputs.Level(7, 0, 0)]
+    held, kept = charts.memory_levels(memory, 0, 10, 5)
     assert held == [0, 5, 1, 1, 0]
     assert kept == [0, 5, 5, 5, 0]
 
 
 def test_a_short_run_has_as_many_steps_as_it_takes() -> None:
-    assert bins.places(5, 10) == bins.BINS / 2
-    assert bins.places(1, 10_000) == 1
+    assert charts.step_count(5, 10) == charts.STEPS / 2
+    assert charts.step_count(1, 10_000) == 1
 
 
 def test_a_run_of_one_call_of_no_length(tmp_path: Path) -> None:
@@ -327,7 +329,7 @@ def test_ticks_are_round() -> None:
     ],
 )
 def test_times_in_words(ns: float | None, told: str) -> None:
-    assert words.time(ns) == told
+    assert duration(ns) == told
 
 
 def test_a_million_events_are_binned() -> None:
@@ -341,10 +343,10 @@ def test_a_million_events_are_binned() -> None:
             call("hipModuleLaunchKernel", 10 * n + 0.5, 1, "driver"),
         )
     )
-    read = trace.parse({"t.json": {"traceEvents": events}})
+    read = inputs.read_traces({"t.json": {"traceEvents": events}})
     assert read.program["mgpuLaunchKernel"].counter() == Counter(half, 2000 * half)
-    counted = runs.Statistics({}, {}, {})
-    run = runs.Run("program", counted, runs.Details(), read, ("t.json",))
+    counted = Statistics({}, {}, {})
+    run = inputs.Run("program", counted, inputs.Details(), read, ("t.json",))
     text = document("title", page.body([run]))
     assert "500,000 launches in 5.00 s" in Page(text).text
     assert len(text) < 200_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.cli.report import trace
 from mgpu_rt.cli.report.advice import advice
+from mgpu_rt.cli.report.inputs import LARGE
 from tests.cli.test_report import counted, read, report
 from tests.support import recorded
 from tests.support.child import ROOT
@@ -123,7 +123,7 @@ def copies(size: int, *, behind: bool = False) -> dict[str, Any]:
 def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
     header = (ROOT / "csrc/runtime/cache/staging.h").read_text()
     assert "STAGING_UP_LIMIT = 1 << 19," in header
-    (large,) = advice(read(tmp_path, **copies(trace.LARGE + 1)))
+    (large,) = advice(read(tmp_path, **copies(LARGE + 1)))
     assert "10 of them are larger than 524.3 kB." in large.evidence
     assert large.step.startswith("Split them")
     (busy,) = advice(read(tmp_path, **copies(16 << 10, behind=True)))

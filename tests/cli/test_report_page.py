@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt.cli.report import inputs
 from mgpu_rt.cli.report import page as report_page
-from mgpu_rt.cli.report import runs
-from mgpu_rt.cli.report.markup import document
+from mgpu_rt.cli.report.format import document
 from tests.cli.test_report import HOSTILE, hostile
 from tests.support import browser, recorded
 from tests.support.browser import Page
@@ -41,7 +41,7 @@ def written(folder: Path, **contents: object) -> Path:
     for name, content in contents.items():
         paths.append(str(folder / name))
         Path(paths[-1]).write_text(json.dumps(content))
-    found = runs.of_files(paths)
+    found = inputs.of_files(paths)
     path = folder / "page.html"
     path.write_text(document(report_page.title(found), report_page.body(found)), encoding="utf-8")
     return path

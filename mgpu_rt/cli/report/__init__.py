@@ -1,5 +1,5 @@
 """`mgpu-rt report`: what one run did, or two, as a page for a browser.
 
-runs reads the files (trace, details) or runs a program. page puts the sections together: summary,
-advice, calls, course (over time), caches, kernels; they are made of tables, charts and markup.
+inputs reads the files or runs a program. page puts the sections together, of advice, tables and
+charts; format writes their numbers and their markup.
 """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mgpu_rt.cli.report.runs import Run
-from mgpu_rt.cli.report.trace import LARGE
-from mgpu_rt.cli.report.words import count, plural, share, size, time
+from mgpu_rt.cli.report.format import count, duration, plural, share, size
+from mgpu_rt.cli.report.inputs import LARGE, Run
 from mgpu_rt.cli.stats.driver_calls import QUESTIONS, questions
 from mgpu_rt.cli.stats.statistics import Counter, total
 
@@ -134,7 +133,7 @@ def _questions(run: Run) -> Iterator[Advice]:
     if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
         yield Advice(
             "The driver is asked much, lest somebody else has used it",
-            f"{plural(asked.calls, 'question')} took {time(asked.ns)}, "
+            f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
             f"{share(asked.ns, _program_ns(run))} of the program's calls.",
             "If nothing else in the process calls HIP, set MGPU_RT_EXCLUSIVE=on.",
         )
@@ -149,7 +148,7 @@ def _registrations(run: Run) -> Iterator[Advice]:
     if calls.calls >= MANY and both.ns >= PART * _program_ns(run):
         yield Advice(
             "Host memory is registered again and again",
-            f"{plural(calls.calls, 'registration')} took {time(both.ns)} with their ends, "
+            f"{plural(calls.calls, 'registration')} took {duration(both.ns)} with their ends, "
             f"{share(both.ns, _program_ns(run))} of the program's calls.",
             "Register the memory once, before the loop, or copy it with gpu.memcpy: registrations "
             "are never cached (docs/memory.md).",
@@ -210,7 +209,7 @@ def _waiting(run: Run) -> Iterator[Advice]:
     if waits.calls and waits.ns > _program_ns(run) / 2:
         yield Advice(
             f"{share(waits.ns, _program_ns(run))} of the time the program waits for the GPU",
-            f"{plural(waits.calls, 'wait')} took {time(waits.ns)}.",
+            f"{plural(waits.calls, 'wait')} took {duration(waits.ns)}.",
             "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
             is_note=True,
         )

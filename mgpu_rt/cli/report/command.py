@@ -31,7 +31,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     and with the cache; what it prints goes to stderr. The page is one file that needs no network.
     """
     from mgpu_rt.cli.files import check
-    from mgpu_rt.cli.report import markup, page, runs
+    from mgpu_rt.cli.report import format, inputs, page
 
     program = ctx.meta["program"]
     if bool(program) == bool(files):
@@ -39,12 +39,12 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     try:
         if out != "-":
             check(out)  # before a program runs for nothing
-        found = runs.of_program(program, device) if program else runs.of_files(files)
-        text = markup.document(page.title(found), page.body(found))
+        found = inputs.of_program(program, device) if program else inputs.of_files(files)
+        text = format.document(page.title(found), page.body(found))
         if out == "-":
             click.echo(text, nl=False)
         else:
-            markup.write(out, text)
+            format.write(out, text)
             click.echo(f"mgpu-rt: wrote {out}", err=True)
     except Problem as problem:
         fail(problem)

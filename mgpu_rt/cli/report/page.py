@@ -1,15 +1,28 @@
-"""The page: its sections in their order."""
+"""The page: its head, where the time went, and its sections in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mgpu_rt import __version__
-from mgpu_rt.cli.report import caches, calls, course, kernels, summary
 from mgpu_rt.cli.report.advice import Advice, advice
-from mgpu_rt.cli.report.markup import Element, code, element
-from mgpu_rt.cli.report.runs import Run, names
-from mgpu_rt.cli.report.words import NONE, plural
+from mgpu_rt.cli.report.charts import Part, bar, key, over_time_section
+from mgpu_rt.cli.report.format import (
+    NONE,
+    Element,
+    code,
+    count,
+    duration,
+    element,
+    hit_rate,
+    plural,
+    size,
+)
+from mgpu_rt.cli.report.inputs import Run, names
+from mgpu_rt.cli.report.tables import caches_section, calls_section, kernels_section
+from mgpu_rt.cli.stats.comparison import factor, summed
+from mgpu_rt.cli.stats.driver_calls import questions, work
+from mgpu_rt.cli.stats.statistics import Cache, Counter, devices, total
 from mgpu_rt.text import shortened
 
 
@@ -20,10 +33,10 @@ def title(runs: Sequence[Run]) -> str:
 def body(runs: Sequence[Run]) -> list[Element]:
     """The page of one run, or of two: before and after."""
     sections = [
-        _section("calls", "Calls", calls.section(runs)),
-        _section("over-time", "Over time", course.section(runs)),
-        _section("missed", "What missed, and why", caches.section(runs)),
-        _section("kernels", "Kernels and copies", kernels.section(runs)),
+        _section("calls", "Calls", calls_section(runs)),
+        _section("over-time", "Over time", over_time_section(runs)),
+        _section("missed", "What missed, and why", caches_section(runs)),
+        _section("kernels", "Kernels and copies", kernels_section(runs)),
         _section("files", "Where this is from", _sources(runs)),
     ]
     links = [
@@ -31,8 +44,8 @@ def body(runs: Sequence[Run]) -> list[Element]:
         for section in (_advice_section(runs), *sections)
     ]
     return [
-        element("header", *summary.head(runs), element("nav", *links, aria_label="Sections")),
-        element("main", *summary.time(runs), _advice_section(runs), *sections),
+        element("header", *_head(runs), element("nav", *links, aria_label="Sections")),
+        element("main", *_time_section(runs), _advice_section(runs), *sections),
         element(
             "footer",
             element("p", f"Written by mgpu_rt {__version__}. “{NONE}” is what was not counted. "),
@@ -86,3 +99,152 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
         lead = f"{name}: " if len(runs) == 2 else ""
         items.append(element("li", lead, words))
     return [element("ul", *items, class_="sources")]
+
+
+# ---- the head: the outcome in a sentence, and the figures ----
+
+#: What the program's calls are about, by the beginnings of their names; the first that fits.
+GROUPS = {
+    "modules": ("mgpuModule",),
+    "launches": ("mgpuLaunch",),
+    "waiting": ("mgpuStreamSynchronize", "mgpuEventSynchronize"),
+    "streams": ("mgpuStream",),
+    "events": ("mgpuEvent",),
+    "copies": ("mgpuMemcpy", "mgpuMemset"),
+    "memory": ("mgpuMem",),
+    "other": ("",),
+}
+
+START = "HIP's start"  # a group of its own, in no call's time
+
+
+def _head(runs: Sequence[Run]) -> Iterator[Element]:
+    """The program's name, the outcome, the figures."""
+    yield element("p", "mgpu_rt report", class_="kicker")
+    yield element("h1", shortened(runs[-1].program))
+    yield element("p", _outcome(runs), class_="lead")
+    yield from _devices(runs)
+    yield element("dl", *_tiles(runs), class_="tiles")
+
+
+def _outcome(runs: Sequence[Run]) -> str:
+    sums = [total(run.statistics.program.values()) for run in runs]
+    times = [counter.ns for counter in sums]
+    if len(runs) == 1:
+        calls = plural(sums[0].calls, "call")
+        return f"The program's {calls} to MLIR's GPU runtime took {duration(times[0])}."
+    told = f"The program's calls took {_compared(*times)}."
+    starts = [duration(run.start) for run in runs]
+    if set(starts) == {NONE}:
+        return told
+    return (
+        f"{told} HIP's start is in neither: each run pays it once, {starts[0]} before and "
+        f"{starts[1]} after."
+    )
+
+
+def _devices(runs: Sequence[Run]) -> Iterator[Element]:
+    for device in devices(run.statistics for run in runs):
+        warning = element("strong", f" {device.warning}.") if device.warning else None
+        yield element("p", f"On {device.words}.", warning, class_="quiet")
+
+
+def _compared(before: int, after: int) -> str:
+    told = f"{duration(before)} before and {duration(after)} after"
+    if not before or not after:
+        return told
+    if before >= after:
+        return f"{told}, {factor(before / after)} times as fast"
+    return f"{told}, {factor(after / before)} times as long"
+
+
+# ---- figures ----
+
+
+def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
+    def tile(name: str, values: Iterable[str]) -> Element:
+        *earlier, last = values
+        known = (value for value in earlier if {value, last} != {NONE})
+        old = [element("dd", f"{value} before", class_="old") for value in known]
+        return element("div", element("dt", name), element("dd", last), *old)
+
+    programs = [summed(run.statistics.program) for run in runs]
+    drivers = [summed(work(run.statistics.driver)) for run in runs]
+    asked = [summed(questions(run.statistics.driver)) for run in runs]
+    yield tile("time in calls", (duration(c.ns if c else None) for c in programs))
+    yield tile("launches", (count(_launches(run)) for run in runs))
+    yield tile("calls of the driver", (count(c.calls if c else None) for c in drivers))
+    if any(asked):
+        yield tile("questions to the driver", map(_asked_cell, asked))
+    yield tile("served by a cache", map(_hit_rate, runs))
+    yield tile("device memory, peak", (size(run.details.peak) for run in runs))
+
+
+def _launches(run: Run) -> int:
+    calls = run.statistics.program.items()
+    return total(counter for name, counter in calls if name.startswith("mgpuLaunch")).calls
+
+
+def _asked_cell(counter: Counter | None) -> str:
+    return f"{count(counter.calls)} in {duration(counter.ns)}" if counter else NONE
+
+
+def _hit_rate(run: Run) -> str:
+    return hit_rate(sum(run.statistics.caches.values(), Cache(0, 0, 0)))
+
+
+# ---- the picture ----
+
+
+def _time_section(runs: Sequence[Run]) -> Iterator[Element]:
+    """Where the time of the program's calls went, on one scale."""
+    groups = [_groups(run) for run in runs]
+    whole = max(sum(values.values()) for values in groups)
+    if not whole:
+        return
+    bars = [
+        part
+        for name, values in zip(names(runs), groups, strict=True)
+        for part in _bar(name, values, whole)
+    ]
+    used = [group for group in groups[0] if any(values[group] for values in groups)]
+    keys = [
+        key(
+            _colour(group),
+            group,
+            " ",
+            element("b", " → ".join(duration(values[group] or None) for values in groups)),
+        )
+        for group in used
+    ]
+    yield element(
+        "section",
+        element("h2", "Where the time went"),
+        element("figure", *bars, element("p", *keys, class_="legend")),
+        id="time",
+    )
+
+
+def _bar(name: str, values: Mapping[str, int], whole: int) -> Iterator[Element]:
+    parts = [Part(group, _colour(group), ns, duration(ns)) for group, ns in values.items() if ns]
+    told = f"{name}: {duration(sum(values.values()))}"
+    listed = ", ".join(f"{part.name} {part.label}" for part in parts)
+    yield element("p", told, class_="bar-name")
+    yield bar(f"{told}. {listed}", parts, whole)
+
+
+def _colour(group: str) -> str:
+    return "part-start" if group == START else f"part-{group}"
+
+
+def _groups(run: Run) -> dict[str, int]:
+    """Nanoseconds of each."""
+    sums = dict.fromkeys((START, *GROUPS), 0)
+    for name, counter in run.statistics.program.items():
+        sums[_group(name)] += counter.ns
+    sums[START] = run.start or 0
+    return sums
+
+
+def _group(function: str) -> str:
+    return next(group for group, begins in GROUPS.items() if function.startswith(begins))

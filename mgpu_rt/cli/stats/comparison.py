@@ -120,14 +120,14 @@ def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
 def _row(name: str, pair: Pair) -> tuple[str, ...]:
     calls = [str(counter.calls) if counter else NONE for counter in pair]
     times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in pair]
-    return (shown(name), *calls, *times, words(ratio(*pair)))
+    return (shown(name), *calls, *times, factor(ratio(*pair)))
 
 
-def words(factor: float | None) -> str:
+def factor(value: float | None) -> str:
     """Three digits that matter."""
-    if factor is None:
+    if value is None:
         return NONE
-    return f"{factor:.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def _right(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:

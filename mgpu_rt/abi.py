@@ -115,7 +115,9 @@ def _served_by(text: str, match: re.Match[str]) -> str:
     if match["name"] == "mgpuModuleLoadJIT":
         return _NVIDIA
     section = re.findall(r"^/\* (.*)", text[: match.start()], re.MULTILINE)[-1:]
-    found = [by for words, by in _SECTIONS.items() if section and section[0].startswith(words)]
+    found = [
+        by for beginning, by in _SECTIONS.items() if section and section[0].startswith(beginning)
+    ]
     return found[0] if found else "HIP"
 
 

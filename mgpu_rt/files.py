@@ -45,8 +45,8 @@ def _begin(number: int, path: Name) -> bytes:
         if begin:
             return begin
         if time.monotonic() > end:
-            words = f"nobody has written to this FIFO for {WAIT:.0f} s"
-            raise OSError(errno.ETIMEDOUT, words, os.fspath(path))
+            reason = f"nobody has written to this FIFO for {WAIT:.0f} s"
+            raise OSError(errno.ETIMEDOUT, reason, os.fspath(path))
     return b""
 
 
@@ -73,6 +73,6 @@ def _open_to_write(path: Name) -> int:
             if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
                 raise
             if time.monotonic() > end:
-                words = f"nobody has read this FIFO for {WAIT:.0f} s"
-                raise OSError(errno.ENXIO, words, os.fspath(path)) from None
+                reason = f"nobody has read this FIFO for {WAIT:.0f} s"
+                raise OSError(errno.ENXIO, reason, os.fspath(path)) from None
         time.sleep(_LOOK)

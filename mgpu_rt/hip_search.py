@@ -24,9 +24,9 @@ SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoo
 
 @dataclass(frozen=True)
 class Hip:
-    """A HIP library, and the place where it was found."""
+    """A HIP library, and where it was found."""
 
-    place: str
+    origin: str
     path: str
 
 
@@ -50,7 +50,7 @@ def find(base: Mapping[str, str]) -> list[Hip]:
     except (OSError, subprocess.SubprocessError):
         return []
     lines = (line.partition("\t") for line in os.fsdecode(result.stdout).splitlines())
-    return [Hip(place, path) for place, _, path in lines]
+    return [Hip(origin, path) for origin, _, path in lines]
 
 
 def seams(hip: str) -> list[str]:
@@ -61,4 +61,4 @@ def seams(hip: str) -> list[str]:
         content = runtime.read_bytes() if runtime else b""
     except OSError:
         return []
-    return [name for name, words in SEAMS.items() if words in content]
+    return [name for name, mark in SEAMS.items() if mark in content]

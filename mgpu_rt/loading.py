@@ -28,7 +28,7 @@ def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> 
     return found
 
 
-def place(traceback: TracebackType | None) -> str:
+def location(traceback: TracebackType | None) -> str:
     """The innermost line of an exception."""
     while traceback and traceback.tb_next:
         traceback = traceback.tb_next
@@ -39,4 +39,4 @@ def place(traceback: TracebackType | None) -> str:
 
 def describe(error: BaseException) -> str:
     """An exception in one line, with its place."""
-    return f"{type(error).__name__}: {error}{place(error.__traceback__)}"
+    return f"{type(error).__name__}: {error}{location(error.__traceback__)}"

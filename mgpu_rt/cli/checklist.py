@@ -19,7 +19,7 @@ class Check:
 
 
 @dataclass
-class Report:
+class Checklist:
     """What was found on the way to a run on `device`."""
 
     device: str

@@ -42,7 +42,7 @@ def _hips(environment: Mapping[str, str], hip: str) -> Iterator[tuple[str, str]]
     """Another HIP where a program finds what it was linked with: there would be two in it."""
     for other in hip_search.find(environment):
         same = os.path.realpath(other.path) == os.path.realpath(hip)
-        if not same and other.place == "LD_LIBRARY_PATH":
+        if not same and other.origin == "LD_LIBRARY_PATH":
             yield (
                 f"there is another HIP, {other.path}: a program that is linked with it would have "
                 "two",

@@ -18,7 +18,7 @@ from pathlib import Path
 import mgpu_rt
 from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import conflicts, cuda, preload
-from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Report
+from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
@@ -34,26 +34,26 @@ HOW_TO_BUILD = (
 # ---- the library ----
 
 
-def _library(report: Report) -> bool:
+def _library(checklist: Checklist) -> bool:
     """The library and what it can be called by; False if there is none."""
     try:
         library = preload.runtime()
     except preload.Problem as problem:
-        report.add("library", FAILURE, str(problem))
+        checklist.add("library", FAILURE, str(problem))
         return False
     from ctypes import CDLL, c_char_p
 
     try:
         opened = CDLL(library)
     except OSError as error:
-        report.add("library", FAILURE, f"{library} cannot be loaded", why_not_loaded(error))
+        checklist.add("library", FAILURE, f"{library} cannot be loaded", why_not_loaded(error))
         return False
     opened.mgpu_rt_version.restype = c_char_p
     version = opened.mgpu_rt_version().decode()
     if version == mgpu_rt.__version__:
-        report.add("library", OK, f"{library}, version {version}")
+        checklist.add("library", OK, f"{library}, version {version}")
     else:
-        report.add(
+        checklist.add(
             "library",
             FAILURE,
             f"{library} has version {version}, this command {mgpu_rt.__version__}",
@@ -61,7 +61,7 @@ def _library(report: Report) -> bool:
         )
     links = Path(library).parent.glob("*.so.*")
     releases = sorted({int(link.name.rpartition(".so.")[2].split(".")[0]) for link in links})
-    report.add(
+    checklist.add(
         "programs",
         OK if releases else WARNING,
         f"linked with libmlir_rocm_runtime.so of LLVM {', '.join(map(str, releases)) or 'none'}",
@@ -73,12 +73,12 @@ def _library(report: Report) -> bool:
 # ---- the driver ----
 
 
-def _driver(report: Report, base: Mapping[str, str]) -> None:
+def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
     """The drivers for AMD's and NVIDIA's GPUs, and what stands in for one."""
     kfd = preload.KFD
-    state = FAILURE if report.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
+    state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
-        report.add(
+        checklist.add(
             "AMD GPU",
             state,
             f"none: there is no {kfd}",
@@ -88,23 +88,25 @@ def _driver(report: Report, base: Mapping[str, str]) -> None:
             else "",
         )
     elif os.access(kfd, os.R_OK | os.W_OK):
-        report.add("AMD GPU", OK, f"{kfd} may be opened")
+        checklist.add("AMD GPU", OK, f"{kfd} may be opened")
     else:
-        report.add(
+        checklist.add(
             "AMD GPU",
             state,
             f"{kfd} may not be opened by this user",
             f"become a member of its group: sudo usermod -aG {kfd.group()} $USER, and log in again",
         )
     try:
-        report.add("software GPU", OK, str(preload.softgpu.driver()))
+        checklist.add("software GPU", OK, str(preload.softgpu.driver()))
     except preload.softgpu.SoftGpuUnavailable as error:
-        report.add("software GPU", FAILURE if report.device == "softgpu" else NOTE, str(error))
+        checklist.add(
+            "software GPU", FAILURE if checklist.device == "softgpu" else NOTE, str(error)
+        )
     try:
         cuda.hip()
-        report.add("NVIDIA GPU", OK, cuda.driver(base))
+        checklist.add("NVIDIA GPU", OK, cuda.driver(base))
     except cuda.CudaUnavailable as error:
-        report.add("NVIDIA GPU", FAILURE if report.device == "cuda" else NOTE, str(error))
+        checklist.add("NVIDIA GPU", FAILURE if checklist.device == "cuda" else NOTE, str(error))
 
 
 # ---- a run ----
@@ -116,7 +118,7 @@ def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in unwanted}
 
 
-def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
+def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     """Runs the probe and adds what the library said."""
     probe = hip_search.probe()
     try:
@@ -135,7 +137,7 @@ def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]
             timeout=TIMEOUT,
         )
     except subprocess.TimeoutExpired:
-        report.add(
+        checklist.add(
             "HIP",
             FAILURE,
             f"a program's first call did not return in {TIMEOUT:.0f} s",
@@ -143,13 +145,13 @@ def _run(report: Report, environment: Mapping[str, str], base: Mapping[str, str]
         )
         return
     except OSError as error:
-        report.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
+        checklist.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
         return
     found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", result.stderr, re.MULTILINE)
-    report.hip = found[1] if found and found[1] != "none" else ""
-    _hip(report, result, environment, base)
-    if report.hip:
-        _python(report, result.stderr, environment)
+    checklist.hip = found[1] if found and found[1] != "none" else ""
+    _hip(checklist, result, environment, base)
+    if checklist.hip:
+        _python(checklist, result.stderr, environment)
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
@@ -160,88 +162,92 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     """Why a program takes this HIP library of all that there are, which it names."""
     found = hip_search.find(base)
-    others = [f"{other.path} ({other.place})" for other in found if not _same(other.path, hip)]
+    others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
     beside = f"; there is also {', '.join(others)}" if others else ""
     if device == "cuda":
         return "which is mgpu_rt's own, over NVIDIA's driver"
     if base.get("MGPU_RT_HIP"):
         return f"as MGPU_RT_HIP says{beside}"
-    place = next((other.place for other in found if _same(other.path, hip)), "")
-    if place in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
-        return f"as {place} says{beside}"
+    origin = next((other.origin for other in found if _same(other.path, hip)), "")
+    if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
+        return f"as {origin} says{beside}"
     fit = "that the software GPU can run" if device == "softgpu" else "that can be opened"
     newest = f"the newest {fit}, " if others else ""
-    return f"{newest}found by {place}{beside}"
+    return f"{newest}found by {origin}{beside}"
 
 
 def _same(left: str, right: str) -> bool:
     return os.path.realpath(left) == os.path.realpath(right)
 
 
-def _seam(report: Report) -> None:
+def _seam(checklist: Checklist) -> None:
     """What stands below this release of HIP in the place of AMD's driver."""
     folder = preload.softgpu.driver().parent
-    names = [name for name in hip_search.seams(report.hip) if (folder / name).exists()]
-    report.add("driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none")
+    names = [name for name in hip_search.seams(checklist.hip) if (folder / name).exists()]
+    checklist.add(
+        "driver", OK if names else FAILURE, f"emulated by {names[-1]}" if names else "none"
+    )
 
 
 def _hip(
-    report: Report,
+    checklist: Checklist,
     result: subprocess.CompletedProcess[str],
     environment: Mapping[str, str],
     base: Mapping[str, str],
 ) -> None:
     said = result.stderr.splitlines()
-    if not report.hip:
+    if not checklist.hip:
         said = [line for line in said if "no HIP library" in line] or said[-1:]
         said = said or ["a program's first call did not return"]
         text, _, advice = said[0].removeprefix("mgpu_rt: ").partition(". Set ")
-        report.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
+        checklist.add("HIP", FAILURE, text + _ending(result), f"set {advice}" if advice else "")
         return
-    real = os.path.basename(os.path.realpath(report.hip))
-    release = "" if report.hip.endswith(real) else f" ({real})"
-    report.add("HIP", OK, f"{report.hip}{release}, {_why(report.hip, report.device, base)}")
-    if report.device == "softgpu":
-        _seam(report)
-    report.devices, error = _devices(report.hip, environment)
-    if report.devices:
-        names = ", ".join(f"{number}: {name}" for number, name in enumerate(report.devices))
-        report.add("devices", OK, names)
+    real = os.path.basename(os.path.realpath(checklist.hip))
+    release = "" if checklist.hip.endswith(real) else f" ({real})"
+    checklist.add(
+        "HIP", OK, f"{checklist.hip}{release}, {_why(checklist.hip, checklist.device, base)}"
+    )
+    if checklist.device == "softgpu":
+        _seam(checklist)
+    checklist.devices, error = _devices(checklist.hip, environment)
+    if checklist.devices:
+        names = ", ".join(f"{number}: {name}" for number, name in enumerate(checklist.devices))
+        checklist.add("devices", OK, names)
     else:
-        report.add(
+        checklist.add(
             "devices",
             FAILURE,
             f"HIP cannot count them: {error}" if error else "HIP has found none",
             "see nvidia-smi and CUDA_VISIBLE_DEVICES"
-            if report.device == "cuda"
+            if checklist.device == "cuda"
             else "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
             "--device softgpu",
         )
     if result.returncode == 0:
-        report.add("a program", OK, "has created, synchronised and destroyed a stream")
+        checklist.add("a program", OK, "has created, synchronised and destroyed a stream")
         return
     failed = [line for line in said if "failed with" in line] or said[-1:] or ["it said nothing"]
     text = f"could not create a stream: {failed[0]}{_ending(result)}"
-    report.add("a program", FAILURE, text)
+    checklist.add("a program", FAILURE, text)
 
 
-def _python(report: Report, said: str, environment: Mapping[str, str]) -> None:
+def _python(checklist: Checklist, said: str, environment: Mapping[str, str]) -> None:
     """Who decides what stays: Python, or the library by itself."""
     if environment.get("MGPU_RT_CACHE") == "off":
-        report.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
+        checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
     if environment.get("MGPU_RT_PYTHON") == "off":
-        report.add("Python", NOTE, "off: the library manages its caches by itself")
+        checklist.add("Python", NOTE, "off: the library manages its caches by itself")
         return
     manager = re.search(r"manager: Python (\S+), process", said)
     named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
     if not manager or not named:
         lines = [line for line in said.splitlines() if "no Python" in line]
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
-        report.add("Python", WARNING, text, f"set {advice}" if advice else "")
+        checklist.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
-    report.python = manager[1]
-    report.add(
+    checklist.python = manager[1]
+    checklist.add(
         "Python",
         OK,
         f"{manager[1]} would manage the caches, from a process of its own: {named[1]} ({named[2]})",
@@ -289,29 +295,29 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
         return [], ""
 
 
-def examine(device: str, base: Mapping[str, str] = os.environ) -> Report:
+def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
     """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
-    report = Report(device)
+    checklist = Checklist(device)
     try:
         if device == "auto":
-            report.device, why = preload.automatic(base)
-            report.add("device", OK, f"{report.device} (auto): {why}")
+            checklist.device, why = preload.automatic(base)
+            checklist.add("device", OK, f"{checklist.device} (auto): {why}")
         else:
-            report.add("device", OK, device)
+            checklist.add("device", OK, device)
     except preload.Problem as problem:
-        report.add("device", FAILURE, str(problem))
-    if not _library(report):
-        return report
-    _driver(report, base)
-    if report.device == "auto":
-        return report
+        checklist.add("device", FAILURE, str(problem))
+    if not _library(checklist):
+        return checklist
+    _driver(checklist, base)
+    if checklist.device == "auto":
+        return checklist
     try:
-        environment = preload.environment(report.device, base)
+        environment = preload.environment(checklist.device, base)
     except preload.Problem as problem:
-        if report.possible:
-            report.add("environment", FAILURE, str(problem))
-        return report
-    _run(report, environment, base)
-    for text, advice in conflicts.find(environment, report.hip):
-        report.add("conflict", WARNING, text, advice)
-    return report
+        if checklist.possible:
+            checklist.add("environment", FAILURE, str(problem))
+        return checklist
+    _run(checklist, environment, base)
+    for text, advice in conflicts.find(environment, checklist.hip):
+        checklist.add("conflict", WARNING, text, advice)
+    return checklist

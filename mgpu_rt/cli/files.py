@@ -57,7 +57,7 @@ def unwritable(path: str | Path, error: OSError) -> Problem:
     return Problem(f"'{path}' cannot be written: {error.strerror or error}; name another place")
 
 
-def check(path: str | Path) -> None:
+def check_writable(path: str | Path) -> None:
     """Looks whether a file could be written there, before the work for it. Raises Problem."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):

@@ -40,5 +40,5 @@ def environment(
         names.append(runtime)
     if not names:
         return {}
-    words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
-    return {"MGPU_RT_RUNTIME": ",".join(names), "MGPU_RT_RUNTIME_SETTINGS": " ".join(words)}
+    assignments = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    return {"MGPU_RT_RUNTIME": ",".join(names), "MGPU_RT_RUNTIME_SETTINGS": " ".join(assignments)}

@@ -163,19 +163,19 @@ def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
 
     from mgpu_rt.lowering import toolchain
 
-    words, rpath = [], []
+    arguments, rpath = [], []
     for link in links:
         path = Path(link)
         if path.is_file():
-            words.append(str(path.resolve()))
+            arguments.append(str(path.resolve()))
             rpath += [path.resolve().parent] if ".so" in path.suffixes else []
         elif path.suffix in (".o", ".a", ".so") or "/" in link:
             raise Problem(f"--link {link}: there is no such file")
         else:
             found = toolchain.library(link, llvm)
-            words.append(str(found) if found else f"-l{link}")
+            arguments.append(str(found) if found else f"-l{link}")
             rpath += [found.parent] if found else []
-    return words, list(dict.fromkeys(rpath))
+    return arguments, list(dict.fromkeys(rpath))
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

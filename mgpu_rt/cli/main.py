@@ -81,7 +81,7 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
     help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
     "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
 )
-@parameters.in_python
+@parameters.interception
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -106,7 +106,7 @@ def run(
 
     try:
         for output in filter(None, (stats_json, trace)):
-            files.check(output)
+            files.check_writable(output)
         environment = preload.environment(preload.announced(device))
         wanted = ["1"] if stats else []
         if stats_json:
@@ -132,7 +132,7 @@ def run(
 def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
     """Show every option, or how to build with the library."""
     asked = (libs, cflags, cmakedir)
-    wanted = [words for words, wish in zip(_building(), asked, strict=True) if wish]
+    wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if as_json:
         _show_json()
     elif wanted:

@@ -16,18 +16,18 @@ PATH = click.Path(readable=False)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def device(words: str) -> Callable[[Any], Any]:
-    """The option; `words` say what the command does with it."""
+def device(help_text: str) -> Callable[[Any], Any]:
+    """The option; `help_text` says what the command does with it."""
     return click.option(
         "--device",
         type=click.Choice(["auto", "hip", "softgpu", "cuda"]),
         default="auto",
         show_default=True,
-        help=words,
+        help=help_text,
     )
 
 
-def in_python(command: Callable[..., Any]) -> Callable[..., Any]:
+def interception(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that put something in Python in the path of the calls."""
     for option in (
         click.option(

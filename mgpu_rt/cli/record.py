@@ -59,10 +59,10 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
     """64 or 16x16 or 4x4x4, as a grid or a block."""
     if text is None:
         return None
-    words = text.lower().split("x")
-    if not 1 <= len(words) <= 3 or not all(word.isdigit() and int(word) for word in words):
+    sizes = text.lower().split("x")
+    if not 1 <= len(sizes) <= 3 or not all(size.isdigit() and int(size) for size in sizes):
         raise click.BadParameter(f"'{text}' is not one to three sizes, as 64 or 16x16")
-    return tuple(map(int, words))
+    return tuple(map(int, sizes))
 
 
 @click.command()
@@ -113,7 +113,7 @@ def replay(
         }
         text = _script(os.path.abspath(recording), launch - 1, given)
         if script:
-            files.check(script)
+            files.check_writable(script)
             files.write(script, text.encode(errors="surrogateescape"))
         environment = preload.device_environment(preload.announced(device), os.environ)
         os.execve(sys.executable, [sys.executable, "-c", text], environment)
@@ -125,9 +125,11 @@ def _script(recording: str, launch: int, given: dict[str, object]) -> str:
     """The replay as a script: it needs mgpu_rt, and HIP where the device is."""
     image = f"Path({given.pop('image')!r}).read_bytes()" if given["image"] else None
     given.pop("image", None)
-    words = [f"        {name}={value!r},\n" for name, value in given.items() if value is not None]
+    arguments = [
+        f"        {name}={value!r},\n" for name, value in given.items() if value is not None
+    ]
     if image:
-        words.insert(0, f"        image={image},\n")
+        arguments.insert(0, f"        image={image},\n")
     return f'''"""Makes a recorded launch again: {shlex.quote(recording)}."""
 
 import sys
@@ -139,7 +141,7 @@ try:
     recording = Recording({recording!r})
     replayed = recording.replay(
         {launch},
-{"".join(words)}    )
+{"".join(arguments)}    )
 except (OSError, ValueError, IndexError, RuntimeError) as problem:
     print(f"mgpu-rt: {{problem}}", file=sys.stderr)
     sys.exit(2)

@@ -57,7 +57,7 @@ def selftest(
 
     try:
         for output in filter(None, (file, page)):
-            files.check(output)
+            files.check_writable(output)
         asked = run.Request(device, gpu, minutes, harsh, only, image)
         result = run.run(asked, _say if verbose else _progress)
         _progress("")

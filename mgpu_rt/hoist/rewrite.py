@@ -46,7 +46,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
         )
     counts = len(modules.modules), len(modules.functions)
     plan.added.append(templates.common(*counts, kept_streams > 0, program.functions))
-    return Hoisted(tools.checked(plan.text()), _sentences(plan))
+    return Hoisted(tools.validated(plan.text()), _sentences(plan))
 
 
 def _obstacle(program: Program) -> str | None:

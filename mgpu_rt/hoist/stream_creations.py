@@ -9,7 +9,7 @@ from mgpu_rt.hoist.templates import GIVE, TAKE
 
 CREATE, WAIT, DESTROY = "mgpuStreamCreate", "mgpuStreamSynchronize", "mgpuStreamDestroy"
 
-#: Where functions of the ABI take the stream that they use.
+#: Which parameter of functions of the ABI take the stream that they use.
 _POSITIONS = {
     function.name: position
     for function in abi.functions()

@@ -15,7 +15,7 @@ OLDEST, NEWEST, TESTED = 19, 24, 22
 #: The gpu dialect's operations leave by two: the kernels' modules, and what calls them.
 _GPU_PASS, _DEVICE_PASS = "gpu-to-llvm", "gpu-module-to-binary"
 
-_ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<words>.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^[^:\n]*:(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
 #: How mlir-translate names what it cannot translate.
 _UNKNOWN = re.compile(r"(?:for op: |for operation: |custom op ')(?P<name>(?P<dialect>\w+)\.[\w.]+)")
 _NO_BINARY = "find the binary holding the kernel"
@@ -41,13 +41,13 @@ class Tools:
         try:
             ir = run([self.translate, "--mlir-to-llvmir"], program)
         except LoweringFailed as failed:
-            raise Refused(_sentence(_words(failed), self.translate.name)) from None
+            raise Refused(_sentence(_complaint(failed), self.translate.name)) from None
         dialect = _must([self.translate, "--import-llvm"], ir)
         printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
         text = _must([self.opt, *printed], dialect).decode()
         return _with_own_target(text, ir.decode(errors="replace"))
 
-    def checked(self, program: str) -> bytes:
+    def validated(self, program: str) -> bytes:
         """The program in its usual form, found valid. Raises Refused."""
         return _must([self.opt], program.encode())
 
@@ -87,7 +87,7 @@ def _with_own_target(text: str, ir: str) -> str:
     return f"{body}\n}}) {{{', '.join(own)}}} : () -> ()\n"
 
 
-def _words(failed: LoweringFailed) -> str:
+def _complaint(failed: LoweringFailed) -> str:
     return failed.complaint or "it says nothing"
 
 
@@ -96,9 +96,9 @@ def _must(command: list[str | Path], given: bytes) -> bytes:
     try:
         return run(command, given)
     except LoweringFailed as failed:
-        words = _words(failed)
-        error = _ERROR.search(words)
-        first = error["words"] if error else words.splitlines()[0]
+        complaint = _complaint(failed)
+        error = _ERROR.search(complaint)
+        first = error["message"] if error else complaint.splitlines()[0]
         name = Path(command[0]).name
         raise Refused(f"{name} cannot read what was made of it: {first}") from None
 
@@ -107,13 +107,13 @@ def _sentence(complaint: str, tool_name: str) -> str:
     error = _ERROR.search(complaint)
     if error is None:
         return f"{tool_name} fails: {complaint.splitlines()[0]}"
-    place, words = f"line {error['line']}", error["words"].strip()
-    if _NO_BINARY in words:
-        return f"{place}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"
-    unknown = _UNKNOWN.search(words)
+    position, message = f"line {error['line']}", error["message"].strip()
+    if _NO_BINARY in message:
+        return f"{position}: the kernel has no gpu.binary: run mlir-opt's {_DEVICE_PASS} before"
+    unknown = _UNKNOWN.search(message)
     if unknown is None:
-        return f"{place}: {tool_name} does not take it: {words}"
-    return f"{place}: {unknown['name']} is not of the LLVM dialect: {_cure(unknown)}"
+        return f"{position}: {tool_name} does not take it: {message}"
+    return f"{position}: {unknown['name']} is not of the LLVM dialect: {_cure(unknown)}"
 
 
 def _cure(unknown: re.Match[str]) -> str:

@@ -49,7 +49,7 @@ def _metadata(elf: Elf) -> dict[Any, Any]:
     for kind, content in elf.notes:
         if kind != METADATA:
             continue
-        elf.work.spend(len(content))
+        elf.budget.spend(len(content))
         try:
             metadata = msgpack.unpackb(
                 content,

@@ -1,7 +1,7 @@
 """ELF files: how long one is, and what pyelftools reads in it, as plain values.
 
 On a damaged file pyelftools raises whatever its parser trips over, so everything is read here, at
-once, and all of that becomes Damaged. What it reads is counted (work).
+once, and all of that becomes Damaged. What it reads is counted (budget).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-from mgpu_rt.images.budget import Counted, TooMuch, Work
+from mgpu_rt.images.budget import Budget, BudgetExceeded, Counted
 
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224
@@ -76,7 +76,7 @@ class Elf:
     sections: list[Section]
     notes: list[tuple[int, bytes]]
     symbols: list[Symbol]
-    work: Work
+    budget: Budget
 
     @functools.cached_property
     def symbols_by_section(self) -> dict[int, list[Symbol]]:
@@ -93,10 +93,10 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
     return _HEADER.unpack_from(data, at)[2]
 
 
-def extent(data: bytes, at: int = 0, work: Work | None = None) -> int | None:
+def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
     """To the end of all that the headers of a GPU's ELF name; None if its form is not read here.
 
-    Raises Damaged if that is beyond the end of `data`, or if no driver takes it; TooMuch.
+    Raises Damaged if that is beyond the end of `data`, or if no driver takes it; BudgetExceeded.
     """
     header = _HEADER.unpack_from(data, at)
     machine, segments, sections = header[2], *header[5:7]
@@ -108,8 +108,8 @@ def extent(data: bytes, at: int = 0, work: Work | None = None) -> int | None:
     room = len(data) - at
     end = max(segments + ecount * esize, sections + scount * ssize)
     _within(end, room)
-    if work:
-        work.spend(ecount * esize + scount * ssize)
+    if budget:
+        budget.spend(ecount * esize + scount * ssize)
     for i in range(scount):
         _, kind, _, _, offset, size, *_ = _SECTION.unpack_from(data, at + sections + i * ssize)
         end = max(end, 0 if kind == NOBITS else offset + size)
@@ -125,21 +125,21 @@ def _within(end: int, room: int) -> None:
         raise Damaged(f"it is truncated or overwritten: its headers name {end:,} bytes of {room:,}")
 
 
-def read(data: bytes, work: Work) -> Elf:
-    """Everything that is looked at in an ELF file. Raises Damaged, TooMuch."""
+def read(data: bytes, budget: Budget) -> Elf:
+    """Everything that is looked at in an ELF file. Raises Damaged, BudgetExceeded."""
     from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
 
     try:
-        return _read(ELFFile(Counted(data, work)), data, work)
-    except TooMuch:
+        return _read(ELFFile(Counted(data, budget)), data, budget)
+    except BudgetExceeded:
         raise
-    except Exception as error:  # see above; pyelftools takes TooMuch for a damage, too
-        work.spend(0)
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise Damaged(f"its ELF headers cannot be read ({words})") from None
+    except Exception as error:  # see above; pyelftools takes BudgetExceeded for a damage, too
+        budget.spend(0)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise Damaged(f"its ELF headers cannot be read ({reason})") from None
 
 
-def _read(file: ELFFile, data: bytes, work: Work) -> Elf:
+def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
     ident = file.header.e_ident
     header = Header(
         osabi=data[7],
@@ -150,8 +150,8 @@ def _read(file: ELFFile, data: bytes, work: Work) -> Elf:
     machine = file.get_machine_arch().strip("<>")
     machine = _MACHINES.get(machine, machine)
     sections = _sections(file)
-    symbols = _symbols(file, data, sections, work)
-    return Elf(header, machine, sections, _notes(file), symbols, work)
+    symbols = _symbols(file, data, sections, budget)
+    return Elf(header, machine, sections, _notes(file), symbols, budget)
 
 
 def _sections(file: ELFFile) -> list[Section]:
@@ -180,7 +180,7 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
     ]
 
 
-def _symbols(file: ELFFile, data: bytes, sections: list[Section], work: Work) -> list[Symbol]:
+def _symbols(file: ELFFile, data: bytes, sections: list[Section], budget: Budget) -> list[Symbol]:
     """By struct: a program may have a million, and pyelftools takes 30 µs for each."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
@@ -192,7 +192,7 @@ def _symbols(file: ELFFile, data: bytes, sections: list[Section], work: Work) ->
     for name, _, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
         if section and name:
             text = _text(names, name)
-            work.spend(_SYMBOL.size + len(text))
+            budget.spend(_SYMBOL.size + len(text))
             found.append(Symbol(text, value, size, section))
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mgpu_rt import files
 from mgpu_rt.images import elf, image, kernel_names
-from mgpu_rt.images.budget import TooMuch, Work
+from mgpu_rt.images.budget import Budget, BudgetExceeded
 from mgpu_rt.images.model import BUNDLE, COMPRESSED, FATBIN, Image, with_article
 
 _SIGNATURES = re.compile(
@@ -64,8 +64,8 @@ def read(path: Path) -> Contents:
 def contents(data: bytes, name: str) -> Contents:
     """The images in these bytes, which messages call `name`. Raises NothingFound."""
     try:
-        found = _contents(data, name, Work(len(data)))
-    except TooMuch:
+        found = _contents(data, name, Budget(len(data)))
+    except BudgetExceeded:
         raise NothingFound(
             f"{name} names the same bytes of itself too often to be read: it is damaged; build or "
             "copy it anew"
@@ -93,14 +93,14 @@ def _cannot_read(path: Path, error: OSError) -> str:
     return f"'{path}' cannot be read: {error.strerror}"
 
 
-def _contents(data: bytes, name: str, work: Work) -> Contents:
+def _contents(data: bytes, name: str, budget: Budget) -> Contents:
     if not data:
         raise NothingFound(f"{name} is empty: build or copy it anew")
-    whole = image.at(data, 0, work)
+    whole = image.at(data, 0, budget)
     if whole:
         return Contents(with_article(whole.kind), [whole])
     if data.startswith(elf.MAGIC):
-        return _host(data, name, work)
+        return _host(data, name, budget)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
     raise NothingFound(f"{name} is {_other(data)}")
@@ -121,9 +121,9 @@ def _other(data: bytes) -> str:
 # ---- programs, libraries and object files ----
 
 
-def _host(data: bytes, name: str, work: Work) -> Contents:
+def _host(data: bytes, name: str, budget: Budget) -> Contents:
     try:
-        file = elf.read(data, work)
+        file = elf.read(data, budget)
     except elf.Damaged as damage:
         raise NothingFound(f"{name}: {damage}; build or copy it anew") from None
     everything = elf.Section("file", 0, elf.ALLOC, 0, 0, len(data), 0)
@@ -160,20 +160,20 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
         for symbol in file.symbols_by_section.get(section.index, ())
         if symbol.size
     }
-    file.work.spend(section.size)
-    for found in _scan(data, file.work, section.offset, section.offset + section.size):
-        place = found.offset - section.offset
-        name = f" ({symbols[place]})" if place in symbols else ""
-        found.module = kernel_names.module_of(symbols.get(place, ""))
-        found.where = f"{section.name}+{place:#x}{name}"
+    file.budget.spend(section.size)
+    for found in _scan(data, file.budget, section.offset, section.offset + section.size):
+        position = found.offset - section.offset
+        name = f" ({symbols[position]})" if position in symbols else ""
+        found.module = kernel_names.module_of(symbols.get(position, ""))
+        found.where = f"{section.name}+{position:#x}{name}"
         yield found
 
 
-def _scan(data: bytes, work: Work, begin: int, end: int) -> Iterator[Image]:
+def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
     """The images between two places; what only looks like one is passed over."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
-        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, work)
+        found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
         if found and _is_plausible(found):
             yield found
         begin = max(match.end(), found.offset + found.size if found else 0)

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 from mgpu_rt.images import amd, elf, nvidia
-from mgpu_rt.images.budget import TooMuch, Work
+from mgpu_rt.images.budget import Budget, BudgetExceeded
 from mgpu_rt.images.model import (
     BUNDLE,
     CODE_OBJECT,
@@ -29,23 +29,24 @@ _ENTRIES, _NAME_BYTES = 1024, 4096  # more are not looked at
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
-def at(data: bytes, offset: int = 0, work: Work | None = None) -> Image | None:
-    """The image that begins there; None if none does. Raises TooMuch where work is given."""
-    if work is not None:
-        return _at(data, work, offset)
+def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> Image | None:
+    """The image that begins there; None if none does. Raises BudgetExceeded where a budget is
+    given."""
+    if budget is not None:
+        return _at(data, budget, offset)
     try:
-        return _at(data, Work(len(data)), offset)
-    except TooMuch:
+        return _at(data, Budget(len(data)), offset)
+    except BudgetExceeded:
         damage = "it names the same bytes of itself too often to be read"
         return Image(OTHER, data[offset:], offset=offset, damage=damage)
 
 
-def _at(data: bytes, work: Work, offset: int) -> Image | None:
+def _at(data: bytes, budget: Budget, offset: int) -> Image | None:
     if elf.machine_of(data, offset) in _GPUS:
-        return _elf(data, work, offset)
+        return _elf(data, budget, offset)
     for magic, read in _READERS.items():
         if data.startswith(magic, offset):
-            return read(data, work, offset)
+            return read(data, budget, offset)
     return None
 
 
@@ -59,20 +60,20 @@ def ptx(text: bytes, offset: int = 0) -> Image:
 # ---- code objects and cubins ----
 
 
-def _elf(data: bytes, work: Work, offset: int) -> Image:
+def _elf(data: bytes, budget: Budget, offset: int) -> Image:
     kind = CODE_OBJECT if elf.machine_of(data, offset) == elf.AMDGPU else CUBIN
     image = Image(kind, b"", offset=offset)
     try:
-        image.size = elf.extent(data, offset, work) or 0
+        image.size = elf.extent(data, offset, budget) or 0
     except elf.Damaged as damage:
         image.damage = str(damage)
         return image
     end = offset + image.size if image.size else len(data)
-    work.spend(end - offset)
+    budget.spend(end - offset)
     image.content = data[offset:end]
     describe = amd.describe if kind == CODE_OBJECT else nvidia.describe_cubin
     try:
-        describe(image, elf.read(image.content, work))
+        describe(image, elf.read(image.content, budget))
     except elf.Damaged as damage:
         # Headers that name what is there can be loaded, whatever is wrong with what they name.
         image.unread = str(damage)
@@ -82,7 +83,7 @@ def _elf(data: bytes, work: Work, offset: int) -> Image:
 # ---- clang's offload bundles ----
 
 
-def _bundle(data: bytes, work: Work, offset: int) -> Image:
+def _bundle(data: bytes, budget: Budget, offset: int) -> Image:
     image = Image(BUNDLE, b"", offset=offset)
     rows, end, whole = _table(data, offset)
     for start, size, name in rows:
@@ -90,7 +91,7 @@ def _bundle(data: bytes, work: Work, offset: int) -> Image:
             whole = False
             continue
         end = max(end, offset + start + size)
-        image.entries.append(_entry(data, work, offset + start, size, start, name))
+        image.entries.append(_entry(data, budget, offset + start, size, start, name))
     image.content = data[offset:end]
     image.size = len(image.content)
     if not whole and not image.entries:
@@ -116,12 +117,12 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
     return rows, position, True
 
 
-def _entry(data: bytes, work: Work, start: int, size: int, offset: int, name: bytes) -> Image:
+def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes) -> Image:
     """Only an ELF is looked into: an overwritten table may name the bundle itself."""
-    work.spend(size)
+    budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:
-        image = _elf(content, work, 0)
+        image = _elf(content, budget, 0)
     else:
         image = Image(OTHER, content, size=size)
     image.entry, image.offset = name.decode(errors="replace"), offset
@@ -133,14 +134,14 @@ def _entry(data: bytes, work: Work, start: int, size: int, offset: int, name: by
 _METHODS = ("zlib", "zstd")
 
 
-def _compressed(data: bytes, work: Work, offset: int) -> Image | None:
+def _compressed(data: bytes, budget: Budget, offset: int) -> Image | None:
     """Magic, version and method (2 bytes each); the sizes follow in 4 bytes each, or in 8."""
     if len(data) < offset + 16:
         return None
     version, method = struct.unpack_from("<HH", data, offset + 4)
     width = {2: 4, 3: 8}.get(version, 0)
     size = int.from_bytes(data[offset + 8 : offset + 8 + width], "little")
-    work.spend(len(data) - offset)
+    budget.spend(len(data) - offset)
     image = Image(COMPRESSED, data[offset:], offset=offset, version=version)
     if size > len(data) - offset:
         image.damage = f"it is truncated: its header names {size:,} bytes"
@@ -154,21 +155,21 @@ def _compressed(data: bytes, work: Work, offset: int) -> Image | None:
 # ---- NVIDIA's fatbins ----
 
 
-def _fatbin(data: bytes, work: Work, offset: int) -> Image | None:
+def _fatbin(data: bytes, budget: Budget, offset: int) -> Image | None:
     if len(data) < offset + 16:
         return None
     _, header, size = struct.unpack_from("<HHQ", data, offset + 4)
-    work.spend(min(header + size, len(data) - offset))
+    budget.spend(min(header + size, len(data) - offset))
     image = Image(FATBIN, data[offset : offset + header + size], offset=offset)
     if header < 16 or header + size > len(data) - offset:
         image.damage = "it is shorter than its header says: it is truncated"
         return image
     image.size = header + size
-    _read_entries(image, work, header)
+    _read_entries(image, budget, header)
     return image
 
 
-def _read_entries(image: Image, work: Work, position: int) -> None:
+def _read_entries(image: Image, budget: Budget, position: int) -> None:
     """Adds a fatbin's entries, up to one that reaches beyond its end."""
     content = image.content
     while position + _FATBIN_ENTRY <= len(content):
@@ -176,7 +177,7 @@ def _read_entries(image: Image, work: Work, position: int) -> None:
         start = position + header
         if header < _FATBIN_ENTRY or start + size > len(content):
             return
-        entry = _fatbin_entry(kind, content[start : start + size], work)
+        entry = _fatbin_entry(kind, content[start : start + size], budget)
         entry.offset = start
         if header >= 32 and not entry.target:
             entry.target = f"sm_{int.from_bytes(content[position + 28 : position + 32], 'little')}"
@@ -184,16 +185,16 @@ def _read_entries(image: Image, work: Work, position: int) -> None:
         position = start + size
 
 
-def _fatbin_entry(kind: int, content: bytes, work: Work) -> Image:
+def _fatbin_entry(kind: int, content: bytes, budget: Budget) -> Image:
     if kind == _FATBIN_ELF and elf.machine_of(content) in _GPUS:
-        return _elf(content, work, 0)
+        return _elf(content, budget, 0)
     if kind == _FATBIN_PTX and PTX_BEGIN.search(content):
         return ptx(content.rstrip(b"\0"))
     kinds = {_FATBIN_ELF: CUBIN, _FATBIN_PTX: PTX}
     return Image(kinds.get(kind, OTHER), content, size=len(content), unread="it is packed")
 
 
-_READERS: dict[bytes, Callable[[bytes, Work, int], Image | None]] = {
+_READERS: dict[bytes, Callable[[bytes, Budget, int], Image | None]] = {
     BUNDLE_MAGIC: _bundle,
     COMPRESSED_MAGIC: _compressed,
     FATBIN_MAGIC: _fatbin,

@@ -37,7 +37,7 @@ def describe_cubin(image: Image, elf: Elf) -> None:
     attributes = {s.name: s for s in reversed(elf.sections) if s.name.startswith(_INFORMATION)}
     for name in names:
         section = attributes.get(_INFORMATION + name)
-        elf.work.spend(section.size if section else 0)
+        elf.budget.spend(section.size if section else 0)
         content = image.content[section.offset : section.offset + section.size] if section else b""
         image.kernels.append(_kernel(name, _arguments_in(content)))
     image.globals = globals_of(elf)
@@ -47,14 +47,14 @@ def describe_ptx(image: Image) -> None:
     """Adds what can be told of PTX from its text."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
-    image.version = _words(version[1]) if version else None
-    image.target = _words(target[1]) if target else None
+    image.version = _decoded(version[1]) if version else None
+    image.target = _decoded(target[1]) if target else None
     entries: dict[bytes, bytes] = {}
     for name, parameters in _entries(text):
         entries.setdefault(name, parameters)  # the first of a name counts
-    image.kernels = [_kernel(_words(name), _declared(entries[name])) for name in entries]
+    image.kernels = [_kernel(_decoded(name), _declared(entries[name])) for name in entries]
     image.globals = [
-        Global(_words(name), _bytes(bits, dimensions))
+        Global(_decoded(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)
     ]
 
@@ -129,5 +129,5 @@ def _bytes(bits: bytes, dimensions: bytes) -> int | None:
     return size
 
 
-def _words(text: bytes) -> str:
+def _decoded(text: bytes) -> str:
     return text.decode(errors="replace")

@@ -138,12 +138,12 @@ def _address(address: int, parameter: Argument) -> bytes:
 
 @dataclass
 class _Copy:
-    """A host array's place on the device."""
+    """A host array and its copy on the device."""
 
     array: Array
     to_device: bool
     to_host: bool
-    place: int = 0
+    device_address: int = 0
 
     def joins(self, other: _Copy) -> bool:
         """True if both are one array. Raises ValueError if they share a part."""
@@ -229,14 +229,14 @@ class Passed:
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
         """What is passed for an argument: itself, or the many parts of a memref."""
         if not isinstance(argument, MemRef):
-            yield self._placed(argument)[0]
+            yield self._resolved(argument)[0]
             return
-        pointer, array = self._placed(argument.array)
+        pointer, array = self._resolved(argument.array)
         if array is None or not array.itemsize:
             raise TypeError(f"a {type(argument.array).__name__} has no shape to make a memref of")
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
-    def _placed(self, value: Any) -> tuple[Any, Array | None]:
+    def _resolved(self, value: Any) -> tuple[Any, Array | None]:
         """The value, or the array that it is, or an array's copy; and the array."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
@@ -278,9 +278,9 @@ class Passed:
         for copy in self._copies:
             size = copy.array.nbytes
             pointer = self._library.mgpuMemAlloc(size, self._stream, False)
-            copy.place = int(self._ffi.cast("uintptr_t", pointer))
-            if copy.to_device and size and copy.place:
-                self._move(copy.place, copy.array.address, size)
+            copy.device_address = int(self._ffi.cast("uintptr_t", pointer))
+            if copy.to_device and size and copy.device_address:
+                self._move(copy.device_address, copy.array.address, size)
         self._library.check("an argument could not be copied to the device")
 
     def _wait_for(self, other: Any) -> None:
@@ -294,7 +294,7 @@ class Passed:
         """void *params[], which keeps what it points to."""
         self._kept = [
             self._ffi.from_buffer(
-                v.place.to_bytes(_POINTER, "little") if isinstance(v, _Copy) else v
+                v.device_address.to_bytes(_POINTER, "little") if isinstance(v, _Copy) else v
             )
             for v in self._values
         ]
@@ -304,14 +304,14 @@ class Passed:
         """Copies back what the kernel may have written, in the order of the stream."""
         for copy in self._copies:
             if copy.to_host and copy.array.nbytes:
-                self._move(copy.array.address, copy.place, copy.array.nbytes)
+                self._move(copy.array.address, copy.device_address, copy.array.nbytes)
 
     def release(self) -> None:
         """Gives the device memory back in the order of the stream."""
         for copy in self._copies:
-            if copy.place:
-                self._library.mgpuMemFree(self._pointer(copy.place), self._stream)
-                copy.place = 0
+            if copy.device_address:
+                self._library.mgpuMemFree(self._pointer(copy.device_address), self._stream)
+                copy.device_address = 0
 
     def _move(self, to: int, source: int, size: int) -> None:
         self._library.mgpuMemcpy(self._pointer(to), self._pointer(source), size, self._stream)

@@ -131,14 +131,16 @@ def run(
     command: Sequence[Path | str], stdin: bytes = b"", env: dict[str, str] | None = None
 ) -> bytes:
     """What a tool writes to its standard output. Raises LoweringFailed."""
-    words = [str(word) for word in command]
+    arguments = [str(word) for word in command]
     try:
-        done = subprocess.run(words, input=stdin, capture_output=True, env=env)
+        done = subprocess.run(arguments, input=stdin, capture_output=True, env=env)
     except OSError as error:
-        raise LoweringFailed(words, 126, f"{words[0]} cannot be run: {error.strerror}") from None
+        raise LoweringFailed(
+            arguments, 126, f"{arguments[0]} cannot be run: {error.strerror}"
+        ) from None
     complaint = done.stderr.decode(errors="replace").strip()
     if done.returncode != 0:
-        raise LoweringFailed(words, done.returncode, complaint)
+        raise LoweringFailed(arguments, done.returncode, complaint)
     if _UNKNOWN_CHIP in complaint:
-        raise LoweringFailed(words, done.returncode, complaint.splitlines()[0])
+        raise LoweringFailed(arguments, done.returncode, complaint.splitlines()[0])
     return done.stdout

@@ -146,5 +146,5 @@ class Channel:
         value: int = 0,
         text: str = "",
     ) -> int:
-        words = text.encode(errors="replace").replace(b"\0", b"?") if text else ffi.NULL
-        return lib.mgpu_ask(request, kind, device, handle, value, words)
+        line = text.encode(errors="replace").replace(b"\0", b"?") if text else ffi.NULL
+        return lib.mgpu_ask(request, kind, device, handle, value, line)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mgpu_rt.manager.memory_cache import BlockCache
+from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.module_cache import ModuleCache
 from mgpu_rt.manager.protocol import Caches, Decision, Event
-from mgpu_rt.manager.stream_cache import StreamPool
+from mgpu_rt.manager.stream_cache import StreamCache
 
 
 class Shipped:
@@ -20,8 +20,8 @@ class Shipped:
 
     def __init__(self, caches: Caches) -> None:
         self.modules = ModuleCache(caches)
-        self.streams = StreamPool(caches)
-        self.memory = BlockCache(caches)
+        self.streams = StreamCache(caches)
+        self.memory = MemoryCache(caches)
 
     def set_clock(self, clock: Callable[[], float]) -> None:
         """Where the time in seconds comes from; by default time.monotonic."""

@@ -8,7 +8,7 @@ from mgpu_rt.manager.mirror import Entry, Mirror
 from mgpu_rt.manager.protocol import Caches, Decision, Evict, Kind
 
 
-class BlockCache(Mirror):
+class MemoryCache(Mirror):
     """The blocks held from HIP.
 
     The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. Where the device is short

@@ -58,8 +58,8 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
         if begin < 0:
             continue
         try:
-            words = json.loads(line[begin:])
-            found.append(Event(**{**words, "what": What[words["what"]]}))
+            fields = json.loads(line[begin:])
+            found.append(Event(**{**fields, "what": What[fields["what"]]}))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
     return found

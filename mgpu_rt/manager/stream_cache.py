@@ -8,7 +8,7 @@ from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.protocol import Caches, Decision, Kind
 
 
-class StreamPool(Mirror):
+class StreamCache(Mirror):
     """The streams that exist, for people and for policies that extend this one.
 
     It decides nothing: the library keeps to MGPU_RT_STREAM_LIMIT by itself, and does not count the

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import PROGRAMS
 from mgpu_rt.cli.options import options
 from mgpu_rt.images import elf
-from mgpu_rt.images.budget import Work
+from mgpu_rt.images.budget import Budget
 from mgpu_rt.lowering import lower
 from tests.support.compiled import compile_c
 from tests.support.images import SECTION, STRTAB, bundle, code_object, elf_of
@@ -112,7 +112,7 @@ def symbols() -> list[bytes]:
     """The address to be looked for, and the file that it was mapped from (symbols.c): as linked,
     without .symtab, and with tables of symbols and of sections that go on for long."""
     whole, stripped = _library(), _library("-s")
-    symbols = elf.read(whole, Work(len(whole))).symbols
+    symbols = elf.read(whole, Budget(len(whole))).symbols
     at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")
     files = [whole, stripped, _endless(whole), _with_sections(stripped, 300)]
     return [struct.pack("<Q", at) + file for file in files]

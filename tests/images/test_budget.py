@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from mgpu_rt.images import elf, find, image, nvidia
-from mgpu_rt.images.budget import Counted, TooMuch, Work
+from mgpu_rt.images.budget import Budget, BudgetExceeded, Counted
 from mgpu_rt.images.model import Image
 from tests.support.images import HEADER, PROGBITS, SECTION, SEGMENT, STRTAB, SYMTAB, elf_of
 
@@ -128,9 +128,9 @@ def test_room_is_not_made_for_what_a_list_only_says() -> None:
 
 
 def test_reads_are_counted() -> None:
-    work = Work(0)
-    file = Counted(bytes(100), work)
-    with pytest.raises(TooMuch):
+    budget = Budget(0)
+    file = Counted(bytes(100), budget)
+    with pytest.raises(BudgetExceeded):
         while True:
             file.seek(0)
             file.read(1)

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from bench import PROGRAMS
 from mgpu_rt.images import elf, find, nvidia
-from mgpu_rt.images.budget import Work
+from mgpu_rt.images.budget import Budget
 from mgpu_rt.images.model import CODE_OBJECT, COMPRESSED, CUBIN, FATBIN, OTHER, PTX, Global, Image
 from mgpu_rt.images.writable import globals_of
 from mgpu_rt.lowering import lower, toolchain
@@ -116,7 +116,7 @@ def test_variables_that_kernels_can_write() -> None:
         for index, name in enumerate(names)
     ]
     symbols = [elf.Symbol("counter", 0, 4, 1)]
-    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, Work(1000))
+    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, Budget(1000))
     assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 

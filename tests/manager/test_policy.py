@@ -18,10 +18,10 @@ from mgpu_rt.manager import (
     Shipped,
     What,
 )
-from mgpu_rt.manager.memory_cache import BlockCache
+from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.module_cache import ModuleCache
-from mgpu_rt.manager.stream_cache import StreamPool
+from mgpu_rt.manager.stream_cache import StreamCache
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.patience import HANG
@@ -50,7 +50,7 @@ class World:
         self.now = 100.0
         self.events: list[Event] = []
         self.asked = 0
-        made = {Kind.MODULE: ModuleCache, Kind.STREAM: StreamPool, Kind.BLOCK: BlockCache}
+        made = {Kind.MODULE: ModuleCache, Kind.STREAM: StreamCache, Kind.BLOCK: MemoryCache}
         self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 

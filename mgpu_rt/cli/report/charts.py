@@ -45,10 +45,10 @@ def _percent(fraction: float) -> str:
     return f"{100 * fraction:.2f}%"
 
 
-def key(colour: str, *words: Content) -> Element:
+def key(colour: str, *meaning: Content) -> Element:
     """A colour and its meaning."""
     mark = element("span", class_=f"mark {colour}", aria_hidden="true")
-    return element("span", mark, *words, class_="key")
+    return element("span", mark, *meaning, class_="key")
 
 
 # ---- parts of a whole ----

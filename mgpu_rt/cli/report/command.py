@@ -30,7 +30,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     of a kind the first is before, the second after. PROGRAM is run twice, with stock's behaviour
     and with the cache; what it prints goes to stderr. The page is one file that needs no network.
     """
-    from mgpu_rt.cli.files import check
+    from mgpu_rt.cli.files import check_writable
     from mgpu_rt.cli.report import format, inputs, page
 
     program = ctx.meta["program"]
@@ -38,7 +38,7 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
         raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
     try:
         if out != "-":
-            check(out)  # before a program runs for nothing
+            check_writable(out)  # before a program runs for nothing
         found = inputs.of_program(program, device) if program else inputs.of_files(files)
         text = format.document(page.title(found), page.body(found))
         if out == "-":

@@ -341,9 +341,9 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
     from mgpu_rt.cli.stats import runs
 
     found = runs.both(command, device, _read_folder, trace=True)
-    words = shlex.join(command)
+    line = shlex.join(command)
     return [
-        replace(run, sources=(f"{words}, run with {name}",))
+        replace(run, sources=(f"{line}, run with {name}",))
         for run, name in zip(found, runs.NAMES, strict=True)
     ]
 

@@ -60,8 +60,8 @@ def _section(name: str, heading: str, content: Sequence[Element]) -> Element:
 def _advice_section(runs: Sequence[Run]) -> Element:
     found = advice(runs[-1])
     if not found:
-        words = "Nothing in these files calls for a change."
-        return _section("advice", "Advice", [element("p", words, class_="quiet")])
+        none = "Nothing in these files calls for a change."
+        return _section("advice", "Advice", [element("p", none, class_="quiet")])
     items = [_item(item) for item in found]
     return _section("advice", "Advice", [element("ul", *items, class_="advice")])
 
@@ -95,9 +95,9 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
         ]
         count = len(run.details.processes)
         rest = [f"{plural(count, 'process', 'processes')} in all"] if count > 8 else []
-        words = "; ".join(map(shortened, [*run.sources, *processes, *rest]))
+        sources = "; ".join(map(shortened, [*run.sources, *processes, *rest]))
         lead = f"{name}: " if len(runs) == 2 else ""
-        items.append(element("li", lead, words))
+        items.append(element("li", lead, sources))
     return [element("ul", *items, class_="sources")]
 
 
@@ -146,7 +146,7 @@ def _outcome(runs: Sequence[Run]) -> str:
 def _devices(runs: Sequence[Run]) -> Iterator[Element]:
     for device in devices(run.statistics for run in runs):
         warning = element("strong", f" {device.warning}.") if device.warning else None
-        yield element("p", f"On {device.words}.", warning, class_="quiet")
+        yield element("p", f"On {device.description}.", warning, class_="quiet")
 
 
 def _compared(before: int, after: int) -> str:

@@ -266,7 +266,7 @@ def caches_section(runs: Sequence[Run]) -> list[Element]:
     heads = ["cache", "hits", "misses", "passed on", "rate", "given back"]
     rows = [_cache_row(run, name) for name in run.statistics.caches]
     made.append(table(caption, heads, rows))
-    if graphs := run.statistics.graphs.words:
+    if graphs := run.statistics.graphs.summary:
         made.append(element("p", f"{graphs[0].upper()}{graphs[1:]}."))
     return [*made, *_modules(run)]
 

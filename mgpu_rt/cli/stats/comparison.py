@@ -106,7 +106,7 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
     """Where the runs were: one line if that is the same."""
     found = devices((before, after))
     for device in found:
-        yield f"on:     {shown(device.words)}"
+        yield f"on:     {shown(device.description)}"
     for warning in dict.fromkeys(device.warning for device in found if device.warning):
         yield f"        {warning}"
 

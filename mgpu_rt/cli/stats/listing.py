@@ -53,13 +53,13 @@ def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") 
 
 def _start(statistics: Statistics) -> Iterator[str]:
     """As csrc/runtime/recording/statistics.c prints it."""
-    if statistics.graphs.words:
-        yield f"mgpu_rt: {statistics.graphs.words}"
+    if statistics.graphs.summary:
+        yield f"mgpu_rt: {statistics.graphs.summary}"
     if statistics.start is not None:
         seconds = statistics.start / 1e9
         yield f"mgpu_rt: HIP's start, paid once and in no time above: {seconds:.6f} s"
     if device := statistics.device:
-        yield "mgpu_rt: on " + "; ".join(filter(None, (shown(device.words), device.warning)))
+        yield "mgpu_rt: on " + "; ".join(filter(None, (shown(device.description), device.warning)))
 
 
 def _process(process: Process) -> str:

@@ -77,7 +77,7 @@ class Graphs:
         return Graphs(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Empty if there are none."""
         if not (self.built or self.refused or self.plain):
             return ""
@@ -126,7 +126,7 @@ class Device:
     date: str  # of the first call
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         hip = f"HIP {self.hip or 'of an unknown release'}"
         return ", ".join(filter(None, (self.name or "an unknown device", hip, self.date)))
 

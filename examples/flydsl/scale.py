@@ -3,7 +3,7 @@
     python scale.py
 
 FlyDSL gives its JIT a library with the mgpu* functions; a backend names it. This one names
-mgpu_rt's, and the rest of FlyDSL is as it was. docs/flydsl.md says what works so.
+mgpu_rt's, and the rest of FlyDSL is as it was. docs/jit.md says what works so.
 
 Prints:
 

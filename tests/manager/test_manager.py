@@ -201,8 +201,8 @@ def test_more_events_than_fit(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "python.md").read_text()
-    (tmp_path / "example.py").write_text(text.split("```python\n")[1].split("```")[0])
+    page = (ROOT / "docs" / "python.md").read_text().split("### Writing a policy")[1]
+    (tmp_path / "example.py").write_text(page.split("```python\n")[1].split("```")[0])
     with Program(tmp_path, "example:KeepFirst") as program:
         program.do("launch(); wait_until_served()")
         program.do("streams = [lib.mgpuStreamCreate() for _ in range(4)]")

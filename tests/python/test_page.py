@@ -1,4 +1,4 @@
-"""docs/use-from-python.md: its examples run, one after the other, as they stand."""
+"""docs/python.md, "The API": its examples run, one after the other, as they stand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.python import KERNELS
 from tests.support.child import ROOT, environment
 from tests.support.patience import HANG
 
-PAGE = (ROOT / "docs" / "use-from-python.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The manager")[0]
 
 
 def test_examples(tmp_path: Path) -> None:

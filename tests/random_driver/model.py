@@ -3,7 +3,7 @@
 What a program does is defined with stock's runtime and HIP. Every access to memory comes after the
 last one, in the order of a stream, by an event or by a wait of the host: clocks that count the
 operations of each stream say whether it does, and where it would not, a wait of a random kind goes
-before it. Of what the library asks of programs beyond that (docs/memory.md), the programs keep two:
+before it. Of what the library asks of programs beyond that (docs/stock.md), the programs keep two:
 work on an allocation comes after it, and mgpuMemFree on a stream after all work that the library
 has not seen on streams of its own. Handles and pointers of either side go to the other, but never
 after their end.

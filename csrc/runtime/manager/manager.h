@@ -1,6 +1,6 @@
 /* The manager: a Python process that is told what the caches do and decides what stays.
  *
- * Why a process and not a thread of this one: docs/python.md. Nothing here is waited for by a
+ * Why a process and not a thread of this one: docs/decisions.md. Nothing here is waited for by a
  * call of the program's, and nothing of Python's is in this process. */
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H

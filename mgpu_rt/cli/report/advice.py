@@ -151,7 +151,7 @@ def _registrations(run: Run) -> Iterator[Advice]:
             f"{plural(calls.calls, 'registration')} took {duration(both.ns)} with their ends, "
             f"{share(both.ns, _program_ns(run))} of the program's calls.",
             "Register the memory once, before the loop, or copy it with gpu.memcpy: registrations "
-            "are never cached (docs/memory.md).",
+            "are never cached (docs/how-it-works.md).",
         )
 
 
@@ -173,7 +173,7 @@ def _copies(run: Run) -> Iterator[Advice]:
         "Copies go HIP's way",
         f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
         f"through memory that is pinned already. {cause}.",
-        f"{step} Or register their host memory once (docs/memory.md).",
+        f"{step} Or register their host memory once (docs/how-it-works.md).",
     )
 
 

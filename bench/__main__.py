@@ -215,7 +215,7 @@ def main(
 @main.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 def plot(results: tuple[Path, ...]) -> None:
-    """Draw the plots of RESULTS (JSON) as PNG and SVG beside them."""
+    """Draw the plots of RESULTS (JSON) as PNG beside them."""
     try:
         from bench.show import plots
     except ImportError as problem:

@@ -45,11 +45,11 @@ def run(repetitions: int, step: Step) -> Result:
     figures = [median("hand-hoisted: launch and synchronise", base, "ns")]
     for calls, words, target in LOOPS:
         beyond = differences(times[f"alone/{calls}"], base)
-        name = f"mgpu_rt alone, {words}, beyond hoisted"
+        name = f"mgpu_rt exclusive, {words}, beyond hoisted"
         figures.append(median(name, beyond, "ns", at_most=target))
     for calls, words, _ in LOOPS:
         beyond = differences(times[f"alone/{calls}/cold"], times["hoisted/2/cold"])
-        name = f"mgpu_rt alone, {words}, beyond hoisted, 64 KB written between launches"
+        name = f"mgpu_rt exclusive, {words}, beyond hoisted, 64 KB written between launches"
         figures.append(median(name, beyond, "ns"))
     for side, words in OTHERS:
         for calls, release, _ in LOOPS:

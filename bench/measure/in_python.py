@@ -26,7 +26,7 @@ RUNTIMES = {
     "CachedRuntime": ("mgpu_rt.runtime:CachedRuntime", None),
     "Singleton": ("mgpu_rt.runtime:Singleton", None),
 }
-NATIVE, OFF, BY_HAND = "native", "MGPU_RT_CACHE=off", "hoisted by hand"
+NATIVE, OFF, BY_HAND = "native", "MGPU_RT_CACHE=off", "by hand"
 FORUM = programs.Program("forum", 1)
 
 

@@ -36,7 +36,7 @@ class Way:
 
 def _ways(llvm_runtime: Path | None) -> list[Way]:
     ours, off = native.RUNTIME, {"MGPU_RT_CACHE": "off"}
-    ways = [Way("hoisted by hand", 2, ours, {})]
+    ways = [Way("by hand", 2, ours, {})]
     for calls, release in ((7, "LLVM 19"), (5, "LLVM 22")):
         ways.append(Way(f"stock's behaviour, {release}", calls, ours, off))
         if llvm_runtime:

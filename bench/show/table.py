@@ -20,7 +20,7 @@ FAST_PATH = (
             f"{side}, {release} ({calls} calls), beyond hoisted",
             f"{calls} calls, {side}",
         )
-        for side in ("mgpu_rt alone", "mgpu_rt")
+        for side in ("mgpu_rt exclusive", "mgpu_rt")
         for calls, release in ((7, "LLVM 13 to 20"), (5, "LLVM 21 to 24"))
     ),
     *(

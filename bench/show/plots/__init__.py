@@ -1,4 +1,4 @@
-"""Draws results: time by side, the calls behind it, cost against launches, threads, latency."""
+"""Draws results: time by side, the calls behind it, threads, latency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ PLOTTERS: dict[str, Callable[[Rows], Figure | None]] = {
     "models": models.draw,
     "graphs": graphs.draw,
     "breakdown": breakdown.draw,
-    "growth": lines.growth,
     "threads": lines.threads,
     "latency": lines.latency,
 }

@@ -1,4 +1,4 @@
-"""What the driver's calls take of an iteration, and what is paid once."""
+"""What the driver's calls take of an iteration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.measure.breakdown import START
 from bench.setup.sides import WORDS
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
@@ -25,45 +24,31 @@ KINDS = {
     "launching": ("hipModuleLaunchKernel",),
     "waiting": ("hipStreamSynchronize", "hipDeviceSynchronize"),
     "asking": (),
-    START: (START,),
 }
+#: Red and yellow go away; blue stays, as the GPU has to be given work and waited for.
 COLOURS = (
-    "#1f77b4",
-    "#9ecae1",
-    "#2ca02c",
-    "#9467bd",
-    "#c49c94",
-    "#ffbb78",
-    "#d62728",
-    "#7f7f7f",
-    "#dddddd",
+    "#b2182b",
+    "#d6604d",
+    "#f4a582",
+    "#fee090",
+    "#92c5de",
+    "#4393c3",
+    "#2166ac",
+    "#777777",
 )
 
 
 def draw(rows: Rows) -> Figure:
-    """An iteration, and what is paid once. Not the latter of older results: in those a part of
-    HIP's start was in the calls of one side alone."""
-    known = any(row["layer"] == "start" for row in rows)
-    rows = [row for row in rows if row["layer"] in ("driver", "start")]
+    """A bar of an iteration for each program, release and side. HIP's start is in none of them."""
+    rows = [row for row in rows if row["layer"] == "driver"]
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
-    figure, panels = pyplot.subplots(
-        1,
-        1 + known,
-        figsize=(11, 4.6),
-        width_ratios=(2, 1)[: 1 + known],
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
-    steady, *others = panels[0]
-    _stack(steady, rows, bars, [row["us"] * row["calls"] / row["iterations"] for row in rows])
-    steady.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {WORDS[s]}" for p, v, s in bars])
-    steady.invert_yaxis()
-    steady.set_title("µs inside the driver's calls, each iteration", loc="left", fontsize=10)
-    for once in others:
-        _stack(once, rows, bars, [row["once_ms"] for row in rows])
-        once.set_title("ms paid once", loc="left", fontsize=10)
-    legend_below(figure, steady, 4)
+    figure, axes = pyplot.subplots(figsize=(11, 4.6), layout="constrained")
+    _stack(axes, rows, bars, [row["us"] * row["calls"] / row["iterations"] for row in rows])
+    axes.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {WORDS[s]}" for p, v, s in bars])
+    axes.invert_yaxis()
+    axes.set_xlabel("µs inside the driver's calls, each iteration")
+    legend_below(figure, axes, 4)
+    figure.suptitle("The driver still copies, launches and waits; the rest goes away")
     return figure
 
 

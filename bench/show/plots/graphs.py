@@ -38,12 +38,13 @@ def draw(rows: Rows) -> Figure | None:
         for at, variant in enumerate(VARIANTS):
             times = {side: us for (v, of, side), us in taken.items() if (v, of) == (variant, llvm)}
             _variant(axes, at, times, base)
+        axes.set_xlabel(f"percent of the time with {WORDS[base]}", loc="left")
         _finish(axes, f"lowered by LLVM {llvm}")
     panels[0][0].set_yticks(range(len(VARIANTS)), list(VARIANTS.values()))
     panels[0][0].invert_yaxis()
     _legend(figure, base)
     words = next(model.words for model in MODELS if model.name == SHOWN)
-    figure.suptitle(f"A forward pass ({words}) in percent of what {WORDS[base]} takes")
+    figure.suptitle(f"A {words}: unchanged as fast as by hand, as one graph faster still")
     return figure
 
 
@@ -56,9 +57,7 @@ def _variant(axes: Axes, at: int, times: dict[str, float], base: str) -> None:
             continue
         percent, gain = 100 * us / times[base], times[base] / us
         axes.barh(y, percent, 0.9 * HEIGHT, color=COLOURS[side])
-        text = f" {us:,.0f} µs"
-        if side != base:
-            text += f": {gain:.1f} times as fast" if gain > 1.05 else ": as fast"
+        text = f" {us:,.0f} µs" + (f": {gain:.1f} times as fast" if side != base else "")
         axes.text(percent + 1, y, text, va="center", fontsize=9)
         by_hand = times.get(BARS.get(side, ""))
         if by_hand:

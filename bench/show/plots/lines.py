@@ -1,58 +1,63 @@
-"""Cost against launches, throughput against threads, and how latencies are distributed."""
+"""Throughput against threads, and how latencies are distributed."""
 
 from __future__ import annotations
 
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from bench.setup.sides import HOISTED, LAZY, OURS, WORDS
+from bench.setup.sides import HOISTED, LAZY, LLVM, OURS, STOCK, WORDS
 from bench.show.plots.style import COLOURS, Rows, legend_below
 
 
-def growth(rows: Rows) -> Figure:
-    """Lines: time since the process began against the number of launches."""
-    figure, axes = pyplot.subplots(figsize=(7, 4.4), layout="constrained")
-    for side in COLOURS:
-        chosen = [row for row in rows if row["side"] == side]
-        if chosen:
-            counts, times = [r["launches"] for r in chosen], [r["ms"] for r in chosen]
-            axes.plot(counts, times, "o-", ms=3, color=COLOURS[side], label=WORDS[side])
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("launches (forum, LLVM 19)")
-    axes.set_ylabel("ms since the process began")
-    legend_below(figure, axes, 3)
-    return figure
-
-
 def threads(rows: Rows) -> Figure:
-    """Lines: launches a second over the number of threads, and what perfect scaling would be."""
+    """Lines: how many times one thread's launches a second a number of threads makes."""
     figure, axes = pyplot.subplots(figsize=(7, 4.4), layout="constrained")
-    words = {7: "mgpu_rt, LLVM 13 to 20", 5: "mgpu_rt, LLVM 21 to 24", 2: WORDS[HOISTED]}
-    colours = {7: COLOURS[OURS], 5: COLOURS[LAZY], 2: COLOURS[HOISTED]}
-    for loop, name in words.items():
+    words = {
+        7: ("LLVM 13 to 20", COLOURS[OURS], "o-"),
+        5: ("LLVM 21 to 24", COLOURS[LAZY], "o-"),
+        2: (WORDS[HOISTED], COLOURS[HOISTED], "o:"),
+    }
+    for loop, (name, colour, line) in words.items():
         chosen = [row for row in rows if row["loop"] == loop]
-        threads = [row["threads"] for row in chosen]
-        axes.plot(threads, [r["per_second"] for r in chosen], "o-", color=colours[loop], label=name)
-        first = chosen[0]["per_second"]
-        axes.plot(threads, [first * n for n in threads], ":", lw=0.8, color=colours[loop])
-    axes.set_xlabel("threads (dotted: the first thread's speed times their number)")
-    axes.set_ylabel("million launches a second")
+        counts = [row["threads"] for row in chosen]
+        axes.plot(counts, [row["scaling"] for row in chosen], line, color=colour, label=name)
+    axes.set_xlabel("threads")
+    axes.set_ylabel("times the launches a second of one thread")
+    axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     legend_below(figure, axes, 3)
+    most = max((row for row in rows if row["loop"] == 7), key=lambda row: row["threads"])
+    figure.suptitle(f"{most['threads']} threads launch {most['scaling']:.0f} times as often as one")
     return figure
+
+
+#: The lines of the distribution: the side, LLVM's release (0: by hand), how it is drawn.
+_LATENCIES = {
+    (STOCK, 19): "-",
+    (LLVM, 19): "-",
+    (STOCK, 22): "--",
+    (LLVM, 22): "--",
+    (OURS, 19): "-",
+    (OURS, 22): "--",
+    (HOISTED, 0): "-",
+}
 
 
 def latency(rows: Rows) -> Figure:
-    """Distributions: the percentiles of both latencies, by side."""
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 4.4), sharey=True, layout="constrained")
-    titles = {"start": "synchronise returns → kernel begins", "end": "kernel ends → returns"}
-    for axes, (what, title) in zip(panels, titles.items(), strict=True):
-        for row in (row for row in rows if row["what"] == what):
-            axes.plot(row["us"], row["percentiles"], "o-", ms=2.5, label=row["side"])
-        axes.set_title(title, loc="left")
-        axes.set_xlabel("µs")
-    panels[0].set_ylabel("percent of launches, at most")
-    legend_below(figure, panels[0], 3)
+    """Distributions: the percentiles of how long a kernel waits to begin, by side."""
+    figure, axes = pyplot.subplots(figsize=(9, 4.6), layout="constrained")
+    taken = {row["side"]: row for row in rows if row["what"] == "start"}
+    for (side, llvm), line in _LATENCIES.items():
+        name = f"{WORDS[side]}, LLVM {llvm}" if llvm else WORDS[side]
+        row = taken.get(name)
+        if row:
+            places = (row["us"], row["percentiles"])
+            axes.plot(*places, f"o{line}", ms=3, color=COLOURS[side], label=name)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("µs from a synchronise's return to the next kernel's begin, logarithmic")
+    axes.set_ylabel("percent of launches, at most")
+    axes.set_ylim(0, 100)
+    legend_below(figure, axes, 3)
+    figure.suptitle("The next kernel begins as soon as by hand")
     return figure

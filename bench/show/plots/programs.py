@@ -1,4 +1,4 @@
-"""Time of a launch by program and side, and beside it the ratio to the loop by hand."""
+"""Time of a launch by program and side."""
 
 from __future__ import annotations
 
@@ -6,31 +6,27 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.setup.sides import ALONE, DRIVER, HOISTED, OURS
-from bench.show.plots.style import COLOURS, Rows, grouped_bars, legend_below, log_scale, sides_of
+from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, STOCK
+from bench.show.plots.style import Rows, grouped_dots, legend_below, log_scale, sides_of
 
-COMPARED = (OURS, ALONE, DRIVER)  # with the loop by hand
-MOST = 2.0  # a ratio beyond is a number at the edge
+SHOWN = (STOCK, LLVM, OURS, ALONE, LAZY, HOISTED)
 
 
 def draw(rows: Rows) -> Figure:
-    """A row of panels for each release."""
+    """A panel for each release."""
+    rows = [row for row in rows if row["side"] in SHOWN]
     releases = sorted({row["llvm"] for row in rows})
     figure, panels = pyplot.subplots(
-        len(releases),
-        2,
-        figsize=(11, 3.1 * len(releases)),
-        width_ratios=(2, 1),
-        squeeze=False,
-        layout="constrained",
+        1, len(releases), figsize=(11, 4.8), sharey=True, squeeze=False, layout="constrained"
     )
-    for (times, ratios), llvm in zip(panels, releases, strict=True):
-        chosen = [row for row in rows if row["llvm"] == llvm and row["side"] in COLOURS]
-        _times(times, chosen)
-        times.set_title(f"LLVM {llvm}", loc="left")
-        _ratios(ratios, chosen)
-    panels[0][1].set_title("as many times the loop by hand", loc="left")
-    legend_below(figure, panels[0][0], 4)
+    for axes, llvm in zip(panels[0], releases, strict=True):
+        _times(axes, [row for row in rows if row["llvm"] == llvm])
+        axes.set_title(f"lowered by LLVM {llvm}", loc="left", fontsize=11)
+    panels[0][0].set_ylabel("µs a launch, logarithmic")
+    least, most = (f(row["us"] / row["launches"] for row in rows) for f in (min, max))
+    panels[0][0].set_ylim(least / 2, 2 * most)
+    legend_below(figure, panels[0][0], 3)
+    figure.suptitle("A launch takes as long as by hand, unless the program registers memory")
     return figure
 
 
@@ -41,9 +37,9 @@ def _times(axes: Axes, rows: Rows) -> None:
         side: [_value(taken.get((program, side))) for program in programs]
         for side in sides_of(rows)
     }
-    grouped_bars(axes, programs, values)
+    words = {"vecadd": "vecadd\n(registers)", "spin": "spin\n(1.6 ms)"}
+    grouped_dots(axes, [words.get(program, program) for program in programs], values)
     log_scale(axes)
-    axes.set_ylabel("µs a launch")
 
 
 def _value(row: dict | None) -> tuple[float, float, float] | None:
@@ -51,26 +47,3 @@ def _value(row: dict | None) -> tuple[float, float, float] | None:
         return None
     us, low, high = (row[key] / row["launches"] for key in ("us", "low", "high"))
     return us, us - low, high - us
-
-
-def _ratios(axes: Axes, rows: Rows) -> None:
-    taken = {(row["program"], row["side"]): row["us"] for row in rows}
-    programs = [p for p in dict.fromkeys(row["program"] for row in rows) if (p, HOISTED) in taken]
-    places = {
-        side: number for number, side in enumerate(s for s in COMPARED if s in sides_of(rows))
-    }
-    height = 0.8 / len(places)
-    for at, program in enumerate(programs):
-        for side, number in places.items():
-            if (program, side) not in taken:
-                continue
-            ratio = taken[program, side] / taken[program, HOISTED]
-            y = at - 0.4 + (number + 0.5) * height
-            axes.barh(y, min(ratio, MOST), height, color=COLOURS[side])
-            beside = min(max(ratio, 1), MOST) + 0.02
-            axes.text(beside, y, f"{ratio:#.3g}", va="center", fontsize=7)
-    axes.axvline(1, color=COLOURS[HOISTED], lw=1)
-    axes.set_xlim(0, 1.15 * MOST)
-    axes.set_yticks(range(len(programs)), programs)
-    axes.grid(axis="y", visible=False)
-    axes.invert_yaxis()

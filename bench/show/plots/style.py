@@ -31,6 +31,7 @@ from bench.setup.sides import (
 
 Rows = list[dict[str, Any]]
 
+#: Red asks the driver anew, blue is the library, green a graph, grey is by hand.
 COLOURS = {
     STOCK: "#b2182b",
     LLVM: "#ef8a62",
@@ -53,6 +54,8 @@ STYLE = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
     "savefig.facecolor": "white",
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.12,
 }
 
 
@@ -68,26 +71,28 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def log_scale(axes: Axes) -> None:
-    """Of the values, with whole numbers beside it."""
+    """Of the values, with whole numbers beside it. It has no zero, so it has dots and no bars."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
 
 
-def grouped_bars(
+def grouped_dots(
     axes: Axes, groups: list[str], values: dict[str, list[tuple[float, float, float] | None]]
 ) -> None:
-    """A bar for each side in each group: its value, and how far down and up it spreads."""
-    width = 0.8 / len(values)
+    """A dot for each side in each group: its value, and how far down and up it spreads."""
+    width = 0.7 / len(values)
     for number, (side, taken) in enumerate(values.items()):
         known = [(at, value) for at, value in enumerate(taken) if value is not None]
-        axes.bar(
-            [at - 0.4 + (number + 0.5) * width for at, _ in known],
+        axes.errorbar(
+            [at - 0.35 + (number + 0.5) * width for at, _ in known],
             [value for _, (value, _, _) in known],
-            width,
             yerr=[[below for _, (_, below, _) in known], [above for _, (_, _, above) in known]],
+            fmt="o",
+            markersize=4.5,
+            elinewidth=0.6,
             color=COLOURS[side],
             label=WORDS[side],
-            error_kw={"lw": 0.6},
         )
     axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.grid(axis="x", visible=False)

@@ -91,7 +91,7 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
         return scratch->data;
     runtime_start();
     if (graph_building && scratch->data)
-        graph_fail("a scratch buffer grows, which its nodes use already");
+        graph_fail("it grows a scratch buffer that its nodes already use");
     void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
     if (!data)
         return NULL;

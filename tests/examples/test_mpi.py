@@ -13,7 +13,7 @@ from tests.support.child import ROOT
 
 NUMBERS = 60000
 TOTAL = NUMBERS * (NUMBERS + 1) * (2 * NUMBERS + 1) // 6
-SHARED = "mgpu_rt: more ranks than devices: local rank 2 uses device 0 of 2"
+SHARED = "mgpu_rt: this machine has more ranks than devices: local rank 2 shares device 0 of 2"
 TWO_DEVICES = {"MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
 
 

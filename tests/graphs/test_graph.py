@@ -365,7 +365,7 @@ def test_a_foreign_function_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
-    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_graph_begin(), "another one is begun")
+    refused(mgpu, lambda _: mgpu.lib.mgpu_rt_graph_begin(), "begins another graph")
 
 
 @in_child()

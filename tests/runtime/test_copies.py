@@ -195,7 +195,7 @@ def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
     read(mgpu, block, KIB, stream)
     text = mgpu.stderr()
     assert "'hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)' failed with" in text
-    assert "an error of earlier work shows here" in text
+    assert "returns an error of earlier work" in text
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")

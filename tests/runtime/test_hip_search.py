@@ -36,7 +36,7 @@ def bare(**changes: str) -> dict[str, str]:
 def found(below: Path, **changes: str) -> list[tuple[str, str]]:
     """The places and names of what is found below a folder."""
     return [
-        (hip.place, os.path.relpath(hip.path, below))
+        (hip.origin, os.path.relpath(hip.path, below))
         for hip in hip_search.find(bare(**changes))
         if hip.path.startswith(str(below))
     ]
@@ -144,5 +144,5 @@ def test_two_in_one_process_are_named(tmp_path: Path) -> None:
     assert (result.stdout, result.stderr) == ("done\n", "")
     env["MGPU_RT_HIP"] = str(STUB)
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
-    assert f"two HIPs are in this process: {mine}, " in result.stderr
-    assert f" and {STUB}, which serves here" in result.stderr
+    assert f"two HIP libraries: the program uses {mine}, " in result.stderr
+    assert f" and mgpu_rt uses {STUB}. " in result.stderr

@@ -280,7 +280,7 @@ def test_18_a_limit_that_costs_loads_gives_way(mgpu: Mgpu) -> None:
         for image in images:
             mgpu.ModuleUnload(mgpu.load(image))
     assert mgpu.count("hipModuleLoadData") == before
-    assert mgpu.stderr().count("It gives way") == 1
+    assert mgpu.stderr().count("The library raises the limit to") == 1
 
 
 @in_child(MGPU_RT_MODULE_LIMIT="8M")

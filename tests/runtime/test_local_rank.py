@@ -116,8 +116,8 @@ def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
     (line,) = filter(None, spoken)
     assert spoken.index(line) == 2
     assert line == (
-        "mgpu_rt: more ranks than devices: local rank 2 uses device 0 of 2, as ranks beyond the "
-        "number of devices share them\n"
+        "mgpu_rt: this machine has more ranks than devices: local rank 2 shares device 0 of 2 with "
+        "another rank\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_a_number_is_no_rank(program: Path) -> None:
     device, said = run(program, MGPU_RT_DEVICE="2")
     assert device == 0
     assert "'hipSetDevice(MGPU_RT_DEVICE)' failed with 'hipErrorInvalidDevice'" in said
-    assert "mgpu_rt: MGPU_RT_DEVICE asks for device 2; there are 2, counted from 0" in said
+    assert "mgpu_rt: MGPU_RT_DEVICE names device 2; HIP has 2, counted from 0" in said
 
 
 def test_without_a_device(program: Path) -> None:

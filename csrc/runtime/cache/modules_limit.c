@@ -25,8 +25,8 @@
 enum { BATCH = 64, GHOSTS = 256, FALSE_EVICTIONS = 8, MISSES_BETWEEN = 16 };
 
 static struct advice limit_thrashes = {
-    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes) is less than what this program uses again "
-            "and again: modules were unloaded for it and loaded anew. It gives way, to %zu"};
+    .text = "MGPU_RT_MODULE_LIMIT (%zu bytes) is too small: the cache unloaded modules that the "
+            "program then loaded again. The library raises the limit to %zu bytes"};
 
 /* ---- what was unloaded for the limit lately ---- */
 

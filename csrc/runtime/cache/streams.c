@@ -11,8 +11,8 @@ struct stream *stream_list;
 uintptr_t stream_others;
 
 struct advice stream_fault = {
-    .text = "an error of earlier work shows here: a kernel on this device has failed, or a copy "
-            "before it"};
+    .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
+            "failed"};
 
 /* Of the list, under tables_lock; and how many may be GONE in it. */
 static size_t listed;

@@ -24,10 +24,9 @@
 #include "hip/report.h"
 
 static struct advice bad_copy = {
-    .text = "copy of %llu bytes from %p to %p: check that both ends are allocated as long"};
-static struct advice bad_fill = {
-    .text =
-        "fill of %llu elements of %d bytes at %p: this must be device memory, allocated as long"};
+    .text = "copy of %llu bytes from %p to %p: check that both allocations hold that many"};
+static struct advice bad_fill = {.text = "fill of %llu elements of %d bytes at %p: check that "
+                                         "device memory of that size begins there"};
 
 static const char copy_expression[] =
     "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)";

@@ -4,8 +4,8 @@
 #include "hip/hip.h"
 #include "hip/report.h"
 
-static struct advice no_such_device = {.text =
-                                           "device %d was asked for; there are %d, counted from 0"};
+static struct advice no_such_device = {
+    .text = "the program chose device %d; HIP has %d, counted from 0"};
 
 void impl_mgpuSetDefaultDevice(int32_t device) {
     (void)thread_get();

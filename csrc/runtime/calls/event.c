@@ -22,7 +22,7 @@ static struct advice stream_served = {
         "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older "
         "do (llvm #170833): taken as mgpuStreamSynchronize and mgpuStreamDestroy"};
 static struct advice destroyed_event = {
-    .text = "event %p was destroyed before; its handle may already serve somebody else"};
+    .text = "event %p was destroyed before; HIP may have given its handle to another event"};
 
 /* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
  * `expression`, and HIP is not to see it. */

@@ -18,7 +18,8 @@
 static const char expression[] = "hipModuleGetFunction(&function, module, name)";
 
 static struct advice null_module = {
-    .text = "kernel '%s' was asked of a null module: loading it failed (see the first message), or "
+    .text = "the program looked up kernel '%s' in a null module: its load failed (see the first "
+            "message), or "
             "the program's constructors never ran (Python's ExecutionEngine of LLVM 22 and later: "
             "call initialize() before invoke())",
     .leads_to = NULL_FUNCTION,
@@ -26,10 +27,10 @@ static struct advice null_module = {
 static struct advice unknown_kernel = {.text = "module %p has no kernel '%s'; it has %s",
                                        .leads_to = NULL_FUNCTION};
 static struct advice unloaded_module = {
-    .text = "kernel '%s' was asked of module %p after its mgpuModuleUnload",
+    .text = "the program looked up kernel '%s' in module %p after mgpuModuleUnload",
     .leads_to = NULL_FUNCTION};
 static struct advice foreign_module = {
-    .text = "kernel '%s' was asked of %p, which no mgpuModuleLoad returned",
+    .text = "the program looked up kernel '%s' in %p, which no mgpuModuleLoad returned",
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
 

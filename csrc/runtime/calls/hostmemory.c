@@ -16,9 +16,8 @@ static struct advice not_registered = {
 static struct advice not_unregistered = {
     .text = "host memory at %p could not be unregistered: it was not registered from this address"};
 static struct advice strided = {
-    .text =
-        "a memref of rank %lld whose elements do not lie densely was registered as if they did, "
-        "as stock does: kernels cannot reach what lies beyond"};
+    .text = "a memref of rank %lld is not contiguous. As stock does, the library registers as many "
+            "bytes as it has elements: kernels cannot reach the rest"};
 static struct advice no_device_pointer = {
     .text = "host memory at %p has no device address: gpu.host_register it first"};
 

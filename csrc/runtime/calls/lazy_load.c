@@ -5,8 +5,8 @@
 #include "hip/report.h"
 
 static struct advice put_off = {
-    .text = "that image, at %p, was loaded only now that its kernel '%s' was asked for "
-            "(MGPU_RT_LOAD=lazy)"};
+    .text = "image %p failed to load when the program first looked up kernel '%s': "
+            "MGPU_RT_LOAD=lazy had deferred its load"};
 
 /* On the device that was the thread's when the program asked for the load. */
 static hipModule_t load_on_its_device(const struct deferred *deferred) {

@@ -17,8 +17,9 @@
 #include "hip/report.h"
 
 static struct advice destroyed_twice = {
-    .text = "stream %p was destroyed before; its handle may already serve somebody else"};
-static struct advice used_after_destroy = {.text = "stream %p is used after its mgpuStreamDestroy"};
+    .text = "stream %p was destroyed before; HIP may have given its handle to another stream"};
+static struct advice used_after_destroy = {
+    .text = "the program uses stream %p after mgpuStreamDestroy"};
 static struct advice null_destroyed = {.text =
                                            "the null stream is HIP's own and is never destroyed"};
 

@@ -15,8 +15,9 @@ static struct advice not_nvidia = {
     .text = "tensor maps are NVIDIA's (sm_90 and later), and this HIP is not over NVIDIA's driver: "
             "run with `mgpu-rt run --device cuda`, or lower without nvgpu.tma"};
 static struct advice bad_map = {
-    .text = "the tensor at %p of rank %ld has no such map: its address has to be a multiple of 16, "
-            "its strides too, and a box at most 256 elements along each dimension"};
+    .text =
+        "the driver cannot map the tensor at %p of rank %ld: its address and its strides have to "
+        "be multiples of 16, and a box has at most 256 elements along each dimension"};
 
 void impl_mgpuTensorMapEncodeTiled(void *tensorMap, int tensorDataType, uint32_t tensorRank,
                                    void *globalAddress, const uint64_t *globalDim,

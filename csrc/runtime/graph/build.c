@@ -44,7 +44,7 @@ void graph_fail_call(const char *expression, hipError_t error) {
     if (graph_building->failed)
         return;
     report_failure(expression, error, NULL);
-    graph_fail("that call has failed");
+    graph_fail("the call above failed");
 }
 
 /* ---- streams and events ---- */

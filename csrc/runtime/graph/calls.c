@@ -57,7 +57,8 @@ static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
     const struct graph_event *event = graph_event(handle);
     struct graph_stream *stream = graph_stream(stream_handle);
     if (!event)
-        graph_fail("it waits for event %p, which was created before", (void *)handle);
+        graph_fail("it waits for event %p, which the program created before the graph",
+                   (void *)handle);
     else if (stream && event->recorded)
         past_merge(&stream->past, &event->past);
 }
@@ -225,8 +226,7 @@ static void built_unload(hipModule_t module) {
 static bool hold_module_of(hipFunction_t function) {
     struct module *module = module_hold_function(function);
     if (!module) {
-        graph_fail("it launches %p, which no module that is kept has as its function",
-                   (void *)function);
+        graph_fail("it launches %p, which is no function of a cached module", (void *)function);
         return false;
     }
     if (!module->shared && options.load_lazy)
@@ -304,7 +304,7 @@ static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY,
 
 static void built_set_device(int32_t device) {
     if (device != graph_building->device)
-        graph_fail("it goes on to device %d", (int)device);
+        graph_fail("it switches to device %d", (int)device);
     else
         impl_mgpuSetDefaultDevice(device);
 }

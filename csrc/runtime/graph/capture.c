@@ -19,8 +19,8 @@ static struct advice not_captured = {
         "and leaves them out of the graph (5.3 and later capture them). Build the graph by "
         "mgpu_rt_graph_begin instead"};
 static struct advice no_memory_captured = {
-    .text = "no device memory for %llu bytes while stream %p captures: nothing that is cached is "
-            "given back meanwhile"};
+    .text = "no device memory for %llu bytes while stream %p captures: during a capture the caches "
+            "give nothing back"};
 
 /* ---- does it capture? ---- */
 

@@ -124,7 +124,7 @@ static void end_graph(struct mgpu_rt_graph *graph) {
 
 int graph_begin(void) {
     if (graph_building) {
-        graph_fail("another one is begun before it is ended");
+        graph_fail("the program begins another graph before it ends this one");
         return -1;
     }
     if (!options.caches || runtime_exiting()) {

@@ -39,10 +39,10 @@ void device_forget_error(hipError_t error) {
 /* ---- MGPU_RT_DEVICE ---- */
 
 static struct advice no_such_device = {
-    .text = "MGPU_RT_DEVICE asks for device %d; there are %d, counted from 0"};
+    .text = "MGPU_RT_DEVICE names device %d; HIP has %d, counted from 0"};
 static struct advice shared_devices = {
-    .text = "more ranks than devices: local rank %d uses device %d of %d, as ranks beyond the "
-            "number of devices share them"};
+    .text = "this machine has more ranks than devices: local rank %d shares device %d of %d with "
+            "another rank"};
 
 static int count_devices(void) {
     int count = 0;

@@ -17,10 +17,10 @@ static struct advice not_found = {
             "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
     .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
-    .text = "two HIPs are in this process: %s, which the program has, and %s, which serves here. "
-            "Neither knows streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
+    .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Neither "
+            "knows the streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
 static struct advice lacks_function = {.text =
-                                           "%s has no %s: calls of it answer hipErrorNotSupported"};
+                                           "%s has no %s: calls of it return hipErrorNotSupported"};
 
 /* ---- what a library may lack ---- */
 

@@ -35,9 +35,8 @@ static __attribute__((format(printf, 1, 2))) void say_line(const char *format, .
 }
 
 struct advice report_no_device = {
-    .text =
-        "HIP finds no GPU here, so nothing runs. On an emulated one: `mgpu-rt run --device softgpu "
-        "-- PROGRAM`; if there is a GPU, `mgpu-rt doctor` says what is in the way",
+    .text = "HIP finds no GPU here, so nothing runs. Emulate one: `mgpu-rt run --device softgpu -- "
+            "PROGRAM`. If the machine has a GPU, `mgpu-rt doctor` says why HIP does not find it",
     .leads_to = NOTHING_RUNS};
 
 static unsigned explained; /* of enum consequence */

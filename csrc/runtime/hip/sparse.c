@@ -27,11 +27,11 @@ static struct advice no_cusparselt = {
             "Install it: of CUDA's packages libcusparselt0, of Python's nvidia-cusparselt-cu12 or "
             "-cu13; or name its folder in LD_LIBRARY_PATH"};
 static struct advice not_on_amd = {
-    .text = "2:4 sparse matrices are multiplied by NVIDIA's cuSPARSELt only, and this HIP is "
-            "AMD's: nothing is computed. Lower without 2:4 encodings"};
+    .text = "only NVIDIA's cuSPARSELt multiplies 2:4 sparse matrices, and this HIP is AMD's: the "
+            "product is not computed. Lower without 2:4 encodings"};
 static struct advice needs_another_hip = {
     .text =
-        "%s needs another HIP than %s, which serves here: install hipSPARSE from the same ROCm"};
+        "%s needs another HIP than %s, which mgpu_rt uses: install hipSPARSE from the same ROCm"};
 static struct advice sparse_too_old = {
     .text = "%s lacks a function that is needed: nothing is computed with sparse matrices. Install "
             "ROCm 5 or CUDA 11.3, or later"};

@@ -167,7 +167,7 @@ static void start_own(struct python *out) {
         if (used >= sizeof tried)
             used = sizeof tried - 1; /* the text is cut there */
     }
-    fail("no Python that can be in the program: set MGPU_RT_PYTHON to one with a libpython. ",
+    fail("found no Python to load into the program: set MGPU_RT_PYTHON to one with a libpython. ",
          tried);
 }
 
@@ -232,5 +232,5 @@ void python_host(const char *wanted) {
     if (!present)
         start_own(&py);
     if (!run_package(&py, wanted, !present))
-        fail("the program ends, as its runtime could not be made: ", wanted);
+        fail("the program ends, because this runtime could not be made: ", wanted);
 }

@@ -157,13 +157,13 @@ GRAPH = [
     ),
     Guard(
         "graph/build.c",
-        '    report_failure(expression, error, NULL);\n    graph_fail("that call has failed");',
+        '    report_failure(expression, error, NULL);\n    graph_fail("the call above failed");',
         "    report_failure(expression, error, NULL);",
         f"{GRAPHS}:test_a_call_that_fails_ends_the_building",
     ),
     Guard(
         "graph/graph.c",
-        '        graph_fail("another one is begun before it is ended");',
+        '        graph_fail("the program begins another graph before it ends this one");',
         "        ;",
         f"{GRAPHS}:test_a_graph_within_a_graph_ends_the_building",
     ),

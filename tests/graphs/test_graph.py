@@ -348,7 +348,7 @@ def test_a_module_with_globals_that_is_loaded_ends_the_building(mgpu: Mgpu) -> N
 @in_child()
 def test_a_call_that_fails_ends_the_building(mgpu: Mgpu) -> None:
     host = mgpu.ffi.new("char[64]")
-    refused(mgpu, lambda stream: mgpu.Memset32(host, 1, 4, stream), "has failed")
+    refused(mgpu, lambda stream: mgpu.Memset32(host, 1, 4, stream), "the call above failed")
 
 
 @in_child()
@@ -360,7 +360,7 @@ def test_a_launch_that_no_gpu_runs_ends_the_building(mgpu: Mgpu) -> None:
 @in_child()
 def test_a_foreign_function_ends_the_building(mgpu: Mgpu) -> None:
     function = mgpu.ffi.cast("hipFunction_t", 0x1000)
-    refused(mgpu, lambda stream: mgpu.launch(function, stream), "no module that is kept")
+    refused(mgpu, lambda stream: mgpu.launch(function, stream), "no function of a cached module")
 
 
 @in_child()
@@ -401,7 +401,7 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_DEVICES="2")
 def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
-    refused(mgpu, lambda _: mgpu.SetDefaultDevice(1), "goes on to device 1")
+    refused(mgpu, lambda _: mgpu.SetDefaultDevice(1), "switches to device 1")
 
 
 @in_child(MGPU_RT_LOAD="lazy")

@@ -247,6 +247,7 @@ static void install(const struct hip_library *library, struct found found) {
         hip_install(library);
         cuda_find(library->path);
     }
+    event_cache_open();
     if (stats_wanted()) {
         hip_time_calls();
         recorder_watch_hip();

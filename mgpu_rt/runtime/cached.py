@@ -250,6 +250,8 @@ class CachedRuntime(PlainRuntime):
         return self.hip.stream_flags(stream) == 0
 
     def event_create(self) -> int:
+        if not self.hip.answers_for_events:
+            return super().event_create()
         here = self._here
         event = _take(here.events, self.hip.event_done)
         if event is not None:

@@ -19,7 +19,7 @@ SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
 INVALID_HANDLE, DESTROYED, NOT_FOUND, INVALID_VALUE = 400, 709, 500, 1
 DISABLE_TIMING = 2  # a flag of events
 COPY_DEFAULT = 4  # hipMemcpyDefault
-HIP_7 = 70000000  # of hipRuntimeGetVersion
+HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
 #: How LLVM's own runtime words the calls in its line on a failure.
@@ -168,6 +168,9 @@ class Hip:
         # HIP 7 reads what a stream's handle points to, but for its device it looks it up.
         self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
         self._event_query = self._address("hipEventQuery")
+        #: From 6 on hipEventQuery reads the stream that the event was recorded on last, though that
+        #: is destroyed and its memory is freed.
+        self.answers_for_events = version.value < HIP_6
         self._get_device = self._address("hipGetDevice")
         self._get_attribute = self._address("hipPointerGetAttribute")
         count = ctypes.c_int(2)

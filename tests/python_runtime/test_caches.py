@@ -146,6 +146,16 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
         assert mgpu.EventCreate() == event
 
 
+@in_child(HIPSTUB_VERSION="70253211", **alone)
+def test_hip_7_is_asked_about_no_event(mgpu: Mgpu) -> None:
+    """It reads the stream that the event was recorded on, which somebody may have destroyed."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        mgpu.EventDestroy(mgpu.EventCreate())
+        mgpu.EventDestroy(mgpu.EventCreate())
+        assert mgpu.count("hipEventQuery") == 0
+        assert mgpu.count("hipEventDestroy") == 2
+
+
 # ---- memory ----
 
 

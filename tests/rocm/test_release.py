@@ -99,6 +99,51 @@ def test_a_program_of_the_forum_says_nothing(run: Run, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
+#: An event is recorded on a stream of the program's, which then destroys that stream. Its memory is
+#: written anew before the library may look at the event.
+STREAM_IS_GONE = """
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuEventCreate(void);
+void mgpuEventRecord(void *event, void *stream);
+void mgpuEventDestroy(void *event);
+int main(void) {
+    void *hip = dlopen(getenv("MGPU_RT_HIP"), RTLD_NOW), *stream;
+    int (*create)(void **), (*finish)(void *), (*destroy)(void *);
+    *(void **)&create = dlsym(hip, "hipStreamCreate");
+    *(void **)&finish = dlsym(hip, "hipStreamSynchronize");
+    *(void **)&destroy = dlsym(hip, "hipStreamDestroy");
+    create(&stream);
+    void *event = mgpuEventCreate();
+    mgpuEventRecord(event, stream);
+    finish(stream);
+    destroy(stream);
+    const size_t size = malloc_usable_size(stream);
+    for (int i = 0; i < 4000; i++) {
+        int *block = malloc(size);
+        for (size_t k = 0; k < size / sizeof *block; k++)
+            block[k] = 1; /* to HIP, a stream that captures */
+    }
+    mgpuEventDestroy(event);
+    mgpuEventDestroy(mgpuEventCreate());
+    puts("done");
+    fflush(stdout);
+    _Exit(0);
+}
+"""
+
+
+def test_an_event_outlives_the_stream_that_it_was_recorded_on(run: Run, tmp_path: Path) -> None:
+    """HIP 7.2.4's hipEventQuery reads a stream that is gone, and ends the process by
+    std::bad_variant_access."""
+    flags = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-ldl"]
+    done = run([compile_c(tmp_path / "program", STREAM_IS_GONE, *flags)])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 #: Four streams that are destroyed at work, and as many events that are done before the end.
 DESTROYED_AT_WORK = """
 #include <stddef.h>

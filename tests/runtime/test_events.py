@@ -112,6 +112,26 @@ def test_an_event_at_work_serves_once_it_is_over(mgpu: Mgpu) -> None:
     assert mgpu.EventCreate() == event
 
 
+@in_child(HIPSTUB_VERSION="70253211")
+def test_hip_7_is_asked_about_no_event(mgpu: Mgpu) -> None:
+    """It reads the stream that the event was recorded on, which somebody may have destroyed."""
+    stream = mgpu.StreamCreate()
+    for event in [mgpu.EventCreate() for _ in range(20)]:  # more than a thread's slots
+        mgpu.EventRecord(event, stream)
+        mgpu.EventDestroy(event)
+    mgpu.EventDestroy(mgpu.EventCreate())
+    assert mgpu.count("hipEventQuery") == 0
+    assert mgpu.count("hipEventDestroy") == 21
+
+
+@in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
+def test_hip_7s_events_are_kept_where_no_question_is_needed(mgpu: Mgpu) -> None:
+    event = mgpu.EventCreate()
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() == event
+    assert mgpu.count("hipEventQuery") == 0
+
+
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_ends_what_is_known_of_an_event(mgpu: Mgpu) -> None:
     """The program makes one by HIP itself, which gets the handle: it is no spare one."""

@@ -4,12 +4,30 @@
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/watch.h"
+#include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 
 struct handle_map event_map = HANDLE_MAP(struct event);
+
+/* Slots of a thread that are in use: all or none. */
+static unsigned slots = EVENT_SLOTS;
+
+/* HIP 6.4.3's and 7.2.4's hipEventQuery read the stream that an event was recorded on last, though
+ * that is destroyed and its memory is freed: 7.2.4 then ends some processes by
+ * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
+ * when the question is safe. Creating an event and destroying it costs 2 questions there. */
+void event_cache_open(void) {
+    enum { HIP_6_0 = 60000000 };
+    const bool may_ask = cuda_present() || hip_version < HIP_6_0;
+    slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask) ? EVENT_SLOTS : 0;
+}
+
+bool event_cache_serves(void) {
+    return slots != 0;
+}
 
 /* ---- the common pool, oldest first, under tables_lock ---- */
 
@@ -83,7 +101,7 @@ static inline struct event *take_own(struct thread *thread, int device) {
 
 /* Not the one that the thread has just found to be at work. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
-    struct event *event = cache_is_on(CACHE_EVENTS) ? take_queued_event(device) : NULL;
+    struct event *event = event_cache_serves() ? take_queued_event(device) : NULL;
     put_into_queue(busy);
     if (!event || is_over(event))
         return event;
@@ -116,14 +134,22 @@ void event_note_record(struct event *event) {
         (void)event_change(event, EVENT_PAST, EVENT_LIVE);
 }
 
+/* A spare event that the slots have no room for. */
+static __attribute__((noinline)) void release_slowly(struct event *event) {
+    if (event_cache_serves())
+        queue(event);
+    else if (event_change(event, EVENT_SPARE, EVENT_GONE)) /* before HIP hands it out anew */
+        REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
+}
+
 bool event_release(struct thread *thread, struct event *event) {
     const int state = event_state(event);
     if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))
         return false;
-    if (LIKELY(thread->event_count < EVENT_SLOTS))
+    if (LIKELY(thread->event_count < slots))
         thread->events[thread->event_count++] = event;
     else
-        queue(event);
+        release_slowly(event);
     return true;
 }
 

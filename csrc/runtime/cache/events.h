@@ -42,6 +42,13 @@ static inline struct event *event_known(hipEvent_t handle) {
     return event && event_state(event) != EVENT_GONE ? event : NULL;
 }
 
+/* Settles whether events are kept, before the first is made. */
+void event_cache_open(void);
+
+/* False where MGPU_RT_CACHE leaves events out, and on AMD's HIP from 6 on, which cannot be asked
+ * whether the last record is complete, unless MGPU_RT_EXCLUSIVE=on: no question is needed then. */
+bool event_cache_serves(void);
+
 /* A spare event of this device for the program, whose last record is complete by HIP's word; NULL
  * if there is none. */
 struct event *event_take(struct thread *thread, int device);

@@ -50,13 +50,13 @@ static bool is_recorded(const struct event *event) {
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {
     hipEvent_t handle = NULL;
-    if (cache_is_on(CACHE_EVENTS))
+    if (event_cache_serves())
         stats_miss(CACHE_EVENTS);
     else
         stats_bypass(CACHE_EVENTS);
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
-    if (handle && cache_is_on(CACHE_EVENTS))
+    if (handle && event_cache_serves())
         event_enter(handle, device);
     return handle;
 }

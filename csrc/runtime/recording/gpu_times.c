@@ -192,13 +192,16 @@ static void keep_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* What was submitted is done, and its times were read, or will never be known. */
+/* What was submitted is done, and its times were read, or will never be known. HIP is asked by
+ * hipEventElapsedTime: hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
+ * recorded on, which the program may have destroyed since. */
 static bool is_read(struct work *work) {
     if (is_forgotten(work)) {
         note_lost();
         return true;
     }
-    const hipError_t error = hip_untimed.EventQuery(work->end);
+    float milliseconds;
+    const hipError_t error = hip_untimed.EventElapsedTime(&milliseconds, work->begin, work->end);
     if (error == hipErrorNotReady)
         return false;
     if (works(error))

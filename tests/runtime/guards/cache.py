@@ -339,6 +339,12 @@ CACHE = [
     ),
     Guard(
         "cache/events.c",
+        "(exclusive_hip() || may_ask)",
+        "true",
+        f"{EVENTS}:test_hip_7_is_asked_about_no_event",
+    ),
+    Guard(
+        "cache/events.c",
         "        (void)event_change(event, EVENT_PAST, EVENT_LIVE);",
         "        (void)0;",
         f"{EVENTS}:test_a_reused_event_is_waited_for_once_it_was_recorded",

@@ -12,8 +12,8 @@
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions
 
-The manager (mgpu_rt.manager.manager) runs beside each program that lives long enough, so importing
-this imports nothing.
+The manager (mgpu_rt.manager.manager) runs beside each program that lives long enough. Importing
+this package imports nothing else.
 """
 
 TYPE_CHECKING = False  # typing's own costs 3 ms
@@ -94,13 +94,13 @@ def use_stream(stream: "Any") -> "AbstractContextManager[None]":
         with mgpu_rt.use_stream(torch.cuda.current_stream()):
             lowered_function(...)
 
-    Streams that lowered functions create on this thread are that one, and so is the default of
-    kernels of `Module`. It takes PyTorch's, CuPy's and hip-python's streams, those with
-    `__cuda_stream__`, and a hipStream_t as int, ctypes.c_void_p or cffi pointer; None stands for
-    the library's own streams. The outer one is back at the end. The stream is kept until then, and
-    must not be destroyed.
+    Lowered functions on this thread get that stream whenever they create one, and kernels of
+    `Module` run on it by default. `stream` is PyTorch's, CuPy's or hip-python's, any object with
+    `__cuda_stream__`, or a hipStream_t as int, ctypes.c_void_p or cffi pointer. None stands for the
+    library's own streams. At the end of `with` the outer stream is back. Do not destroy the stream
+    before that.
 
-    Loads the library as `load` does. Raises TypeError or ValueError for what is no stream.
+    Loads the library as `load` does. Raises TypeError or ValueError if `stream` is no stream.
     """
     from mgpu_rt.launch import streams
 
@@ -114,12 +114,12 @@ def graph() -> "AbstractContextManager[Graph]":
             lowered_function(...)      # nothing runs yet
         graph.replay()
 
-    The calls of this thread become nodes, its streams and events edges; waits are left out. The
-    addresses and the values that they are given stay. Use it for host code that does nothing but
-    submit, docs/graphs.md says when.
+    The calls of this thread become nodes, its streams and events become edges, and waits are left
+    out. A replay uses the same addresses and values. Use it for host code that only submits work;
+    docs/graphs.md says when.
 
-    Raises HipError if there is no graph: a line on stderr says what cannot be in one. Nothing was
-    done then, so the function can be called plainly.
+    Raises HipError if the library cannot build the graph: a line on stderr says why. No call has
+    run then, so you can call the function without a graph.
     """
     from mgpu_rt import graphs
 
@@ -132,16 +132,17 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
-    It is asked on all threads, for the functions whose methods its class overrides; the outer one
-    is back at the end. The first exception of a method, other than HipError, comes out of the
-    `with`, and the library answers by itself from then on. Raises TypeError for what is no runtime.
+    The library asks it on all threads, for the functions whose methods its class overrides. At the
+    end of `with` the outer runtime is back. The first exception of a method, other than HipError,
+    comes out of the `with`; from then on the library answers by itself. Raises TypeError if
+    `runtime` is no Runtime.
     """
     from mgpu_rt.runtime import host
 
     return host.intercept(runtime)
 
 
-#: Where the names lie that are imported when they are asked for.
+#: The module of each name that is imported at its first use.
 _ELSEWHERE = {
     "Graph": "mgpu_rt.graphs",
     "HipError": "mgpu_rt.library",

@@ -32,7 +32,7 @@ struct mgpu_rt_graph_function { const char *name; void *state; };
 struct mgpu_rt_scratch { hipStream_t stream; void *data; size_t capacity; };
 """
 
-#: What the library exports beyond the ABI (csrc/include/mgpu_rt.h).
+#: The library's exports beyond the ABI (csrc/include/mgpu_rt.h).
 EXTENSIONS = """
 int mgpu_rt_use_stream(hipStream_t stream);
 const char *mgpu_rt_take_error(void);
@@ -61,7 +61,7 @@ const char *mgpu_rt_version(void);
 """
 
 
-#: Who emits the functions that no release of LLVM does.
+#: The compilers that emit functions which no release of LLVM emits.
 FORKS = {
     "mgpuModuleGetGlobal": "a compiler for OpenMP",
     "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
@@ -71,7 +71,7 @@ FORKS = {
 
 _NVIDIA = "NVIDIA's driver; on AMD an error"
 
-#: What serves the functions of a section of abi.def, by how its comment begins; else HIP.
+#: The server of a section's functions, by the beginning of its comment in abi.def; else HIP.
 _SECTIONS = {
     "Tensor maps": _NVIDIA,
     "Sparse matrices": "hipSPARSE or cuSPARSE",
@@ -100,7 +100,7 @@ class Function:
 
     @property
     def emitted_by(self) -> str:
-        """The releases of LLVM whose programs call it, or who else does."""
+        """The releases of LLVM, or the other compiler, whose programs call it."""
         return FORKS.get(self.name) or f"LLVM {self.first_llvm}–{self.last_llvm}"
 
     @property
@@ -164,7 +164,7 @@ def markdown() -> str:
 
 
 def left_out() -> str:
-    """What others call and this library lacks, as a table."""
+    """Functions that other compilers emit and this library lacks, as a table."""
     rows = [f"| `{names}` | {why} |" for names, why in LEFT_OUT.items()]
     return "\n".join(["| left out | why |", "|---|---|", *rows]) + "\n"
 

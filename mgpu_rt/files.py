@@ -1,4 +1,4 @@
-"""Files that a user names, whatever they are: nobody is waited for who may never come."""
+"""Files that a user names, FIFOs and devices among them: no wait is longer than WAIT."""
 
 from __future__ import annotations
 

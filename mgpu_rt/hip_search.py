@@ -13,12 +13,12 @@ from mgpu_rt import layout
 PROBE = "mgpu-rt-probe"
 HSA = "libhsa-runtime64.so.1"
 
-#: Where HIP's own libraries lie if not beside it: the folders that loaders know by themselves.
+#: The folders that every loader searches: HIP's own libraries lie there or beside HIP.
 LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 
-#: The libraries that stand in for AMD's driver below HIP, and what a ROCr holds that asks for them:
-#: up to 6.1 its driver library's name, from 7.2 on a function that only HSA_ENABLE_DTIF=1 makes it
-#: look for. (Of the short name libdtif.so compilers make numbers in the code.)
+#: The libraries that emulate AMD's driver below HIP, each with a text in every ROCr that loads it.
+#: ROCr up to 6.1 holds the name of its driver library. From 7.2 on it holds the name of a function
+#: that it looks up with HSA_ENABLE_DTIF=1. (The name libdtif.so is too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
 
 
@@ -36,9 +36,9 @@ def probe() -> str:
 
 
 def find(base: Mapping[str, str]) -> list[Hip]:
-    """What a program would try in this environment, in that order:
-    csrc/runtime/hip/hip_search.h says how. Asked of the library in a process of its own:
-    LD_LIBRARY_PATH counts from its start."""
+    """The libraries that a program would try in this environment, in that order
+    (csrc/runtime/hip/hip_search.h). A child process asks the library, since the loader reads
+    LD_LIBRARY_PATH only at a start."""
     library = str(layout.PREFIX / "lib" / layout.LIBRARY)
     environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
     if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe
@@ -54,7 +54,7 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 
 def seams(hip: str) -> list[str]:
-    """Which of SEAMS the ROCr below a HIP library knows."""
+    """The names in SEAMS that the ROCr below a HIP library loads."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:

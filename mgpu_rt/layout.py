@@ -1,4 +1,4 @@
-"""Where the compiled half lies: in mgpu_rt/ itself, or in build/ of the checkout that is used."""
+"""The folders of the compiled half: in mgpu_rt/ itself, or in build/ of the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLES = (PACKAGE, CHECKOUT / "csrc", CHECKOUT / "csrc" / "runtime" / "base")
 
 
 def how_to_get(what: str) -> str:
-    """What to do about a part that is missing."""
+    """The way to get a missing part."""
     if INSTALLED:
         return f"this installation came without {what}: install mgpu_rt from a wheel, or build it"
     return "run `make` to build it"

@@ -43,7 +43,8 @@ class HipError(RuntimeError):
 
 
 class Library:
-    """The functions of the library. Those of the ABI are attributes: `library.mgpuStreamCreate()`.
+    """The functions of the library. Each function of the ABI is an attribute:
+    `library.mgpuStreamCreate()`.
 
     Pointers are cffi's, made by `library.ffi`.
     """
@@ -86,8 +87,8 @@ class Library:
             self._lib.free(text)
 
     def recording_json(self, path: str | os.PathLike[str]) -> bytes:
-        """What a process that was killed would have written at the path that MGPU_RT_STATS or
-        MGPU_RT_TRACE names, from the recording that it has left there.
+        """The JSON of the recording that a killed process left at the path in MGPU_RT_STATS or
+        MGPU_RT_TRACE.
 
         Raises OSError; with EBADMSG if that is no whole recording by this version.
         """
@@ -104,8 +105,9 @@ class Library:
         return self._lib.mgpu_rt_empty_cache()
 
     def memory_stats(self) -> dict[int, dict[str, int]]:
-        """Device memory by device, in bytes: allocated (in the program's hands), reserved (held
-        from HIP), the peaks of both, and the numbers of blocks and of cached ones.
+        """Device memory by device, in bytes, with the numbers of blocks and of cached blocks.
+
+        The program holds the allocated bytes, and the library the reserved ones. Both have peaks.
 
         `peak_allocated` is 0 unless MGPU_RT_STATS was set at the first call.
         """
@@ -129,7 +131,7 @@ class Library:
 
     @property
     def chosen_stream(self) -> int | None:
-        """What this thread has chosen through this object; None: the library's own streams."""
+        """The stream that this thread chose through this object; None: the library's own."""
         return getattr(self._thread, "stream", None)
 
     def choose_stream(self, stream: int | None) -> None:
@@ -187,7 +189,7 @@ class Scratch:
 
     @property
     def address(self) -> int:
-        """Of the buffer, in device memory; 0 if there is none."""
+        """The address of the buffer in device memory; 0 if there is none."""
         return int(self._library.ffi.cast("uintptr_t", self._owner.data))
 
     @property

@@ -1,5 +1,4 @@
-"""Classes that a user names, for the manager and for runtimes: how they are found, what is said if
-they are not."""
+"""Loads classes that a user names, for the manager and for runtimes, and describes their errors."""
 
 from __future__ import annotations
 
@@ -12,10 +11,11 @@ from typing import Any
 
 
 def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> Any:
-    """What "package.module:Class" names. It is also looked for in `paths`, which join sys.path:
-    behind it, or before it, where a file of the user's may have the name of a standard module.
+    """The class that "package.module:Class" names.
 
-    Raises ValueError if the name has another form, and whatever importing it raises.
+    `paths` join sys.path at its end, or with `first` at its beginning: a file of the user may have
+    the name of a standard module. Raises ValueError if the name has another form, and the errors of
+    the import.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):

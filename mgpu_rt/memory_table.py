@@ -1,4 +1,4 @@
-"""Statistics as text for people."""
+"""The table of a process's device memory, for people."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 NARROWEST = 20  # columns for the last cell, however narrow the terminal
 
-NAME = 160  # letters of a name, which may be as long as a compiler makes it
+NAME = 160  # letters of a name: compilers make longer ones
 
-#: What would end a line, turn the direction of the text around, or cannot be written in UTF-8.
+#: Characters that end a line, change the text's direction, or cannot be written in UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The text with what cannot be shown as an escape."""
+    """The text with unprintable characters as escapes."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 

@@ -1,1 +1,1 @@
-"""What a person calls: the command mgpu-rt, and the environments in which it runs programs."""
+"""The command mgpu-rt, and the environments in which it runs programs."""

@@ -1,4 +1,4 @@
-"""What `mgpu-rt doctor` has found: a list of checks, for people and for machines."""
+"""The findings of `mgpu-rt doctor`: a list of checks, for people and for machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Check:
 
 @dataclass
 class Checklist:
-    """What was found on the way to a run on `device`."""
+    """The findings on the way to a run on `device`."""
 
     device: str
     checks: list[Check] = field(default_factory=list)

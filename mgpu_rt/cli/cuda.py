@@ -1,7 +1,7 @@
 """HIP over NVIDIA's driver: what a process needs to run programs that were lowered to NVVM.
 
-The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda, which
-it opens at its first call. Programs call the same mgpu* functions on either maker's GPUs.
+The library under ``cuhip`` (layout.DEVICES) has HIP's functions and calls NVIDIA's libcuda. It
+opens libcuda at its first call. Programs call the same mgpu* functions on AMD's and NVIDIA's GPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mgpu_rt import layout
 BUILD = layout.DEVICES
 HIP = "libamdhip64.so"
 
-#: Where the driver lies that no loader's configuration names (csrc/cuhip/driver.c).
+#: The driver's names, with folders that no loader's configuration lists (csrc/cuhip/driver.c).
 DRIVERS = (
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
@@ -35,7 +35,7 @@ def hip(build: Path | None = None) -> Path:
     return library
 
 
-#: What the kernel shows of NVIDIA's GPUs: Linux, Windows' subsystem for it, and Tegra.
+#: The device files of NVIDIA's GPUs: Linux, Windows' subsystem for it, and Tegra.
 GPUS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/nvhost-gpu"))
 
 
@@ -54,7 +54,7 @@ def present(base: Mapping[str, str]) -> bool:
 def driver(base: Mapping[str, str] | None = None) -> str:
     """NVIDIA's driver library as the loader finds it, or ``MGPU_RT_CUDA``. Raises CudaUnavailable.
 
-    Opening it starts nothing: whether there is a GPU is for the driver's first call to say.
+    Opening the library starts nothing. Only the driver's first call tells if there is a GPU.
     """
     from ctypes import CDLL
 

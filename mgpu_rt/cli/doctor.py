@@ -1,8 +1,8 @@
-"""`mgpu-rt doctor`: what would happen in a run, found out by making one.
+"""`mgpu-rt doctor` makes a run and reports what would happen in one.
 
-A small C program (csrc/probe.c) runs just as `mgpu-rt run` would run any other, and the library
-says what it found and decided (MGPU_RT_VERBOSE). What it then asks HIP itself is asked in a child
-too: a broken driver may hang or crash, and this process is to tell about it.
+A small C program (csrc/probe.c) runs as `mgpu-rt run` would run any other. The library in it says
+what it found and decided (MGPU_RT_VERBOSE). Another child asks HIP for its devices: a broken driver
+may hang or crash, and this process has to report that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
-#: The way out where files of an installation do not fit together.
+#: The way out if the files of an installation do not fit together.
 HOW_TO_BUILD = (
     "install it anew: python -m pip install --force-reinstall mgpu_rt"
     if layout.INSTALLED
@@ -155,12 +155,12 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
-    """How the probe ended, if that is worth a word."""
+    """The signal that ended the probe, if one did."""
     return f" (it was ended by signal {-result.returncode})" if result.returncode < 0 else ""
 
 
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
-    """Why a program takes this HIP library of all that there are, which it names."""
+    """Why a program takes this HIP library; names the others that are installed."""
     found = hip_search.find(base)
     others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
     beside = f"; there is also {', '.join(others)}" if others else ""
@@ -181,7 +181,7 @@ def _same(left: str, right: str) -> bool:
 
 
 def _seam(checklist: Checklist) -> None:
-    """What stands below this release of HIP in the place of AMD's driver."""
+    """The library that emulates AMD's driver below this release of HIP."""
     folder = preload.softgpu.driver().parent
     names = [name for name in hip_search.seams(checklist.hip) if (folder / name).exists()]
     checklist.add(
@@ -232,7 +232,7 @@ def _hip(
 
 
 def _python(checklist: Checklist, said: str, environment: Mapping[str, str]) -> None:
-    """Who decides what stays: Python, or the library by itself."""
+    """Reports whether Python manages the caches, or the library by itself."""
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
@@ -254,9 +254,9 @@ def _python(checklist: Checklist, said: str, environment: Mapping[str, str]) -> 
     )
 
 
-#: Run in a child: the names of the devices of the HIP library that is its argument, and why they
-#: cannot be counted, as JSON. By hipDeviceGetName, since the layout of hipGetDeviceProperties
-#: depends on the release. No device is an error of its own, hipErrorNoDevice.
+#: A child runs this with the path of a HIP library. It prints the devices' names, and the error if
+#: HIP cannot count them, as JSON. It uses hipDeviceGetName, since the layout of
+#: hipGetDeviceProperties depends on the release. hipErrorNoDevice counts as no device.
 _LIST_DEVICES = """
 import ctypes, json, sys
 hip = ctypes.CDLL(sys.argv[1])
@@ -277,7 +277,7 @@ sys.stdout.flush()
 
 
 def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
-    """Their names, and the error if HIP cannot count them."""
+    """The devices' names, and the error if HIP cannot count them."""
     child = _quiet(environment)
     child.pop("LD_PRELOAD", None)
     try:

@@ -1,4 +1,4 @@
-"""The files that commands read and write: what is said when that cannot be."""
+"""The files that commands read and write, and the messages if they cannot."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def unwritable(path: str | Path, error: OSError) -> Problem:
 
 
 def check_writable(path: str | Path) -> None:
-    """Looks whether a file could be written there, before the work for it. Raises Problem."""
+    """Checks that a file can be written there, before the work for it. Raises Problem."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         raise Problem(f"'{path}' is a directory: name a file")

@@ -1,4 +1,4 @@
-"""What `mgpu-rt run` puts in the path of a program's calls: a runtime in Python, and hooks."""
+"""The runtime in Python and the hooks that `mgpu-rt run` puts in the path of a program's calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 
 from mgpu_rt.cli.errors import Problem
 
-#: The class of each hook, and the setting that a word behind = sets (mgpu_rt/hooks.py).
+#: The class of each hook, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
     "nan": ("NanCheck", "dtype"),
@@ -19,7 +19,8 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 def environment(
     runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
 ) -> dict[str, str]:
-    """What asks for them. Raises Problem for a hook that is none, and for a pattern without one."""
+    """The variables that ask for them. Raises Problem for an unknown hook, and for --kernel or
+    --nth without a hook."""
     names, settings = [], {}
     for hook in hooks:
         name, _, value = hook.partition("=")

@@ -73,12 +73,12 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "graphs",
     multiple=True,
     metavar="FUNCTION",
-    help="Replay this function as a graph: it is built at the second call in a row with the same "
-    "arguments, replayed while they stay the same, and built anew when they have changed; where "
-    "they change all the time it runs plainly. Your word that the function's host code does "
-    "nothing but submit: it reads no memory that kernels or copies write, and copies from and to "
-    "host memory that lives on. It returns nothing. `mgpu-rt run --stats` says how often. May be "
-    "given several times.",
+    help="Replay this function as a graph. The library builds it at the second call in a row with "
+    "the same arguments, and replays it while they stay the same. It builds a new one for new "
+    "arguments; a function whose arguments always change runs without a graph. You promise that "
+    "the function's host code only submits work: it reads no memory that kernels or copies write, "
+    "copies from and to host memory that lives on, and returns nothing. `mgpu-rt run --stats` "
+    "counts the replays. May be given several times.",
 )
 def lower(
     program: str,
@@ -99,7 +99,7 @@ def lower(
     \b
         mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
 
-    What MLIR says of an error is shown as it is. Exit status 2: nothing was written.
+    Shows MLIR's own error message. Exit status 2: nothing was written.
     """
     from mgpu_rt.lowering import lower as lowering
     from mgpu_rt.lowering import object_files, pipelines, toolchain
@@ -186,7 +186,7 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
 
 
 def _without(absent: list[ToolchainMissing]) -> Problem:
-    """LLVM's tools that are missing, how to get them, and which releases are here instead."""
+    """Names LLVM's missing tools, how to get them, and the releases that are installed instead."""
     from mgpu_rt.lowering import object_files, pipelines, toolchain
     from mgpu_rt.packages import how_to_install
 

@@ -25,7 +25,7 @@ from mgpu_rt.cli.trace import trace
 
 
 class Commands(click.Group):
-    """What is printed may not fit where it goes: the disk is full."""
+    """Reports an error of stdout, such as a full disk."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -54,7 +54,7 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
     main.add_command(command)
 
 
-# What follows PROGRAM is the program's, whatever it looks like.
+# Everything after PROGRAM belongs to the program, even if it looks like an option.
 @main.command(context_settings={"allow_interspersed_args": False})
 @parameters.device(
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU. cuda: NVIDIA's GPUs. "
@@ -99,8 +99,8 @@ def run(
     """Run PROGRAM with mgpu_rt preloaded.
 
     The program takes the place of this command: its exit status is the result, and signals reach
-    it. What it starts has mgpu_rt preloaded too. Status 2: it could not be prepared, as the message
-    says; 127 and 126: as with a shell, PROGRAM is not there or cannot be executed.
+    it. Its child processes have mgpu_rt preloaded too. Status 2: the run could not be prepared; the
+    message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be executed.
     """
     from mgpu_rt.cli import executable, files, interception, preload
 
@@ -142,7 +142,7 @@ def config(libs: bool, cflags: bool, cmakedir: bool, as_json: bool) -> None:
 
 
 def _building() -> tuple[str, str, str]:
-    """What --libs, --cflags and --cmakedir print, fit for a shell."""
+    """The output of --libs, --cflags and --cmakedir, quoted for a shell."""
     from mgpu_rt import layout
 
     lib = shlex.quote(str(layout.PREFIX / "lib"))
@@ -186,7 +186,7 @@ def _show_options() -> None:
 @parameters.device("As for `mgpu-rt run`.")
 @parameters.as_json
 def doctor(device: str, as_json: bool) -> None:
-    """Find out what would happen in a run, by making one.
+    """Make a trial run and say what would happen in a real one.
 
     Exit status 0: a run is possible; 1: it is not, and the failed lines say why.
     """
@@ -214,8 +214,8 @@ def doctor(device: str, as_json: bool) -> None:
 def hoist(program: str, out: str, llvm: int | None) -> None:
     """Move module loads, look-ups and streams out of the launches of IN, for use without mgpu_rt.
 
-    IN is a program in the LLVM dialect, - for stdin. Says on stderr what it moved, and what it left
-    and why. Where nothing is moved, OUT is IN.
+    IN is a program in the LLVM dialect, - for stdin. hoist says on stderr what it moved, and what
+    it left and why. If nothing is moved, OUT is IN.
     """
     from mgpu_rt.cli.hoist import write
 

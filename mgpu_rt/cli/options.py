@@ -48,6 +48,6 @@ def options() -> list[Option]:
 
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Variables that look like options but are none, for a word about a slip of the pen."""
+    """Variables that look like options but are none, such as misspelt ones."""
     known = {option.variable for option in options()} | {"MGPU_RT_RUN_PYTHON"}
     return sorted(name for name in environ if name.startswith("MGPU_RT_") and name not in known)

@@ -1,6 +1,6 @@
-"""What several commands have: the options --device and --json, -- PROGRAM, and how JSON is printed.
+"""Parameters that several commands share: --device, --json, the hooks, -- PROGRAM.
 
-Each command is imported at every start, so it imports what it needs only when it is called.
+Every start imports every command, so a command imports its needs only when it is called.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-#: A file, for a shell to complete; what is wrong with it is said by who opens it.
+#: A file, for a shell to complete. The code that opens it reports errors.
 PATH = click.Path(readable=False)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -28,7 +28,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
 
 
 def interception(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that put something in Python in the path of the calls."""
+    """The options that put Python code in the path of the calls."""
     for option in (
         click.option(
             "--nth",
@@ -62,7 +62,8 @@ def show_json(values: Any) -> None:
 
 
 class FilesOrProgram(click.Command):
-    """What follows -- is a program with its arguments; click would not say that -- was there."""
+    """Keeps everything after -- as a program with its arguments: click does not tell if there was
+    a --."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

@@ -1,4 +1,4 @@
-"""What `mgpu-rt run` gives a program: an environment in which it finds mgpu_rt and a device."""
+"""The environment that `mgpu-rt run` gives a program: it names mgpu_rt and a device."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ STARTED_BY = "MGPU_RT_RUN_PYTHON"
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     """The device that `auto` stands for, and why, in words. Raises Problem if there is none.
 
-    AMD's GPU, else NVIDIA's, else the software GPU. A HIP library that MGPU_RT_HIP names is what
-    the user wants.
+    That is AMD's GPU, else NVIDIA's, else the software GPU. MGPU_RT_HIP overrides the choice: its
+    user wants that HIP library.
     """
     if base.get("MGPU_RT_HIP"):
         return "hip", "MGPU_RT_HIP names the HIP library"
@@ -50,12 +50,12 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """The device itself, or the one that `auto` stands for. Raises Problem if that is none."""
+    """The device itself, or the one that `auto` stands for. Raises Problem if there is none."""
     return device if device != "auto" else automatic(base)[0]
 
 
 def announced(device: str, base: Mapping[str, str] = os.environ) -> str:
-    """The same; a line on stderr says what was chosen for the user, and why."""
+    """As `choose`; a line on stderr says which device `auto` chose, and why."""
     if device != "auto" or base.get("MGPU_RT_HIP"):
         return choose(device, base)
     device, why = automatic(base)
@@ -97,9 +97,10 @@ def runtime() -> str:
 def with_library(base: Mapping[str, str]) -> dict[str, str]:
     """Puts the library before whatever else is preloaded.
 
-    Its directory ends LD_LIBRARY_PATH: a program that was linked with LLVM's own library asks for
-    that by its version's name, and starts only if the name can be found. A path with a space, which
-    ends a name in LD_PRELOAD, begins it instead, and LD_PRELOAD names the file alone.
+    Its directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library asks for
+    that library by the name of its release, and starts only if the loader finds the name.
+    LD_PRELOAD cannot hold a path with a space: such a directory begins LD_LIBRARY_PATH, and
+    LD_PRELOAD names only the file.
     """
     library = runtime()
     here, name = os.path.split(library)

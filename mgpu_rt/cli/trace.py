@@ -21,7 +21,7 @@ HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
     help="The file to write, by default stdout.",
 )
 def trace(file: str, out: str) -> None:
-    """Turn what is left of a killed program's trace into a Chrome trace, for ui.perfetto.dev.
+    """Turn the recording of a killed program into a Chrome trace, for ui.perfetto.dev.
 
     A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
     """

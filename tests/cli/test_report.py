@@ -246,7 +246,7 @@ def test_memory_over_time(tmp_path: Path) -> None:
         recorded.memory(20, 2_000_000, 500_000, pid=8),
     )
     shown = report(tmp_path, t=one)
-    assert "At most 3.0 MB held by the program, 3.5 MB with what is kept" in shown.text
+    assert "At most 3.0 MB held by the program, 3.5 MB with the blocks kept" in shown.text
 
 
 def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:

@@ -51,9 +51,13 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": counted("cache", "streams", hits=9, misses=10, evictions=0)},
         {"s": counted("cache", "streams", hits=5, misses=9, evictions=0)},
     ),
-    ("Blocks of memory leave the cache and are asked for again", evicted(True), evicted(False)),
     (
-        "Host memory is registered again and again",
+        "Blocks of memory leave the cache, and the program needs them again",
+        evicted(True),
+        evicted(False),
+    ),
+    (
+        "The program registers host memory again and again",
         {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)},
         {"s": counted("abi", "mgpuMemHostRegisterMemRef", calls=9, ns=10_000)},
     ),
@@ -63,7 +67,7 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": recorded.statistics(), "t": recorded.trace(*COPY[1:])},
     ),
     (
-        "The driver is asked much, lest somebody else has used it",
+        "The library asks the driver often",
         {"s": counted("hip", "hipStreamQuery", calls=100, ns=5_000)},
         {"s": counted("hip", "hipStreamQuery", calls=100, ns=4_900)},
     ),
@@ -83,7 +87,7 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": counted("abi", "mgpuStreamSynchronize", calls=1, ns=50_000)},
     ),
     (
-        "The trace is not whole",
+        "The trace is incomplete",
         {"t": recorded.trace(call("mgpuLaunchKernel", 1), lost=1)},
         {"t": recorded.trace(call("mgpuLaunchKernel", 1))},
     ),
@@ -127,7 +131,7 @@ def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
     assert "10 of them are larger than 524.3 kB." in large.evidence
     assert large.step.startswith("Split them")
     (busy,) = advice(read(tmp_path, **copies(16 << 10, behind=True)))
-    assert "10 of them came when their stream had work before them." in busy.evidence
+    assert "10 of them found their stream at work." in busy.evidence
     assert busy.step.startswith("Wait for the stream")
     (small,) = advice(read(tmp_path, **copies(16 << 10)))
     assert "They are small" in small.evidence
@@ -143,7 +147,7 @@ def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
     """Those that are kept from those at work."""
     whole = counted("cache", "streams", hits=0, misses=100, evictions=0)
     (busy,) = advice(read(tmp_path, s=whole))
-    assert "still at work" in busy.step
+    assert "still had work" in busy.step
     del whole["abi"]["mgpuStreamDestroy"]
     (held,) = advice(read(tmp_path, s=whole))
     assert held.step.startswith("Destroy each stream")

@@ -1,4 +1,4 @@
-"""What a file holds, as text for people and as values for JSON."""
+"""The content of a file, as text for people and as values for JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_dict(path: str, contents: Contents, verdict: Verdict) -> dict[str, Any]:
 
 
 def _values(image: Image) -> dict[str, Any]:
-    """What an image says of itself."""
+    """The properties of an image."""
     others = ("content", "private")
     plain = {f.name: getattr(image, f.name) for f in fields(image) if f.name not in others}
     return {
@@ -49,7 +49,7 @@ def _values(image: Image) -> dict[str, Any]:
 
 
 def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
-    """For people. Names come from the file, and could tell a terminal to do things."""
+    """For people. Names come from the file, and could hold a terminal's control codes."""
     for line in _lines(path, contents, verdict):
         yield "".join(letter if letter.isprintable() else "?" for letter in line)
 
@@ -124,7 +124,7 @@ def _answer(answer: Answer) -> str:
 
 
 def _resources(kernel: Kernel) -> list[tuple[str, str]]:
-    """What AMD's images say."""
+    """The resources that AMD's images state."""
     required = kernel.required_workgroup_size
     size = f", exactly {' x '.join(map(str, required))}" if required else ""
     return [

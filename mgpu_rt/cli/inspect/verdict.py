@@ -1,5 +1,5 @@
-"""What this machine's HIP says to images: asked by loading them, in a process of its own, since a
-broken driver may hang or crash."""
+"""The verdict of this machine's HIP on images: a child process loads them, since a broken driver
+may hang or crash."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mgpu_rt.cli.doctor import TIMEOUT
 from mgpu_rt.cli.errors import Problem
 from mgpu_rt.images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
 
-#: The versions of code objects that releases take, from hipRuntimeGetVersion's number on. The
-#: runtime's advice says the same (advice.c).
+#: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
+#: The runtime's advice says the same (advice.c).
 _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _MAJOR, _MINOR = 10000000, 100000
 
-#: Run in a child; the images follow the question on stdin. A device's target is found in its
-#: properties by its look, since its place in them depends on the release. One line for HIP, then
-#: one for each image.
+#: A child runs this; on stdin the images follow the question. It finds a device's target in the
+#: properties by a pattern, since the offset depends on the release. It prints one line for HIP,
+#: then one for each image.
 _ASK = """
 import ctypes, json, re, sys
 asked = json.loads(sys.stdin.buffer.readline())
@@ -54,7 +54,7 @@ for size in asked["sizes"]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What HIP says to an image on one device."""
+    """HIP's verdict on an image on one device."""
 
     device: str
     target: str
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass
 class Verdict:
-    """What HIP says to all images of a file, in their order; or why it was not asked."""
+    """HIP's verdict on all images of a file, in their order; or why it was not asked."""
 
     hip: str = ""
     release: str = ""
@@ -92,7 +92,7 @@ def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.envir
 
 
 def _fit(image: Image, cuda: bool) -> bool:
-    """Images that HIP is asked about: what is damaged may crash it, as a cubin may AMD's."""
+    """True if HIP may be asked: a damaged image may crash it, and so may a cubin crash AMD's."""
     return not image.damage and (cuda or image.kind not in (CUBIN, FATBIN, PTX))
 
 
@@ -134,8 +134,8 @@ def _ask(images: Sequence[Image], hip: str, cuda: bool, environment: Mapping[str
 def _answers(
     image: Image, devices: list[list[str]], said: list[str] | None, version: int
 ) -> list[Answer]:
-    """On each device. `said` holds the errors' names: none for images that were not asked about,
-    and None once a driver has crashed. `version` is 0 over NVIDIA's driver."""
+    """The answers on each device. `said` holds the errors' names. It is empty for an image that HIP
+    was not asked about, and None once a driver has crashed. `version` is 0 over NVIDIA's driver."""
     answers = []
     for number, (name, target) in enumerate(devices):
         if said is None:
@@ -149,7 +149,7 @@ def _answers(
 
 
 def _reason(image: Image, target: str, version: int) -> str:
-    """Why HIP refuses an image, as far as it can be told."""
+    """Why HIP refuses an image, as far as this can tell."""
     chip = target.partition(":")[0]
     targets = _targets(image)
     if version and chip and targets and chip not in targets:

@@ -1,4 +1,4 @@
-"""What to change: only what the files prove, each with its evidence and the next step."""
+"""Advice: only what the files prove, each with its evidence and the next step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mgpu_rt.cli.report.inputs import LARGE, Run
 from mgpu_rt.cli.stats.driver_calls import QUESTIONS, questions
 from mgpu_rt.cli.stats.statistics import Counter, total
 
-MANY = 10  # what happens less often is no loop's doing
-PART = 0.1  # of the calls' time: less is not worth a change
+MANY = 10  # a loop repeats more often than this
+PART = 0.1  # of the calls' time: a smaller part is not worth a change
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Advice:
     title: str
     evidence: str
     step: str  # what to do next
-    is_note: bool = False  # explains the figures: there is nothing to mend
+    is_note: bool = False  # it explains the figures and asks for no change
 
 
 def advice(run: Run) -> list[Advice]:
-    """What to mend first, then what explains."""
+    """The advice that asks for a change first, then the notes."""
     found = [item for rule in _RULES for item in rule(run)]
     return sorted(found, key=lambda item: item.is_note)
 
@@ -47,7 +47,7 @@ def _no_cache(run: Run) -> Iterator[Advice]:
         loads = _of(run, "mgpuModuleLoad").calls
         yield Advice(
             "No cache was at work",
-            f"{plural(loads, 'module load')} and no cache was asked, as with MGPU_RT_CACHE=off.",
+            f"{plural(loads, 'module load')} and no cache answered, as with MGPU_RT_CACHE=off.",
             "Leave MGPU_RT_CACHE unset.",
         )
 
@@ -69,7 +69,7 @@ def _private_modules(run: Run) -> Iterator[Advice]:
 
 
 def _unshared_modules(run: Run) -> Iterator[Advice]:
-    """The same of a file that does not list modules."""
+    """The same advice from a file that does not list modules."""
     cache = run.statistics.caches.get("modules")
     if run.details.modules is not None or cache is None or run.is_stock:
         return
@@ -90,18 +90,19 @@ def _streams(run: Run) -> Iterator[Advice]:
     step = (
         "Destroy each stream after its last use: the next one is then the same."
         if gone < made / 2
-        else "They were still at work when the next was asked for: wait for a stream, or use one "
-        "of them for more. MGPU_RT_STREAM_LIMIT (32) says how many are kept."
+        else "They still had work when the program created the next one: wait for a stream, or use "
+        "one for more work. MGPU_RT_STREAM_LIMIT (32) bounds the streams that are kept."
     )
     yield Advice(
         "Streams are not reused",
-        f"{count(cache.misses)} of {count(made)} streams were made by the driver; the program "
+        f"{count(cache.misses)} of {count(made)} streams came from the driver; the program "
         f"destroyed {count(gone)}.",
         step,
     )
 
 
-#: Of a cache: what it keeps, what makes and takes it, and the option that holds more.
+#: For each cache its things, HIP's functions that make and end them, and the option that raises
+#: the limit.
 _LIMITS = {
     "modules": ("Modules", "hipModuleLoadData", "hipModuleUnload", "MGPU_RT_MODULE_LIMIT (256M)"),
     "streams": ("Streams", "hipStreamCreate", "hipStreamDestroy", "MGPU_RT_STREAM_LIMIT (32)"),
@@ -110,7 +111,7 @@ _LIMITS = {
 
 
 def _limits(run: Run) -> Iterator[Advice]:
-    """The end of a run gives back too: only what was asked for again afterwards counts."""
+    """Counts only what the program asked for again: the end of a run gives back too."""
     if run.trace is None:
         return
     for name, (things, make, take, option) in _LIMITS.items():
@@ -122,8 +123,8 @@ def _limits(run: Run) -> Iterator[Advice]:
         early = min(sum(moment < last for moment in taken.begins), cache.evictions)
         if early >= MANY:
             yield Advice(
-                f"{things} leave the cache and are asked for again",
-                f"{count(early)} were given back to the driver before the last was made anew.",
+                f"{things} leave the cache, and the program needs them again",
+                f"The cache gave {count(early)} back to the driver before it made the last one.",
                 f"Set {option} higher than its default if there is room.",
             )
 
@@ -132,7 +133,7 @@ def _questions(run: Run) -> Iterator[Advice]:
     asked = total(questions(run.statistics.driver).values())
     if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * _program_ns(run):
         yield Advice(
-            "The driver is asked much, lest somebody else has used it",
+            "The library asks the driver often",
             f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
             f"{share(asked.ns, _program_ns(run))} of the program's calls.",
             "If nothing else in the process calls HIP, set MGPU_RT_EXCLUSIVE=on.",
@@ -147,7 +148,7 @@ def _registrations(run: Run) -> Iterator[Advice]:
     both = calls + _of(run, "mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
     if calls.calls >= MANY and both.ns >= PART * _program_ns(run):
         yield Advice(
-            "Host memory is registered again and again",
+            "The program registers host memory again and again",
             f"{plural(calls.calls, 'registration')} took {duration(both.ns)} with their ends, "
             f"{share(both.ns, _program_ns(run))} of the program's calls.",
             "Register the memory once, before the loop, or copy it with gpu.memcpy: registrations "
@@ -164,15 +165,15 @@ def _copies(run: Run) -> Iterator[Advice]:
         cause = f"{count(found.large)} of them are larger than {size(LARGE)}"
         step = "Split them: a copy of up to 512 KB to the device and 16 MB from it can."
     elif found.behind > small / 2:
-        cause = f"{count(found.behind)} of them came when their stream had work before them"
+        cause = f"{count(found.behind)} of them found their stream at work"
         step = "Wait for the stream before a copy to the device."
     else:
-        cause = "They are small, and their streams had no work before them in this trace"
+        cause = "They are small, and this trace shows no earlier work on their streams"
         step = "HIP may know their host memory, or more than 16 streams copied at once."
     yield Advice(
         "Copies go HIP's way",
         f"{plural(found.calls, 'copy', 'copies')} of {size(found.bytes)} in all did not pass "
-        f"through memory that is pinned already. {cause}.",
+        f"through memory that is already pinned. {cause}.",
         f"{step} Or register their host memory once (docs/how-it-works.md).",
     )
 
@@ -185,7 +186,7 @@ def _errors(run: Run) -> Iterator[Advice]:
         yield Advice(
             f"{plural(sum(failed.values()), 'call')} failed",
             f"Most often {name}, with HIP's error {number}.",
-            "The program's stderr has HIP's words for it, and once for each cause what to do.",
+            "The program's stderr has HIP's name for it, and advice for each cause.",
         )
 
 
@@ -196,8 +197,8 @@ def _ending(run: Run) -> Iterator[Advice]:
             f"{plural(len(found), 'process', 'processes')} did not end by exit",
             f"{found[0].program}, process {found[0].pid}, was killed, ended by _exit or exec, or "
             "still runs. The figures are those up to then.",
-            "If it was to end by exit: `mgpu-rt doctor` tells whether the machine is in order; "
-            "MGPU_RT_VERBOSE=1 says what was decided before the end.",
+            "If you expected it to exit, run `mgpu-rt doctor` to check the machine; "
+            "MGPU_RT_VERBOSE=1 prints the library's decisions before the end.",
         )
 
 
@@ -218,10 +219,10 @@ def _waiting(run: Run) -> Iterator[Advice]:
 def _lost(run: Run) -> Iterator[Advice]:
     if run.trace and run.trace.lost:
         yield Advice(
-            "The trace is not whole",
+            "The trace is incomplete",
             f"Of {plural(run.trace.kept + run.trace.lost, 'event')} it holds "
-            f"{count(run.trace.kept)}. The tables count all if statistics were given.",
-            "Trace a run of fewer iterations for the whole course of it.",
+            f"{count(run.trace.kept)}. With statistics, the tables count all of them.",
+            "Trace a run of fewer iterations to see all of it.",
             is_note=True,
         )
 

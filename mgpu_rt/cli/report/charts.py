@@ -1,7 +1,7 @@
 """Charts as SVG: placed in percent of the page's width, so that their text keeps its size.
 
 Each has a title, which a screen reader says, and stands beside a table or a sentence with its
-figures. Those over time share an axis, so that a faster run ends earlier.
+figures. Charts over time share an axis, so that a faster run ends earlier.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def key(colour: str, *meaning: Content) -> Element:
 
 @dataclass(frozen=True)
 class Part:
-    """Of a bar."""
+    """One part of a bar."""
 
     name: str
     colour: str
@@ -87,7 +87,7 @@ def bar(title: str, parts: Iterable[Part], whole: float) -> Element:
 
 
 def span(title: str, before: float | None, after: float | None, low: float, high: float) -> Element:
-    """Two values on a logarithmic scale, and what lies between."""
+    """Two values on a logarithmic scale, and the line between them."""
 
     def position(value: float) -> float:
         room = math.log(high / low) if high > low else 1
@@ -189,7 +189,7 @@ def _times(duration: float, time: Callable[[float], str]) -> Iterable[Element]:
 
 
 def ticks(highest: float) -> list[float]:
-    """Round numbers from 0 to the first that is no smaller."""
+    """Round numbers from 0 to the first that is at least `highest`."""
     rough = highest / 4
     unit = 10 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough)
@@ -219,7 +219,7 @@ def running_totals(
 def memory_levels(
     memory: Sequence[Level], begin: float, duration: float, steps: int
 ) -> tuple[list[int], list[int]]:
-    """The highest of each step: what the program held, and that with what was kept for it."""
+    """The highest levels of each step: held by the program, and held or cached together."""
     held, kept = [0] * steps, [0] * steps
     last, now = 0, (0, 0)
     for level in memory:
@@ -238,9 +238,9 @@ def _step_of(moment: float, begin: float, duration: float, steps: int) -> int:
     return min(max(step, 0), steps - 1)
 
 
-# ---- the charts over time: launches, what the driver made anew, memory ----
+# ---- the charts over time: launches, objects that the driver made, memory ----
 
-#: The driver's calls that make what a cache could have kept.
+#: The driver's calls that make an object which a cache could have kept.
 MAKES = (
     "hipModuleLoadData",
     "hipModuleGetFunction",
@@ -285,7 +285,8 @@ def _made_anew(traces: Mapping[str, Trace]) -> Iterator[Element]:
 
 
 def _lengths(traces: Mapping[str, Trace]) -> tuple[dict[str, float], float]:
-    """Of each and of the longest, in microseconds; a clock has told no less than its step."""
+    """The lengths of each trace and of the longest, in microseconds; at least one step of the
+    clock."""
     lengths = {name: max(trace.end - trace.begin, 0.001) for name, trace in traces.items()}
     return lengths, max(lengths.values())
 
@@ -339,12 +340,12 @@ def _memory(traces: Mapping[str, Trace]) -> Iterator[Element]:
         colour = _colour(name)
         if kept != held:
             curves.append(Curve(f"{colour} kept", kept, filled=True))
-            keys.append(key(f"{colour} kept", _lead(name), "with what is kept for reuse"))
+            keys.append(key(f"{colour} kept", _lead(name), "with the blocks kept for reuse"))
         curves.append(Curve(colour, held))
         keys.append(key(colour, _lead(name), "held by the program"))
         sentences.append(
             f"{_lead(name)}at most {size(max(held))} held by the program, "
-            f"{size(max(kept))} with what is kept"
+            f"{size(max(kept))} with the blocks kept for reuse"
         )
     plot = over_time(title, curves, STEPS, longest, _time, size)
     yield _figure(title, plot, keys, "; ".join(sentences))

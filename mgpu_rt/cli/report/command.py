@@ -24,11 +24,11 @@ from mgpu_rt.cli.errors import Problem, fail
 @parameters.device("Where PROGRAM runs, as for `mgpu-rt run`.")
 @click.pass_context
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
-    """Write a page about a run for a browser: calls, times, memory, what missed and why, advice.
+    """Write a page about a run for a browser: calls, times, memory, cache misses, advice.
 
-    FILEs are what `mgpu-rt run` has written with --stats-json and --trace, in any mixture; of two
-    of a kind the first is before, the second after. PROGRAM is run twice, with stock's behaviour
-    and with the cache; what it prints goes to stderr. The page is one file that needs no network.
+    FILEs come from `mgpu-rt run` with --stats-json or --trace, in any mixture. Of two files of a
+    kind the first is before, the second after. PROGRAM runs twice, with stock's behaviour and with
+    the cache; its output goes to stderr. The page is one file that needs no network.
     """
     from mgpu_rt.cli.files import check_writable
     from mgpu_rt.cli.report import format, inputs, page

@@ -47,7 +47,7 @@ def share(part: float, whole: float) -> str:
 
 
 def hit_rate(cache: Cache) -> str:
-    """Hits of all that was asked."""
+    """The share of hits."""
     return NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
@@ -60,7 +60,7 @@ def size(number: float | None) -> str:
 Element = ElementTree.Element
 Content = Element | str | None
 
-SENTENCE = 600  # letters of one with names in it
+SENTENCE = 600  # letters of a sentence with names in it
 
 #: Nothing is loaded and nothing runs, whatever the page holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

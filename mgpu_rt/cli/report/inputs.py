@@ -1,4 +1,4 @@
-"""What a page is made from: trace files, statistics files, and the runs that they tell of."""
+"""The inputs of a page: trace files, statistics files, and the runs that they describe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAYERS = ("program", "driver")
 
 LARGE = 1 << 19  # bytes: no larger copy to the device passes through pinned memory (staging.h)
 
-#: What a stream is given to do, and what has seen it done.
+#: The calls that give a stream work, and the calls that wait for it.
 _SUBMITS = ("mgpuLaunch", "mgpuMemcpy", "mgpuMemset")
 _ENDS = ("mgpuStreamSynchronize", "mgpuStreamDestroy")
 
@@ -55,12 +55,12 @@ class Calls:
 
 @dataclass
 class Results:
-    """How a cache took the calls of a function, by the trace's word for it."""
+    """The calls of a function with one result, such as \"hit\" or \"bypass\"."""
 
     calls: int = 0
     bytes: int = 0
     large: int = 0  # of the calls: with more than LARGE bytes
-    behind: int = 0  # of the others: behind work that their stream was given and nobody waited for
+    behind: int = 0  # of the others: their stream had earlier work that nobody had waited for
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class Trace:
 
     layers: dict[str, dict[str, Calls]] = field(default_factory=lambda: {n: {} for n in LAYERS})
     kernels: dict[str, Counter] = field(default_factory=dict)
-    gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, or what else was submitted
+    gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, copy or fill
     results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
     errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
     memory: list[Level] = field(default_factory=list)
     start: int | None = None  # nanoseconds of HIP's own start, of all processes
     programs: list[str] = field(default_factory=list)
-    busy: set[tuple[Any, Any]] = field(default_factory=set)  # processes' streams, while it is read
+    busy: set[tuple[Any, Any]] = field(default_factory=set)  # (process, stream), while reading
     kept: int = 0
     lost: int = 0
 
@@ -136,7 +136,7 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
 def _add_event(
     trace: Trace, levels: list[tuple[float, int, int, int]], event: dict[str, Any]
 ) -> None:
-    """One event. Those of other makers and of streams are passed over."""
+    """Adds one event; skips events of other tools and of streams."""
     kind, args = event["ph"], event.get("args", {})
     if kind == "X" and event.get("cat") in LAYERS:
         _add_call(trace, event, args)
@@ -184,7 +184,7 @@ def _count(counters: dict[str, Counter], name: Any, duration: float) -> None:
 
 
 def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
-    """Of all processes at each moment at which one has changed."""
+    """The sum over all processes at each moment at which one has changed."""
     latest: dict[int, tuple[int, int]] = {}
     sums, held, kept = [], 0, 0
     for moment, pid, allocated, cached in sorted(levels):
@@ -195,12 +195,12 @@ def _memory_of_all(levels: list[tuple[float, int, int, int]]) -> list[Level]:
     return sums
 
 
-# ---- statistics: what the page takes of them beside the counters ----
+# ---- statistics: the details that the page shows beside the counters ----
 
 
 @dataclass(frozen=True)
 class Details:
-    """Of a run; None is what was not counted."""
+    """Details of a run; None stands for a value that was not counted."""
 
     modules: list[Module] | None = None
     processes: list[Process] = field(default_factory=list)
@@ -208,7 +208,7 @@ class Details:
 
 
 def details_of(statistics: Statistics, path: str) -> Details:
-    """Those of one file. Raises Problem."""
+    """The details of one file. Raises Problem."""
     raw = statistics.raw
     try:
         return Details(
@@ -228,7 +228,7 @@ def _peak(devices: dict[str, Any]) -> int | None:
 
 
 def joined_details(parts: Iterable[Details]) -> Details:
-    """Those of a run's processes as one."""
+    """The details of a run's processes as one."""
     whole = Details()
     for part in parts:
         whole = Details(
@@ -265,13 +265,13 @@ HOW_TO_GET = "`mgpu-rt run --stats-json PATH --trace PATH -- PROGRAM` writes bot
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a run."""
+    """One run, as far as its files describe it."""
 
     program: str
     statistics: Statistics
     details: Details
     trace: Trace | None
-    sources: tuple[str, ...]  # what it was read from, in words
+    sources: tuple[str, ...]  # the paths of its files, or its command line
 
     @property
     def start(self) -> int | None:
@@ -289,7 +289,7 @@ class Run:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """What the page calls the runs."""
+    """The names of the runs on the page."""
     return ["before", "after"] if len(runs) == 2 else ["this run"]
 
 
@@ -316,7 +316,8 @@ def _is_trace(raw: Any) -> bool:
 
 
 def _pairs(left: list[Contents], right: list[Contents]) -> list[tuple[Contents, Contents]]:
-    """Statistics with their trace: those of one process, else in their order, the last together."""
+    """Pairs statistics with their traces: of one process if known, else in order, the last
+    together."""
     count = max(len(left), len(right))
     left = [{}] * (count - len(left)) + left
     right = [{}] * (count - len(right)) + right
@@ -330,7 +331,7 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
         pids = {raw["process"]["pid"] for raw in statistics.values()}
         return any(event["pid"] in pids for raw in traces.values() for event in raw["traceEvents"])
     except (KeyError, TypeError):
-        return False  # an earlier release's statistics, or what the readers will refuse
+        return False  # an earlier release's statistics, or a file that the readers will refuse
 
 
 # ---- of a program ----
@@ -349,7 +350,7 @@ def of_program(command: Sequence[str], device: str) -> list[Run]:
 
 
 def _read_folder(folder: Path) -> Run:
-    """Of all processes of a run."""
+    """The run of all processes whose files are in the folder."""
     statistics, traces = (
         {str(path): load(path, HOW_TO_GET) for path in sorted(folder.glob(pattern))}
         for pattern in (f"*{ENDING}", "*.trace")
@@ -361,7 +362,7 @@ def _read_folder(folder: Path) -> Run:
 
 
 def _run(statistics: Contents, traces: Contents) -> Run:
-    """Of the files of its processes."""
+    """A run from the files of its processes."""
     read = read_traces(traces) if traces else None
     each = {path: parse(raw, path) for path, raw in statistics.items()}
     more = joined_details(details_of(part, path) for path, part in each.items())

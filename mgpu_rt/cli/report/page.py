@@ -48,7 +48,7 @@ def body(runs: Sequence[Run]) -> list[Element]:
         element("main", *_time_section(runs), _advice_section(runs), *sections),
         element(
             "footer",
-            element("p", f"Written by mgpu_rt {__version__}. “{NONE}” is what was not counted. "),
+            element("p", f"Written by mgpu_rt {__version__}. “{NONE}”: not counted. "),
         ),
     ]
 
@@ -79,7 +79,7 @@ def _item(item: Advice) -> Element:
 
 
 def _marked(text: str) -> list[Element | str]:
-    """What stands between backticks is code."""
+    """The text, with its parts between backticks as code."""
     parts = text.split("`")
     return [code(part) if number % 2 else part for number, part in enumerate(parts)]
 
@@ -103,7 +103,7 @@ def _sources(runs: Sequence[Run]) -> list[Element]:
 
 # ---- the head: the outcome in a sentence, and the figures ----
 
-#: What the program's calls are about, by the beginnings of their names; the first that fits.
+#: Groups of the program's calls, by the beginnings of their names; the first match counts.
 GROUPS = {
     "modules": ("mgpuModule",),
     "launches": ("mgpuLaunch",),
@@ -197,7 +197,7 @@ def _hit_rate(run: Run) -> str:
 
 
 def _time_section(runs: Sequence[Run]) -> Iterator[Element]:
-    """Where the time of the program's calls went, on one scale."""
+    """The time of the program's calls by group, on one scale."""
     groups = [_groups(run) for run in runs]
     whole = max(sum(values.values()) for values in groups)
     if not whole:

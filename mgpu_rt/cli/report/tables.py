@@ -27,7 +27,7 @@ from mgpu_rt.cli.stats.driver_calls import PURPOSE, questions, work
 from mgpu_rt.cli.stats.reasons import reasons
 from mgpu_rt.cli.stats.statistics import Copies, Counter
 
-ROWS = 40  # the rest is counted in one line; what matters comes first
+ROWS = 40  # one line counts the rest; the most important rows come first
 
 
 def table(
@@ -97,7 +97,7 @@ def _questions(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
-    """What takes longer after, where the runs say why."""
+    """Functions that take longer after, with the reasons that the runs prove."""
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
@@ -125,7 +125,7 @@ def by_name(caption: str, layers: list[dict[str, Counter]], thing: str = "functi
 
 
 def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> list[Content]:
-    """Calls, times, and times of one call; of different functions there is no such."""
+    """Calls, times, and times of one call; `each` is False for a sum over functions."""
     return [
         *(count(counter.calls if counter else None) for counter in counters),
         *(duration(counter.ns if counter else None) for counter in counters),
@@ -134,7 +134,7 @@ def _counter_cells(counters: Sequence[Counter | None], each: bool = True) -> lis
 
 
 def _marked_ratio(value: float | None) -> Element:
-    """A twentieth is noise."""
+    """The ratio, coloured if it differs by more than a twentieth: less is noise."""
     kind = None
     if value is not None and not 0.95 <= value < 1.05:
         kind = "better" if value > 1 else "worse"
@@ -169,7 +169,7 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
 
 
 def _spread(run: Run) -> Iterator[Element]:
-    """Means hide what the trace knows."""
+    """Medians and extremes, which the trace knows and a mean hides."""
     if run.trace is None:
         return
     longest = sorted(run.trace.program.items(), key=lambda item: -sum(item[1].durations))
@@ -185,7 +185,7 @@ def _quantiles(calls: Calls) -> Iterator[str]:
 
 
 def percentile(percent: int, ordered: Sequence[float]) -> float:
-    """The least of these values that so many of 100 are within."""
+    """The least of these values that `percent` of 100 do not exceed."""
     return ordered[-(-percent * len(ordered) // 100) - 1]
 
 
@@ -201,7 +201,7 @@ _DIRECTIONS = {
 
 
 def kernels_section(runs: Sequence[Run]) -> list[Element]:
-    """What the files have of them."""
+    """Tables of kernels and copies, as far as the files have them."""
     made: list[Element] = []
     kernels = [_kernels(run) for run in runs]
     if any(kernels):
@@ -239,7 +239,7 @@ def _copy_cells(copies: Copies | None) -> Iterator[str]:
     yield size(copies.bytes if copies else None)
 
 
-# ---- what missed: caches, and modules with the reason why the driver loads each anew ----
+# ---- misses: caches, and modules with the reason why the driver loads each again ----
 
 KERNELS_NAMED = 4  # of a module that are named
 
@@ -254,14 +254,14 @@ _SERVED = {
 
 
 def caches_section(runs: Sequence[Run]) -> list[Element]:
-    """Of the last run."""
+    """The caches and modules of the last run."""
     run = runs[-1]
     if not run.statistics.caches:
-        told = f"{NONE} No statistics were given, which count what missed."
+        told = f"{NONE} No statistics were given; only they count cache misses."
         return [element("p", told, class_="quiet")]
     made: list[Element] = []
     if run.is_stock:
-        made.append(element("p", "No cache was at work in this run.", class_="quiet"))
+        made.append(element("p", "No cache was in use in this run.", class_="quiet"))
     caption = "Caches" if len(runs) == 1 else "Caches, after"
     heads = ["cache", "hits", "misses", "passed on", "rate", "given back"]
     rows = [_cache_row(run, name) for name in run.statistics.caches]

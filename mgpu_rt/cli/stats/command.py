@@ -14,8 +14,8 @@ from mgpu_rt.cli.errors import Problem, fail
 def stats(file: str, as_json: bool) -> None:
     """Show statistics as tables.
 
-    FILE is what `mgpu-rt run --stats-json FILE` has written, or what is there of a program that
-    was killed or still runs; "–" is what was not counted.
+    FILE comes from `mgpu-rt run --stats-json FILE`, also of a program that was killed or still
+    runs. "–" stands for a value that was not counted.
     """
     from mgpu_rt.cli.stats import listing
     from mgpu_rt.cli.stats.statistics import read
@@ -40,9 +40,9 @@ def stats(file: str, as_json: bool) -> None:
 def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bool) -> None:
     """Compare two runs, function by function.
 
-    BEFORE and AFTER are files that `mgpu-rt run --stats-json` has written. PROGRAM is run twice,
-    with stock's behaviour and with the cache; what it prints goes to stderr. The ratio says how
-    many times as long the calls took before; "–" is what was not counted.
+    BEFORE and AFTER are files from `mgpu-rt run --stats-json`. PROGRAM runs twice, with stock's
+    behaviour and with the cache; its output goes to stderr. The ratio is the time before over the
+    time after. "–" stands for a value that was not counted.
     """
     from mgpu_rt.cli.stats import comparison, runs
     from mgpu_rt.cli.stats.statistics import read

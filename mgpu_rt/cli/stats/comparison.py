@@ -32,7 +32,7 @@ def summed(counters: Mapping[str, Counter]) -> Counter | None:
 
 
 def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
-    """For JSON; null is what was not counted."""
+    """For JSON; null stands for a value that was not counted."""
 
     def layer(
         left: Mapping[str, Counter], right: Mapping[str, Counter], what: str = "functions"
@@ -103,7 +103,7 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
 
 
 def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
-    """Where the runs were: one line if that is the same."""
+    """The devices of both runs, in one line if they are the same."""
     found = devices((before, after))
     for device in found:
         yield f"on:     {shown(device.description)}"
@@ -112,7 +112,7 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
 
 
 def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
-    """What a newcomer may wonder at."""
+    """Notes on figures that may surprise a newcomer."""
     told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
     return [*told, ("note", PURPOSE)] if questions(after.driver) else told
 

@@ -1,7 +1,7 @@
 """The driver's calls in two kinds: those that do something, and questions.
 
-The runtime asks before it takes a shortcut, lest somebody else has used HIP meanwhile
-(docs/rule.md). A question does nothing, so it is counted apart from the work that a cache saves.
+The runtime asks before it takes a shortcut, since other code may have used HIP meanwhile
+(docs/rule.md). A question changes nothing, so it counts apart from the work that a cache saves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-#: What the runtime asks to be certain; an error is an answer too.
+#: The questions by which the runtime makes certain; an error is an answer too.
 QUESTIONS = (
     "hipEventQuery",
     "hipGetLastError",
@@ -36,5 +36,5 @@ def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 
 
 def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
-    """The others."""
+    """The questions."""
     return {name: counted for name, counted in calls.items() if name in QUESTIONS}

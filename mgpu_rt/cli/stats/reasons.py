@@ -10,7 +10,7 @@ from mgpu_rt.cli.stats.statistics import Counter, Statistics
 WORSE = 1.05  # a twentieth is noise
 EXPLAINED = 0.5  # of the time that is more, which the other function has to have lost
 
-#: Whoever waits for the GPU first takes the time from those that wait after it.
+#: The first call that waits for the GPU takes the time from later waits.
 _WAITING = (
     ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy"),
     ("hipStreamSynchronize", "hipEventSynchronize", "hipMemcpyAsync"),

@@ -1,4 +1,4 @@
-"""Recordings: what MGPU_RT_STATS and MGPU_RT_TRACE leave of a program that did not end by exit."""
+"""Recordings: the files that MGPU_RT_STATS and MGPU_RT_TRACE leave if a program does not exit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BEGIN, _OF = b"mgpu_rt ", b" recording of "
 
 
 def kind(content: bytes) -> str | None:
-    """STATISTICS or TRACE; None for what is no recording."""
+    """STATISTICS or TRACE; None if it is no recording."""
     version, found, what = content[:256].partition(_OF)
     if not found or not version.startswith(_BEGIN):
         return None

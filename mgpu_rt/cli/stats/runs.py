@@ -31,8 +31,8 @@ def _statistics(folder: Path) -> Statistics:
 def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
-    """What `read` makes of the folder that each run fills: for each process its statistics, and
-    with `trace` PID.trace. Raises Problem."""
+    """Both runs, as `read` reads the folder that each run fills: its processes' statistics, and
+    with `trace` a PID.trace of each. Raises Problem."""
     try:
         reason = executable.obstacle(executable.find(command[0]))
     except Problem as problem:
@@ -62,8 +62,8 @@ def both(
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
-    """What the program prints goes to stderr: stdout is the caller's. Its exit status says
-    nothing, since MLIR's main functions return none; a signal does."""
+    """Runs the program with its stdout on stderr: stdout is the caller's. Ignores the exit status,
+    since MLIR's main functions return none. Raises Problem if a signal ended it."""
     try:
         done = subprocess.run([*command], env=environment, stdout=sys.stderr.fileno())
     except OSError as error:

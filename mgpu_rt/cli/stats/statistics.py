@@ -18,7 +18,7 @@ from mgpu_rt.memory_table import memory_summary
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
 
-ENDING = ".json"  # of those that a run of ours writes for itself
+ENDING = ".json"  # of the files that `compare` and `report` have a run write
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class Cache:
-    """What a cache did."""
+    """The counters of a cache."""
 
     hits: int
     misses: int
@@ -47,7 +47,7 @@ class Cache:
 
     @property
     def rate(self) -> float | None:
-        """Hits of all that was asked; None if nothing was."""
+        """The share of hits; None if the program asked for nothing."""
         asked = self.hits + self.misses
         return self.hits / asked if asked else None
 
@@ -65,7 +65,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Graphs:
-    """What became graphs; one launch of a graph is in place of as many as it has nodes."""
+    """Graphs of a run; one launch of a graph replaces as many calls as it has nodes."""
 
     built: int = 0
     refused: int = 0
@@ -99,7 +99,7 @@ class Module:
     loads: int
     driver_loads: int
     kernels: tuple[str, ...]
-    why: str | None  # it is loaded anew each time
+    why: str | None  # the reason why each load is a new one
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Device:
-    """Where a process ran, and when; what is not known is empty."""
+    """The device of a process and the date; a value that is not known is empty."""
 
     name: str
     hip: str  # its release
@@ -138,7 +138,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of a run."""
+    """Statistics of a run."""
 
     program: dict[str, Counter]
     driver: dict[str, Counter]
@@ -150,12 +150,12 @@ class Statistics:
     process: Process | None = None
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
-    memory: str = ""  # of each device, as a table
+    memory: str = ""  # a table of each device's memory
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
-    """Where and when they were; a date that only differs by the minute is the last one's."""
+    """The devices and dates of the runs; equal devices share the last date."""
     known = [run.device for run in runs if run.device]
     return list({(device.name, device.hip): device for device in known}.values())
 
@@ -169,12 +169,12 @@ def read(path: str | Path) -> Statistics:
 
 
 def load(path: str | Path, how_to_get: str) -> Any:
-    """What a JSON file of the library's holds. Raises Problem."""
+    """The content of a JSON file that the library wrote. Raises Problem."""
     return _load(path, how_to_get)[0]
 
 
 def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
-    """The same, and what kind of recording it is."""
+    """As `load`, with the kind of recording or None."""
     try:
         content = read_file(path)
         recorded = recordings.kind(content)
@@ -220,7 +220,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
 
 
-#: Of a file that an older library wrote.
+#: The value for a file that an older library wrote.
 _NO_GRAPHS = asdict(Graphs())
 
 
@@ -269,7 +269,7 @@ def total(counters: Iterable[Counter]) -> Counter:
 
 
 def added(runs: Iterable[Statistics]) -> Statistics:
-    """Those of a program's processes as one."""
+    """The statistics of a program's processes as one."""
     every = list(runs)
     return Statistics(
         program=_by_name(run.program for run in every),
@@ -284,7 +284,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
 
 
 def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counter]:
-    """By the names that other processes show, which may have met more kernels of one name."""
+    """The kernels by the names that other processes show: those may know more kernels of a name."""
     shown = {name for other in every for name in other.kernels}
     listed = run.raw.get("kernels", {})
     full = {name: full_name(listed.get(name, {}).get("module") or "", name) for name in run.kernels}
@@ -292,7 +292,7 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
 
 
 def _by_name(parts: Iterable[dict[str, Sum]]) -> dict[str, Sum]:
-    """What has the same name is added up."""
+    """Adds up the values of the same name."""
     sums: dict[str, Sum] = {}
     for part in parts:
         for name, value in part.items():

@@ -94,6 +94,7 @@ def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
     go_on.set()
     mgpu.StreamSynchronize(stream)
     mgpu.launch(function, stream)
+    mgpu.StreamSynchronize(stream)
     rows, lost = recorded(mgpu)
     assert (len(rows), lost) == (1, 3)
 
@@ -113,6 +114,7 @@ def test_a_slow_stream_does_not_keep_out_others(mgpu: Mgpu) -> None:
         mgpu.StreamSynchronize(fast)
     rows, lost = recorded(mgpu)
     go_on.set()
+    mgpu.StreamSynchronize(slow)
     assert ([row["name"] for row in rows], lost) == (["hipMemsetD32Async"] * 3, 1)
 
 
@@ -189,7 +191,8 @@ def test_a_first_stream_that_waits_for_the_program_is_left(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_nobody_waits_for_a_thread_that_looks(mgpu: Mgpu) -> None:
-    """Two threads on two streams: the first looks at an event, the second ends that."""
+    """Two threads on two streams: the first looks at an event, the second ends that. The kernel is
+    Python's, so it has ended before the interpreter does."""
     function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
     go_on = occupy(mgpu, function, stream)
@@ -198,6 +201,7 @@ def test_nobody_waits_for_a_thread_that_looks(mgpu: Mgpu) -> None:
     mgpu.Memset32(mgpu.MemAlloc(4, other, False), 0, 1, other)
     go_on.set()
     first.join()
+    mgpu.StreamSynchronize(stream)
     mgpu.StreamSynchronize(other)
 
 

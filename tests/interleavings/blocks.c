@@ -246,15 +246,17 @@ static unsigned places(const struct block *block) {
 static void check(void) {
     size_t known = 0;
     model_check_marks();
-    if (explore_held(&tables_lock) || world.forgot)
+    if (explore_held(&tables_lock))
         return;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        known += block->state != BLOCK_GONE ? block->size : 0;
-        explore_require(places(block) <= (block->state == BLOCK_CACHED),
+        known += block->booked ? block->size : 0;
+        explore_require(world.forgot || block->booked == (block->state != BLOCK_GONE),
+                        "all that HIP has not back is in the account");
+        explore_require(world.forgot || places(block) <= (block->state == BLOCK_CACHED),
                         "a block lies in one place, and only while it is cached");
     }
-    explore_require(known == block_reserved(0), "the account has all that HIP has not back");
+    explore_require(known == block_reserved(0), "the account is the sum of what it has");
 }
 
 static bool program_holds(const struct block *block) {

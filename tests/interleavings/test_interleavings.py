@@ -259,6 +259,10 @@ MUTANTS = {
         ),
         "blocks 1 1 0",
     ),
+    "a block leaves the account": (
+        Change(_BLOCKS_TABLE, "    block->booked = false;\n", ""),
+        "blocks 1 1 0",
+    ),
     "a block waits for other streams": (
         Change(
             "csrc/runtime/cache/blocks_waiting.c",

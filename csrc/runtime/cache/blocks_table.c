@@ -44,14 +44,15 @@ static void add_reserved(int device, size_t bytes) {
 
 /* Under tables_lock. */
 static void leave_table(struct block *block) {
-    if (block->state == BLOCK_GONE)
+    store_release(&block->state, BLOCK_GONE);
+    if (!block->booked)
         return;
     struct memory_counter *memory = &counts.memory[block->device];
+    block->booked = false;
     store_relaxed(&memory->reserved, memory->reserved - block->size);
     memory->blocks--;
     trace_memory(block->device);
     ranges_remove((uintptr_t)block->handle.key);
-    store_release(&block->state, BLOCK_GONE);
 }
 
 /* HIP would not hand out memory of a block that it did not get back: the program has freed it by a
@@ -60,7 +61,7 @@ static void forget_past(const void *address, size_t size) {
     void *begin;
     while ((begin = ranges_begin(address, size))) {
         struct block *block = block_find(begin);
-        if (!block || block->state == BLOCK_GONE) {
+        if (!block || !block->booked) {
             ranges_remove((uintptr_t)begin); /* registered */
             continue;
         }
@@ -86,6 +87,7 @@ bool block_enter(void *address, size_t size, int device, int state) {
     block->shared = shared;
     block->number = 0;
     block->stream = NULL;
+    block->booked = true;
     add_reserved(device, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     store_release(&block->state, state);

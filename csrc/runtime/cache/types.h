@@ -186,6 +186,10 @@ struct module {
  *            GRAPH                       builds a graph; of GRAPH any free
  * serve on   KEPT          GRAPH         an allocation of the same graph     cas acq_rel
  *
+ * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
+ * the account's any more.
+ * The account of a device == the sum of the sizes of all that are `booked`; all but GONE are,
+ * unless they were in hand when the device was forgotten.
  * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
  * one chain, or in the hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
@@ -213,6 +217,7 @@ struct block {
     int device;
     int state;             /* enum block_state */
     bool shared;           /* managed memory, which the host reaches too */
+    bool booked;           /* the device's account and the ranges have it; under tables_lock */
     bool outlives;         /* it does the reset that is being looked at (block_forget_device) */
     uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
     struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;

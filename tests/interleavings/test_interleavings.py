@@ -80,7 +80,11 @@ MUTANTS = {
         "events 1 1 0",
     ),
     "an event is given back": (
-        Change(_EVENTS, "        (void)event_change(event, EVENT_PAST, EVENT_GONE);", "        ;"),
+        Change(
+            _EVENTS,
+            "        if (!event_change(event, EVENT_PAST, EVENT_GONE))",
+            "        if (false)",
+        ),
         "events 1 1 0",
     ),
     "an event is forgotten": (

@@ -169,9 +169,11 @@ static int give_events_back(int device) {
     struct event *event;
     int count = 0;
     release_slots(thread_get());
-    for (; (event = take_queued_event(device)); count++) {
-        (void)event_change(event, EVENT_PAST, EVENT_GONE); /* before HIP hands it out anew */
+    while ((event = take_queued_event(device))) {
+        if (!event_change(event, EVENT_PAST, EVENT_GONE)) /* before HIP hands it out anew */
+            continue; /* it has done so: its device was reset meanwhile */
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
+        count++;
     }
     return count;
 }

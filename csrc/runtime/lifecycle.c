@@ -79,6 +79,7 @@ static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
     route_forked();
     graph_forked();
+    caches_forked();
     start_anew();
     if (started) {
         runtime_forked = true;

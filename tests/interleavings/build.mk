@@ -1,5 +1,5 @@
 # The explorer of interleavings: the runtime's caches and calls under a scheduler of threads.
-#     make -f tests/interleavings/build.mk
+#     make -f tests/interleavings/build.mk build/interleavings/explore
 
 interleavings_dir ?= build/interleavings
 interleavings_here := tests/interleavings

@@ -77,8 +77,17 @@ static void need_stream(hipStream_t stream) {
                     "HIP was given a stream that it does not have");
 }
 
+/* One that a reset has taken: HIP says so. */
+static bool is_lost(hipStream_t stream) {
+    return world.reset && !world.streams[model_number(stream)].alive;
+}
+
 static hipError_t stream_destroy(hipStream_t stream) {
     explore_point();
+    if (is_lost(stream))
+        return hipErrorInvalidHandle;
+    if (world.hand_under)
+        explore_prune(); /* nobody can tell a handle that a reset has freed just now */
     need_stream(stream);
     world.streams[model_number(stream)].alive = false;
     return hipSuccess;
@@ -86,6 +95,8 @@ static hipError_t stream_destroy(hipStream_t stream) {
 
 static hipError_t stream_synchronize_(hipStream_t stream) {
     explore_point();
+    if (is_lost(stream))
+        return hipErrorInvalidHandle;
     need_stream(stream);
     finish_works(model_number(stream), world.streams[model_number(stream)].submitted);
     return hipSuccess;
@@ -103,6 +114,8 @@ static hipError_t ask_for(unsigned stream, unsigned upto) {
 
 static hipError_t stream_query(hipStream_t stream) {
     explore_point();
+    if (is_lost(stream))
+        return hipErrorInvalidHandle;
     need_stream(stream);
     return ask_for(model_number(stream), world.streams[model_number(stream)].submitted);
 }
@@ -329,17 +342,22 @@ static hipError_t memory_range(void **begin, size_t *bytes, void *address) {
     return hipSuccess;
 }
 
+static char watched_there[64];
+
 static hipError_t watched(void **address, size_t bytes, unsigned flags) {
-    static char there[64];
     (void)bytes;
     (void)flags;
-    *address = there;
+    world.watch.alive = true;
+    world.watch.number++;
+    *address = watched_there;
     return hipSuccess;
 }
 bool __wrap_device_memory_number(void *address, uint64_t *number) {
-    (void)address;
-    *number = 1;
-    return true;
+    const bool watches = address == watched_there;
+    if (world.reset)
+        explore_point();
+    *number = watches ? world.watch.number : 1;
+    return !watches || world.watch.alive;
 }
 
 /* ---- copies ---- */
@@ -443,12 +461,41 @@ void model_require_gone(bool all_gone, unsigned lone) {
     explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
 }
 
-void model_forgets(void) {
+/* No handle is in use, or on its way. */
+static void need_rest(void) {
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         if (world.held[i].users || world.held[i].state == IS_MADE ||
             world.held[i].state == IS_ENDED)
             explore_prune();
+}
+
+void model_forgets(void) {
+    need_rest();
     world.forgot = true;
+}
+
+void model_reset(void) {
+    need_rest();
+    for (unsigned i = 0; i < MOST_STREAMS; i++) {
+        finish_works(i, world.streams[i].submitted);
+        world.streams[i].alive = false;
+    }
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        world.held[i] = (struct held){.state = NOT_HELD};
+    world.watch.alive = false;
+    world.reset = true;
+    world.hand_under |= world.hands != 0;
+    world.hand_between |= world.hand_under;
+}
+
+bool model_reset_is_unseen(void) {
+    return world.reset && !world.watch.alive;
+}
+
+void model_hand(bool begins) {
+    world.hands += begins ? 1 : -1u;
+    world.hand_under &= world.hands != 0;
+    world.hand_between |= model_reset_is_unseen();
 }
 
 struct held *model_hold(unsigned object, int state) {

@@ -67,6 +67,14 @@ struct world {
     unsigned marks[MOST_STREAMS];
     bool forgot; /* somebody has had the caches forget, so some objects stay HIP's */
     bool exits;  /* so is what is at work then */
+    struct {
+        bool alive;
+        uint64_t number;
+    } watch;           /* the memory by which a reset is seen */
+    bool reset;        /* somebody has reset the device */
+    unsigned hands;    /* of the library's own thread, which no reset waits for, at work */
+    bool hand_under;   /* one has been there since before a reset */
+    bool hand_between; /* one was there between a reset and when it was seen */
 };
 
 /* Makes `hip` this one, and sets the runtime's options. Then the program creates streams. */
@@ -89,6 +97,14 @@ void model_forgets(void);
 /* To be called after that, with what explore_lone() was before: all is to be gone, unless another
  * thread was at work meanwhile. */
 void model_require_gone(bool all_gone, unsigned lone);
+
+/* The program resets the device, while none of its threads is within a call: HIP has nothing any
+ * more, and hands the same handles out anew. */
+void model_reset(void);
+/* True from then on until something is entered again. */
+bool model_reset_is_unseen(void);
+/* An operation of the library's own thread begins, and ends. */
+void model_hand(bool begins);
 
 /* Images that can be loaded. */
 enum { IMAGE_BYTES = 64 };

@@ -62,6 +62,13 @@ static void forget(void) {
     model_require_gone(all_gone, lone);
 }
 
+static bool program_holds(const struct stream *stream) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD && world.held[i].handle == stream->handle.key)
+            return true;
+    return false;
+}
+
 enum operation {
     CREATE_0,
     CREATE_1,
@@ -134,6 +141,39 @@ static void play(unsigned operation) {
     }
 }
 
+/* ---- a reset, which the program makes between its calls ---- */
+
+enum reset_operation { NEW_0, NEW_1, END_0, RESET, LOOK, TAKE_OUT, RESET_OPERATIONS };
+static const char *const reset_names[] = {"create 0",
+                                          "create 1",
+                                          "launch on 0 and destroy it",
+                                          "reset",
+                                          "the library looks whether all is quiet",
+                                          "the library evicts one"};
+
+static void play_reset(unsigned operation) {
+    switch (operation) {
+    case NEW_0:
+    case NEW_1:
+        create(operation - NEW_0);
+        break;
+    case END_0:
+        launch(0);
+        destroy(0);
+        break;
+    case RESET:
+        model_reset();
+        break;
+    default:
+        model_hand(true);
+        if (operation == LOOK)
+            (void)stream_all_quiet();
+        else
+            (void)evict_stream(model_stream(1));
+        model_hand(false);
+    }
+}
+
 static bool is_in(const struct stream_queue *queue, const struct stream *stream) {
     const struct stream *one = queue->oldest;
     while (one && one != stream)
@@ -151,13 +191,6 @@ static size_t length(const struct stream_queue *queue) {
 static bool in_slots(const struct stream *stream) {
     for (const struct thread *thread = thread_list; thread; thread = thread->next)
         if (thread->stream == stream)
-            return true;
-    return false;
-}
-
-static bool program_holds(const struct stream *stream) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD && world.held[i].handle == stream->handle.key)
             return true;
     return false;
 }
@@ -187,22 +220,26 @@ static void check(void) {
 
 static void check_between(void) {
     size_t known = 0;
-    for (struct stream *one = stream_first(); one; one = stream_next(one)) {
+    if (model_reset_is_unseen())
+        return;
+    for (struct stream *one = handle_first(&stream_map); one; one = handle_next(one)) {
         const int state = one->state;
         const bool alive = world.streams[model_number(stream_handle(one))].alive;
-        known += state != STREAM_GONE && state != STREAM_BORROWED;
-        explore_require(state != STREAM_LEAVING, "nothing stays on its way");
+        known += !stream_is_gone(one) && state != STREAM_BORROWED;
+        explore_require(state != STREAM_TAKEN && state != STREAM_LOST, "nothing stays in hand");
         explore_require(program_holds(one) == (state == STREAM_LIVE) ||
-                            (state == STREAM_GONE && world.forgot) || world.exits,
+                            (state == STREAM_GONE && (world.forgot || world.hand_between)) ||
+                            world.exits,
                         "the program holds it if and only if its state says so");
         explore_require((one->borrowers > 0) == is_chosen(one), "borrowers are counted");
         explore_require(state != STREAM_BORROWED || one->borrowers, "what is borrowed is lent");
         explore_require(state == STREAM_GONE || alive, "what is kept is HIP's");
-        explore_require(state != STREAM_GONE || !alive || world.forgot ||
+        explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require((state != STREAM_FREE && state != STREAM_RETIRED) || one->queue ||
-                            in_slots(one),
+        explore_require(state == STREAM_FREE      ? one->queue || in_slots(one)
+                        : state == STREAM_RETIRED ? one->queue || world.exits
+                                                  : true,
                         "who looks for a stream can find it");
         explore_require(state != STREAM_FREE || !exclusive_hip() || stream_is_idle(one),
                         "a free stream is idle");
@@ -229,7 +266,30 @@ static void set_up(bool exclusive) {
     release_of_thread(thread_get());
 }
 
+static const char *reset_operation_name(unsigned operation) {
+    return reset_names[operation];
+}
+
+/* Nothing is held; one stream lies in a queue with work on it, and one that is idle. */
+static void set_up_reset(bool exclusive) {
+    static const struct cache *const caches[] = {&watch_cache, &stream_cache, NULL};
+    caches_set(caches);
+    model_start(0, exclusive);
+    const hipStream_t busy = impl_mgpuStreamCreate(), idle_one = impl_mgpuStreamCreate();
+    model_launch(busy);
+    impl_mgpuStreamDestroy(busy);
+    impl_mgpuStreamDestroy(idle_one);
+    release_of_thread(thread_get());
+}
+
 const struct scenario explore_streams =
     SCENARIO("streams", false, OPERATIONS, play, operation_name);
 const struct scenario explore_streams_asked =
     SCENARIO("streams-asked", true, OPERATIONS, play, operation_name);
+const struct scenario explore_streams_reset = {.name = "streams-reset",
+                                               .operations = RESET_OPERATIONS,
+                                               .set_up = set_up_reset,
+                                               .play = play_reset,
+                                               .check = check,
+                                               .check_between = check_between,
+                                               .operation_name = reset_operation_name};

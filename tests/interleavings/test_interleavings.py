@@ -25,6 +25,7 @@ SCENARIOS = (
     "modules",
     "streams",
     "streams-asked",
+    "streams-reset",
     "staging",
     "blocks",
     "blocks-graph",
@@ -32,6 +33,7 @@ SCENARIOS = (
 
 _BLOCKS = "csrc/runtime/cache/blocks.c"
 _BLOCKS_POOL_H = "csrc/runtime/cache/blocks_pool.h"
+_CACHES = "csrc/runtime/cache/caches.c"
 _BLOCKS_TABLE = "csrc/runtime/cache/blocks_table.c"
 _EVENTS = "csrc/runtime/cache/events.c"
 _MODULES = "csrc/runtime/cache/modules.c"
@@ -136,9 +138,9 @@ MUTANTS = {
     ),
     "a stream is entered": (
         Change(
-            _STREAMS_POOL,
-            "stream_enter(handle, device, STREAM_LIVE)",
-            "stream_enter(handle, device, STREAM_FREE)",
+            _STREAMS,
+            "begin_life(stream, device, STREAM_LIVE);",
+            "begin_life(stream, device, STREAM_FREE);",
         ),
         "streams 1 1 0",
     ),
@@ -149,7 +151,7 @@ MUTANTS = {
     "a stream leaves": (
         Change(
             _STREAMS_POOL,
-            "    if (!stream_change(stream, STREAM_LIVE, STREAM_LEAVING))",
+            "    if (!stream_change(stream, STREAM_LIVE, STREAM_TAKEN))",
             "    if (!stream_change(stream, STREAM_LIVE, STREAM_RETIRED))",
         ),
         "streams 1 1 0",
@@ -157,24 +159,24 @@ MUTANTS = {
     "a stream is put": (
         Change(
             _STREAMS_POOL,
-            "        !stream_change(stream, state, state_in_queue(queue)))",
-            "        (store_release(&stream->state, state_in_queue(queue)), false))",
+            "    if (!move_taken(stream, state_in_queue(queue)))",
+            "    if (store_release(&stream->state, state_in_queue(queue)), false)",
         ),
         "streams-asked 1 1 0",
     ),
     "a stream is taken": (
         Change(
             _STREAMS_POOL,
-            "        if (stream_change(stream, state_in_queue(queue), STREAM_LIVE))",
-            "        if (store_release(&stream->state, STREAM_LIVE), true)",
+            "        if (take_stream(stream, state_in_queue(queue)))",
+            "        if (store_release(&stream->state, STREAM_TAKEN), true)",
         ),
         "streams 1 1 1",
     ),
     "a stream is given back": (
         Change(
             _STREAMS_POOL,
-            "    if (!stream_pool_forget(stream))\n        return hipSuccess;",
-            "    if (stream_state(stream) == STREAM_GONE)\n        return hipSuccess;",
+            "    if (!forget_taken(stream))\n        return hipSuccess;",
+            "    if (stream_is_gone(stream))\n        return hipSuccess;",
         ),
         "streams 1 1 0",
     ),
@@ -197,10 +199,47 @@ MUTANTS = {
     "a stream is forgotten": (
         Change(
             _STREAMS_POOL,
-            "        if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE)) {",
+            "        if (cas_acq_rel_acquire(&stream->state, &state,\n"
+            "                                state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE)) {",
             "        if (store_release(&stream->state, STREAM_GONE), true) {",
         ),
         "streams-asked 1 1 0",
+    ),
+    "a stream is forgotten that is in hand": (
+        Change(_STREAMS_POOL, "state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE", "STREAM_GONE"),
+        "streams-reset 3 1 0",
+    ),
+    "a stream is entered while its first life is in hand": (
+        Change(_STREAMS, "stream_state(stream) == STREAM_LOST;", "false;"),
+        "streams-reset 3 1 0",
+    ),
+    "a stream is handed out": (
+        Change(
+            _STREAMS_POOL,
+            "    if (!stream || !move_taken(stream, STREAM_LIVE))",
+            "    if (!stream)",
+        ),
+        "streams 1 1 0",
+    ),
+    "a stream that was lost is let go": (
+        Change(
+            _STREAMS_POOL, "    (void)stream_change(stream, STREAM_LOST, STREAM_GONE);", "    ;"
+        ),
+        "streams-asked 1 1 0",
+    ),
+    "a reset is seen by one thread": (
+        Change(_CACHES, "    if (is_unseen(what))\n", "    (void)is_unseen(what);\n"),
+        "streams-reset 1 1 1",
+    ),
+    "another thread waits for who forgets": (
+        Change(
+            _CACHES,
+            "    if (is_unseen(what))\n        caches_forget(device);\n"
+            "    pthread_mutex_unlock(&forgetting);",
+            "    const bool unseen = is_unseen(what);\n    pthread_mutex_unlock(&forgetting);\n"
+            "    if (unseen)\n        caches_forget(device);",
+        ),
+        "streams-reset 1 1 1",
     ),
     "a mark is passed that was not set": (
         Change(

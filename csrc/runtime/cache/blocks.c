@@ -432,6 +432,7 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     const int device = stream->device;
     void *address = NULL;
     *error = hipSuccess;
+    (void)device_kept(device);
     struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
     if (block)
         return block_address(block);

@@ -34,7 +34,7 @@ static bool add_wait(struct block *block, struct stream *stream) {
 enum at_work block_list_at_work(struct block *block, const struct stream *stream) {
     block->wait_count = 0;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
-        if (other == stream || stream_is_idle(other) || stream_state(other) == STREAM_GONE ||
+        if (other == stream || stream_is_idle(other) || stream_is_gone(other) ||
             load_relaxed(&other->device) != block->device)
             continue;
         if (!add_wait(block, other)) {

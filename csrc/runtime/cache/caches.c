@@ -17,6 +17,20 @@ int caches_give_back(void) {
     return count;
 }
 
+/* Of a thread that has seen a reset: what is entered once it has let go is of the time after. */
+static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
+
+void caches_forget_if(int device, bool (*is_unseen)(void *), void *what) {
+    pthread_mutex_lock(&forgetting);
+    if (is_unseen(what))
+        caches_forget(device);
+    pthread_mutex_unlock(&forgetting);
+}
+
+void caches_forked(void) {
+    forgetting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void caches_forget(int device) {
     const struct cache *const *cache = caches;
     while (*cache)

@@ -51,6 +51,11 @@ void caches_set(const struct cache *const *table);
 /* Gives to HIP all that nobody holds; returns how many. */
 int caches_give_back(void);
 void caches_forget(int device);
+/* The same of who has seen a reset, unless another thread has seen it before: then what is known by
+ * now is of the time after. `is_unseen` says which, while nobody else forgets. */
+void caches_forget_if(int device, bool (*is_unseen)(void *), void *what);
+/* In a child of fork: a thread of the parent's may have been forgetting. */
+void caches_forked(void);
 void caches_thread_ends(struct thread *thread);
 
 /* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back what

@@ -14,7 +14,7 @@ struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* Of the list, under tables_lock; and how many may be GONE in it. */
+/* Of the list, under tables_lock; and how many may be gone in it. */
 static size_t listed;
 static size_t gone;
 
@@ -25,8 +25,7 @@ static void sweep_list(const struct stream *stays) {
     store_relaxed(&gone, 0);
     while (*link) {
         struct stream *each = *link;
-        each->listed =
-            each == stays || stream_state(each) != STREAM_GONE || load_acquire(&each->awaited);
+        each->listed = each == stays || !stream_is_gone(each) || load_acquire(&each->awaited);
         if (each->listed) {
             link = &each->next_listed;
         } else {
@@ -36,7 +35,7 @@ static void sweep_list(const struct stream *stays) {
     }
 }
 
-/* Where half of the list may be GONE it is swept, so that a stream costs as much among many. Under
+/* Where half of the list may be gone it is swept, so that a stream costs as much among many. Under
  * tables_lock. */
 static void list_stream(struct stream *stream) {
     if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
@@ -64,14 +63,16 @@ static void begin_life(struct stream *stream, int device, int state) {
     store_release(&stream->state, state);
 }
 
-struct stream *stream_enter(hipStream_t handle, int device, int state) {
+struct stream *stream_enter(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    begin_life(stream, device, state);
+    const bool in_hand = stream_state(stream) == STREAM_LOST;
+    if (!in_hand)
+        begin_life(stream, device, STREAM_LIVE);
     pthread_mutex_unlock(&tables_lock);
-    return stream;
+    return in_hand ? NULL : stream;
 }
 
 /* ---- streams of the program's own ---- */
@@ -170,7 +171,7 @@ hipError_t stream_wait(struct stream *stream) {
 
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (stream_state(stream) != STREAM_GONE && !stream_is_idle(stream))
+        if (!stream_is_gone(stream) && !stream_is_idle(stream))
             return true;
     return false;
 }

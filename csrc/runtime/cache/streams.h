@@ -33,6 +33,11 @@ static inline bool stream_change(struct stream *stream, int from, int to) {
     return cas_acq_rel(&stream->state, &from, to);
 }
 
+/* Nothing is known of its handle. */
+static inline bool stream_is_gone(const struct stream *stream) {
+    return stream_state(stream) <= STREAM_LOST;
+}
+
 /* Held by the program, or its own. */
 static inline bool stream_is_live(const struct stream *stream) {
     const int state = stream_state(stream);
@@ -41,7 +46,7 @@ static inline bool stream_is_live(const struct stream *stream) {
 
 /* Whether HIP has a stream still that the program does not hold. */
 static inline bool stream_is_kept(const struct stream *stream) {
-    return device_kept(load_relaxed(&stream->device)) && stream_state(stream) != STREAM_GONE;
+    return device_kept(load_relaxed(&stream->device)) && !stream_is_gone(stream);
 }
 
 /* What the runtime knows of a stream, or NULL if it is none of its own. A hit of the thread's last
@@ -151,7 +156,7 @@ hipError_t stream_ask(struct stream *stream);
 /* The advice for an error of earlier work that a wait has brought to light. */
 extern struct advice stream_fault;
 
-/* All streams that are not GONE, and some that are. Read without a lock: a stream that leaves still
+/* All streams that are not gone, and some that are. Read without a lock: a stream that leaves still
  * leads on, and one that comes back leads to the beginning, so none that stays is missed. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
@@ -161,11 +166,12 @@ static inline struct stream *stream_next(const struct stream *stream) {
     return load_acquire(&stream->next_listed);
 }
 
-/* To be called once a stream is GONE, so that the list is swept in time. */
+/* To be called once a stream is gone, so that the list is swept in time. */
 void stream_count_gone(void);
 
-/* Enters a handle that HIP has just returned, or that the program lends. NULL without memory. */
-struct stream *stream_enter(hipStream_t handle, int device, int state);
+/* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
+ * stream in hand that had the handle before. */
+struct stream *stream_enter(hipStream_t handle, int device);
 
 /* The entry of a stream that a thread lends, found or entered and counted at once: another thread
  * may end its own loan just then. NULL without memory. */
@@ -176,7 +182,7 @@ void stream_return(struct stream *stream);
 /* The entry of a stream that the runtime knows; NULL for any other handle. */
 static inline struct stream *stream_known(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
-    return stream && stream_state(stream) != STREAM_GONE ? stream : NULL;
+    return stream && !stream_is_gone(stream) ? stream : NULL;
 }
 
 /* Whether the runtime knows the handle as a stream, and HIP has it as one: the program may have

@@ -54,12 +54,26 @@ static int state_in_queue(const struct stream_queue *queue) {
     return queue >= idle && queue < idle + DEVICES ? STREAM_FREE : STREAM_RETIRED;
 }
 
+/* Takes a stream that the program does not hold: from here on it is the caller's, who puts it into
+ * a queue, hands it out, or gives it back. */
+static bool take_stream(struct stream *stream, int from) {
+    return stream_change(stream, from, STREAM_TAKEN);
+}
+
+/* What the caller has taken is in that state now; not if it was forgotten meanwhile. */
+static bool move_taken(struct stream *stream, int to) {
+    if (stream_change(stream, STREAM_TAKEN, to))
+        return true;
+    (void)stream_change(stream, STREAM_LOST, STREAM_GONE);
+    return false;
+}
+
 /* Takes a stream out, the newest or the oldest; NULL if the queue is empty. */
 static struct stream *queue_take(struct stream_queue *queue, bool newest) {
     while (queue->oldest) {
         struct stream *stream = newest ? queue->newest : queue->oldest;
         queue_drop(stream);
-        if (stream_change(stream, state_in_queue(queue), STREAM_LIVE))
+        if (take_stream(stream, state_in_queue(queue)))
             return stream;
     }
     return NULL;
@@ -78,8 +92,7 @@ static struct stream *take_from_threads(int device) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && load_relaxed(&stream->device) == device &&
-            stream_change(stream, STREAM_FREE, STREAM_LIVE))
+        if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_FREE))
             found = stream;
     }
     pthread_mutex_unlock(&tables_lock);
@@ -89,15 +102,13 @@ static struct stream *take_from_threads(int device) {
 /* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
  * forgotten meanwhile. */
 static void queue_put(struct stream_queue *queue, struct stream *stream) {
-    const int state = stream_state(stream);
     pthread_mutex_lock(&stream_pool_lock);
     if (stream->queue != queue) {
         if (stream->queue)
             queue_drop(stream);
         queue_append(queue, stream);
     }
-    if ((state != STREAM_LIVE && state != STREAM_LEAVING) ||
-        !stream_change(stream, state, state_in_queue(queue)))
+    if (!move_taken(stream, state_in_queue(queue)))
         queue_drop(stream);
     pthread_mutex_unlock(&stream_pool_lock);
 }
@@ -105,7 +116,7 @@ static void queue_put(struct stream_queue *queue, struct stream *stream) {
 bool stream_query_unheld(struct stream *stream) {
     const int state = stream_state(stream);
     if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
-        !device_kept(load_relaxed(&stream->device)) || !stream_change(stream, state, STREAM_LIVE))
+        !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;
     const bool done = stream_ask(stream) == hipSuccess;
     queue_put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
@@ -114,15 +125,29 @@ bool stream_query_unheld(struct stream *stream) {
 
 /* ---- leaving ---- */
 
+static void count_out(void) {
+    fetch_sub_relaxed(&stream_pool_total, 1);
+    stream_count_gone();
+}
+
 bool stream_pool_forget(struct stream *stream) {
     int state = stream_state(stream);
-    while (state != STREAM_GONE && state != STREAM_BORROWED)
-        if (cas_acq_rel_acquire(&stream->state, &state, STREAM_GONE)) {
-            fetch_sub_relaxed(&stream_pool_total, 1);
-            stream_count_gone();
+    while (state > STREAM_LOST && state != STREAM_BORROWED)
+        if (cas_acq_rel_acquire(&stream->state, &state,
+                                state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE)) {
+            count_out();
             return true;
         }
     return false;
+}
+
+/* The same of one that the caller has taken. False if it was forgotten meanwhile. */
+static bool forget_taken(void *taken) {
+    struct stream *stream = taken;
+    const bool known = move_taken(stream, STREAM_GONE);
+    if (known)
+        count_out();
+    return known;
 }
 
 /* Gives HIP back a stream that the caller has taken. Blocks that were freed on it are anybody's
@@ -135,7 +160,7 @@ static hipError_t give_stream_back(struct stream *stream) {
         store_release(&stream->awaited, false);
     }
     staging_leave(stream);
-    if (!stream_pool_forget(stream))
+    if (!forget_taken(stream))
         return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
@@ -169,7 +194,7 @@ static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
+        if (stream && take_stream(stream, STREAM_FREE))
             queue_put(&idle[stream->device], stream);
     }
     pthread_mutex_unlock(&tables_lock);
@@ -186,11 +211,11 @@ static void count_stream(void) {
 /* HIP does not know a stream that it never got back from here: somebody has reset the device. What
  * was cached is gone with it. */
 static void note_reset(struct stream *stream) {
-    (void)stream_pool_forget(stream);
-    caches_forget(stream->device);
+    caches_forget_if(stream->device, forget_taken, stream);
 }
 
 __attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipError_t error) {
+    (void)stream_change(stream, STREAM_LIVE, STREAM_TAKEN); /* the thread's own */
     if (error == hipErrorNotReady)
         queue_put(&retired[stream->device], stream);
     else
@@ -244,8 +269,9 @@ struct stream *stream_pool_take(struct thread *thread, int device) {
     struct stream *stream = take_idle_stream(device);
     if (!stream)
         stream = take_retired(device);
-    if (stream)
-        make_last(thread, stream);
+    if (!stream || !move_taken(stream, STREAM_LIVE))
+        return NULL;
+    make_last(thread, stream);
     return stream;
 }
 
@@ -269,7 +295,7 @@ static void end_past(hipStream_t handle) {
 
 struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
     end_past(handle);
-    struct stream *stream = device < DEVICES ? stream_enter(handle, device, STREAM_LIVE) : NULL;
+    struct stream *stream = device < DEVICES ? stream_enter(handle, device) : NULL;
     if (!stream)
         return NULL;
     make_last(thread, stream);
@@ -281,7 +307,7 @@ struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int 
 
 bool stream_pool_release(struct stream *stream) {
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
-    if (!stream_change(stream, STREAM_LIVE, STREAM_LEAVING))
+    if (!stream_change(stream, STREAM_LIVE, STREAM_TAKEN))
         return false;
     queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);
     trim_streams(stream->device);
@@ -289,14 +315,14 @@ bool stream_pool_release(struct stream *stream) {
 }
 
 void stream_pool_leave(struct stream *stream) {
-    if (stream && stream_change(stream, STREAM_FREE, STREAM_LIVE))
+    if (stream && take_stream(stream, STREAM_FREE))
         queue_put(&idle[stream->device], stream);
 }
 
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_LIVE && !stream_is_idle(stream))
+        if ((state == STREAM_LIVE || state == STREAM_TAKEN) && !stream_is_idle(stream))
             return false; /* HIP may not even know it any more: the program may have destroyed it */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
@@ -307,19 +333,21 @@ bool stream_all_quiet(void) {
 void stream_give_back_idle(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if ((state == STREAM_FREE || state == STREAM_RETIRED) &&
-            device_kept(load_relaxed(&stream->device)) &&
-            stream_change(stream, state, STREAM_LIVE) && stream_ask(stream) == hipSuccess)
+        if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
+            !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
+            continue;
+        if (stream_ask(stream) == hipSuccess)
             (void)give_stream_back(stream);
+        else
+            (void)move_taken(stream, state);
     }
 }
 
 static int give_streams_back(int device) {
     int count = 0;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (of_device(device, load_relaxed(&stream->device)) &&
-            stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream) &&
-            give_stream_back(stream) == hipSuccess)
+        if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_FREE) &&
+            stream_pool_confirm(stream) && give_stream_back(stream) == hipSuccess)
             count++;
     return count;
 }
@@ -362,7 +390,7 @@ static size_t list_streams(struct cached *out, size_t room) {
     size_t count = 0;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if (state == STREAM_GONE || state == STREAM_BORROWED)
+        if (state <= STREAM_LOST || state == STREAM_BORROWED)
             continue;
         if (count < room)
             out[count] =
@@ -376,8 +404,7 @@ static hipError_t evict_stream(void *handle) {
     struct stream *stream = stream_known(handle);
     if (!stream)
         return hipErrorNotFound;
-    if (!device_kept(load_relaxed(&stream->device)) ||
-        !stream_change(stream, STREAM_FREE, STREAM_LIVE))
+    if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_FREE))
         return hipErrorNotReady;
     stats_eviction(CACHE_STREAMS);
     return give_stream_back(stream);

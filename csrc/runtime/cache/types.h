@@ -24,29 +24,38 @@ struct thread;
 /* ---- streams ----
  *
  *            from           to             by                              order
- * enter      any, GONE      LIVE           who had HIP make it             release
+ * enter      GONE           LIVE           who had HIP make it             release, tables_lock
  * keep       LIVE           FREE           a destroy, of the thread's      release; cas acq_rel
  *                                          last one, if it is idle         where others call HIP
- * leave      LIVE           LEAVING        any other destroy               cas acq_rel
- * put        LIVE, LEAVING  FREE, RETIRED  who has taken it                cas acq_rel, in a queue
- * take       FREE, RETIRED  LIVE           a create, or who asks HIP       cas acq_rel
- *                                          about it or gives it back
- * give back  LIVE           GONE           who has taken it                cas acq_rel
+ * reuse      FREE           LIVE           a create, of the thread's       cas acq_rel
+ *                                          last one
+ * leave      LIVE           TAKEN          any other destroy               cas acq_rel
+ * take       FREE, RETIRED  TAKEN          any other create, or who asks   cas acq_rel
+ *                                          HIP about it or gives it back
+ * hand out   TAKEN          LIVE           who has taken it: a create      cas acq_rel
+ * put        TAKEN          FREE, RETIRED  who has taken it                cas acq_rel, in a queue
+ * give back  TAKEN          GONE           who has taken it                cas acq_rel
+ * let go     LOST           GONE           who has taken it                cas acq_rel
  * lend       GONE           BORROWED       a thread that chooses it        release, tables_lock
  * return     BORROWED       GONE           the last that did               cas, tables_lock
- * forget     all others     GONE           who saw the reset               cas acq_rel
+ * forget     TAKEN          LOST           who saw the reset               cas acq_rel
+ *            LIVE, FREE,    GONE
+ *            RETIRED
  *
+ * So a handle begins no second life while a thread has its first one in hand: what HIP hands out
+ * meanwhile is HIP's alone (stream_enter).
  * It lies in a queue if and only if `queue`; one that is there may be held again.
- * stream_pool_total == the number of those that are neither GONE nor BORROWED.
+ * stream_pool_total == the number of those that are not GONE, LOST or BORROWED.
  * borrowers == the number of threads that have chosen it.
  * passed <= marks. All that was submitted is done if settled == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
+    STREAM_LOST,     /* the same; but a thread that had taken it before has still to let go */
     STREAM_FREE,     /* idle, to be handed out */
-    STREAM_LIVE,     /* held by the program, or in the hands of who has taken it */
+    STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
     STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
-    STREAM_LEAVING,  /* on its way from LIVE to one of the queues */
+    STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
 };
 
 /* Two threads on two streams share nothing; what a hit touches is the first cache line. */

@@ -53,15 +53,18 @@ void device_watch(int device) {
         store_release(&watch->claimed, false);
 }
 
-bool watch_ask(int device) {
+static bool was_reset(void *of) {
+    const struct watch *watch = of;
     uint64_t number = 0;
-    if (!is_watching(device))
+    void *memory = load_acquire(&watch->memory);
+    const uint64_t before = load_relaxed(&watch->number);
+    return memory && (!device_memory_number(memory, &number) || number != before);
+}
+
+bool watch_ask(int device) {
+    if (!is_watching(device) || LIKELY(!was_reset(&watches[device])))
         return true;
-    void *memory = load_acquire(&watches[device].memory);
-    const uint64_t before = load_relaxed(&watches[device].number);
-    if (LIKELY(!memory || (device_memory_number(memory, &number) && number == before)))
-        return true;
-    caches_forget(device);
+    caches_forget_if(device, was_reset, &watches[device]);
     return false;
 }
 

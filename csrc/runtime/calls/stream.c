@@ -72,7 +72,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     const int state = stream ? stream_state(stream) : STREAM_GONE;
     if (runtime_leaves(stream))
         return;
-    if (state == STREAM_GONE) {
+    if (state <= STREAM_LOST) {
         REPORT(expression, hip.StreamDestroy(handle), handle ? &destroyed_twice : &null_destroyed,
                (void *)handle);
     } else if (load_relaxed(&stream->borrowers)) {

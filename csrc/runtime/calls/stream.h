@@ -23,7 +23,7 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
         lazy_settle(*stream);
     if (LIKELY(!*stream || stream_is_live(*stream)))
         return true;
-    if (stream_state(*stream) != STREAM_GONE)
+    if (!stream_is_gone(*stream))
         return stream_report_dead(stream, expression);
     *stream = NULL;
     return true;

@@ -173,10 +173,10 @@ CALLS = [
     ),
     Guard(
         "calls/stream.h",
-        "    if (stream_state(*stream) != STREAM_GONE)",
+        "    if (!stream_is_gone(*stream))",
         "    if (true)",
         f"{KNOWN}:test_06_a_stream_of_the_programs_own_at_an_address_of_ours",
-        also=("device)) && stream_state(stream) != STREAM_GONE", "device))"),
+        also=("device)) && !stream_is_gone(stream)", "device))"),
         also_file="cache/streams.h",
     ),
     Guard(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import json
 import os
 import re
 import shutil
@@ -112,7 +113,37 @@ def test_the_condition_that_stock_does_not_have_is_said_first() -> None:
     limits = (
         (ROOT / "README.md").read_text(encoding="utf-8").split("## Limits")[1].split("\n## ")[0]
     )
-    assert "A free before all work on the block is done" in limits
+    assert "forgives a free before all work on the block is done" in limits
+
+
+def test_the_readmes_gains_are_those_of_the_figures() -> None:
+    """The least and the most over all models and variants, unchanged and as a graph."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r"^\| LLVM (\d+), .*\| (\S+ to \S+) \| (\S+ to \S+) \|$", readme, re.MULTILINE
+    )
+    assert [int(llvm) for llvm, *_ in shown] == [19, 22]
+    for llvm, unchanged, graph in shown:
+        for kind, side, said in (("models", "mgpu_rt", unchanged), ("graphs", "graph", graph)):
+            gains = list(_gains(kind, int(llvm), side))
+            assert said == f"{min(gains):.1f} to {max(gains):.1f}"
+
+
+def _gains(kind: str, llvm: int, side: str) -> Iterator[float]:
+    """How many times as fast as LLVM's own library, by model, in the run that figures.md shows."""
+    figures = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
+    (name,) = re.findall(rf"<!-- table {kind} (\S+) cuda -->", figures)
+    data = json.loads((ROOT / name).read_text(encoding="utf-8"))["benchmarks"][f"{kind}-cuda"][
+        "data"
+    ]
+    taken = {
+        (row.get("model") or row["program"], row["variant"], row["side"]): row["us"]
+        for row in data
+        if row["llvm"] == llvm and row["variant"] and "us" in row
+    }
+    for (model, variant, of), us in taken.items():
+        if of == side:
+            yield taken[model, variant, "llvm"] / us
 
 
 def test_every_page_is_linked() -> None:

@@ -112,9 +112,10 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams go back, whose signals HIP 7 would call leaked: hipFree waits for the device, also for
- * work that waits for the program, and nobody can ask HIP whether a device is idle. The driver
- * takes all of it with the process, as with stock. From here on every call is stock's. */
+ * streams go back, and to HIP 7 alone, which would call their signals leaked and waits at its end
+ * for all work anyway: hipFree waits for the device, also for work that waits for the program, and
+ * before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
+ * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -126,7 +127,7 @@ static void run_exit(void) {
         manager_stop();
         lazy_settle(NULL);
         gpu_times_close();
-        if (options.caches && hip_path()[0])
+        if (options.caches && hip_version >= HIP_7)
             stream_give_back_idle();
         report_held();
         caches_forget(ALL_DEVICES);

@@ -69,9 +69,13 @@ def run(
 
 EXIT = """
 int main(int count, char **words) {
-    void *stream = mgpuStreamCreate(), *held = mgpuStreamCreate();
-    use(4096, stream);
-    hold(strcmp(words[1], "ours") ? own_stream() : held);
+    void *idle[8]; /* more than HIP 5.2.3 has queues for, so that one shares the held one's */
+    for (int i = 0; i < 8; i++)
+        use(4096, idle[i] = mgpuStreamCreate());
+    for (int i = 0; i < 8; i++)
+        mgpuStreamDestroy(idle[i]);
+    void *held = strcmp(words[1], "ours") ? own_stream() : mgpuStreamCreate();
+    hold(held);
     puts("main returns");
     return 0;
 }

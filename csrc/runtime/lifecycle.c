@@ -115,7 +115,8 @@ static void report_held(void) {
  * streams go back, and to HIP 7 alone, which would call their signals leaked and waits at its end
  * for all work anyway: hipFree waits for the device, also for work that waits for the program, and
  * before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
- * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From here on every call is stock's. */
+ * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
+ * here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)

@@ -1,9 +1,8 @@
 /* What each step of a script does. The first argument of most says who calls: 0 is the program, by
  * mgpu*; others are the foreign user, by HIP's functions. */
-#include "player.h"
+#include "steps.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,34 +11,7 @@
 
 /* ---- the two interfaces ---- */
 
-void *mgpuModuleLoad(void *image, size_t size);
-void mgpuModuleUnload(void *module);
-void *mgpuModuleGetFunction(void *module, const char *name);
-void mgpuLaunchKernel(void *function, intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx,
-                      intptr_t by, intptr_t bz, int32_t smem, void *stream, void **params,
-                      void **extra, size_t count);
-void *mgpuStreamCreate(void);
-void mgpuStreamDestroy(void *stream);
-void mgpuStreamSynchronize(void *stream);
-void mgpuStreamWaitEvent(void *stream, void *event);
-void *mgpuEventCreate(void);
-void mgpuEventDestroy(void *event);
-void mgpuEventSynchronize(void *event);
-void mgpuEventRecord(void *event, void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
-void mgpuMemFree(void *address, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *to, int value, size_t count, void *stream);
-void mgpuMemset16(void *to, uint16_t value, size_t count, void *stream);
-void mgpuMemHostRegister(void *address, uint64_t bytes);
-void mgpuMemHostUnregister(void *address);
-void mgpuSetDefaultDevice(int32_t device);
-extern int mgpu_rt_empty_cache(void) __attribute__((weak));
-
-/* HIP's, by name; HIP(name, parameters) is its address. */
-#define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
-
-static void (*foreign(const char *name))(void) {
+void (*foreign(const char *name))(void) {
     void (*found)(void);
     *(void **)&found = foreign_symbol(name);
     if (found == NULL)
@@ -47,26 +19,16 @@ static void (*foreign(const char *name))(void) {
     return found;
 }
 
-/* A failure of the foreign user's shows as a result, which no other runtime has. */
-static void check(const struct step *step, int error) {
+void check(const struct step *step, int error) {
     if (error != 0)
         say(step, "foreign error %d", error);
 }
 
-enum {
-    COPY_DEFAULT = 4,
-    COPY_UP = 1,
-    COPY_DOWN = 2,
-    NON_BLOCKING = 1,
-    DISABLE_TIMING = 2,
-    NOT_READY = 600
-};
-
 /* ---- objects ---- */
 
-static void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
-static void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
-static sem_t marks[4 * MOST_OBJECTS];
+void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
+void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
+sem_t marks[4 * MOST_OBJECTS];
 /* The lines of threads below it need not wait for a copy to pageable memory: the runtime does. */
 static int copies_wait;
 
@@ -78,18 +40,12 @@ void steps_reset(void) {
     memset(functions, 0, sizeof functions);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; ++i)
         sem_init(&marks[i], 0, 0);
+    edges_reset();
     const char *text = getenv("DRIVER_COPIES_WAIT");
     copies_wait = text != NULL ? (int)strtol(text, NULL, 10) : 100;
 }
 
-#define ARGUMENT(n) (step->argument[n])
-#define BUFFER(n) buffers[ARGUMENT(n)]
-#define STREAM(n) streams[ARGUMENT(n)]
-#define EVENT(n) events[ARGUMENT(n)]
-#define MODULE(n) modules[ARGUMENT(n)]
-#define FUNCTION(n) functions[ARGUMENT(n)]
-
-static void say_handle(const struct step *step, const void *handle) {
+void say_handle(const struct step *step, const void *handle) {
     say(step, "%s", handle != NULL ? "ok" : "null");
 }
 
@@ -633,5 +589,5 @@ void (*step_find(const char *name))(const struct step *step) {
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
         if (strcmp(table[i].name, name) == 0)
             return table[i].play;
-    return NULL;
+    return edge_find(name);
 }

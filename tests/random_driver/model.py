@@ -11,6 +11,7 @@ after their end.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,29 @@ MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
 ASKS = 2  # a wait that asks until the stream is idle
+
+#: Of which very many may live at once, and what threads are busy with at the end (edges.c).
+EVENTS, STREAMS, BLOCKS = range(3)
+BUSY_WITH_ALL, BUSY_WITH_EVENTS = 63, 1
+
+
+class Ending(enum.Enum):
+    """How a process ends: with calls by its handlers, with threads that go on calling, or with a
+    stream that waits for the program."""
+
+    HANDLERS = "handlers"
+    BUSY = "busy"
+    BUSY_HANDLERS = "busy-handlers"
+    HELD = "held"
+
+    @property
+    def word(self) -> str:
+        """As the actions that a device lacks have it."""
+        return f"end-{self.value}"
+
+    @property
+    def has_handlers(self) -> bool:
+        return self in (Ending.HANDLERS, Ending.BUSY_HANDLERS)
 
 
 Clock = dict["Stream", int]
@@ -81,6 +105,29 @@ class Function(Object):
     kernel: str
 
 
+@dataclass(eq=False)
+class Crowd(Object):
+    """Very many handles of a kind, which is its number, that live at once."""
+
+    stream: Stream  # that is used with them
+
+
+@dataclass(eq=False)
+class Held:
+    """What a program holds of one device."""
+
+    null: Stream = field(default_factory=lambda: Stream(0, MGPU, 0))
+    streams: list[Stream] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    crowds: list[Crowd] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.streams.append(self.null)
+
+
 @dataclass
 class Script:
     """Lines for the player, and what each has to say; None: as stock's."""
@@ -119,6 +166,8 @@ class Program:
         exits: bool = False,
         null_order: bool = False,
         memory: int = 0,
+        devices: int = 1,
+        busy: int = BUSY_WITH_ALL,
         without: Sequence[str] = (),
     ) -> None:
         head = head.ljust(4, b"\0")
@@ -136,8 +185,12 @@ class Program:
         self.resets = self.crosses = False
         self.pending: set[int] = set()  # threads with an error to be read
         self.made: dict[str, int] = {}
-        self.forget()
         self.without = without  # actions by their names, or kinds of failure: bad-image
+        self.busy = busy  # what threads may do while the process ends
+        self.ending = self._ending() if exits else Ending.HANDLERS
+        self.held = [Held() for _ in range(devices)]
+        self.device_of: dict[int, int] = {}  # what threads have said of their device
+        self._look_at(0)
 
     def script(self) -> Script:
         return Script(
@@ -145,21 +198,39 @@ class Program:
         )
 
     def thread(self, byte: int, passed: float) -> int:
-        if self.exits and passed > 0.55:
+        if self.exits and passed > 0.55 and self.ending.has_handlers:
             if passed < 0.7:
                 return EXIT_LATE
             return EXIT_EARLY if passed < 0.85 else DESTRUCTOR
         thread = byte % self.threads
         return THREAD_END + thread if self.ended and thread else thread
 
+    # ---- devices ----
+
+    def _look_at(self, device: int) -> None:
+        """What a device holds is what the actions below see."""
+        self.device, held = device, self.held[device]
+        self.null, self.streams, self.buffers = held.null, held.streams, held.buffers
+        self.events, self.modules, self.functions = held.events, held.modules, held.functions
+        self.crowds = held.crowds
+
+    def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
+        """Makes a device the thread's, by default the one that it has. Where there are several, a
+        thread says so itself first: neither its end nor the process's is to be relied on."""
+        have = self.device_of.get(thread)
+        device = have or 0 if device is None else device
+        if have != device and len(self.held) > 1:
+            self.say(thread, "device", who, device)
+            self.device_of[thread] = device
+        self._look_at(device)
+
     def forget(self) -> None:
-        """As at the start, and after a reset of the device."""
-        self.null = Stream(0, MGPU, 0)
-        self.streams: list[Stream] = [self.null]
-        self.buffers: list[Buffer] = []
-        self.events: list[Event] = []
-        self.modules: list[Module] = []
-        self.functions: list[Function] = []
+        """After a reset of the device."""
+        self.held[self.device] = Held()
+        self._look_at(self.device)
+
+    def others(self) -> list[int]:
+        return [device for device in range(len(self.held)) if device != self.device]
 
     # ---- lines ----
 
@@ -187,11 +258,15 @@ class Program:
             if thing.thread == thread:
                 continue
             if thread < EXIT_LATE and os_thread(thing.thread) != os_thread(thread):
-                self.marks += 1
-                self.say(thing.thread, "post", self.marks)
-                self.say(thread, "await", self.marks)
+                mark = self.mark()
+                self.say(thing.thread, "post", mark)
+                self.say(thread, "await", mark)
             join(self.clock(thread), self.clock(thing.thread))
             thing.thread = thread
+
+    def mark(self) -> int:
+        self.marks += 1
+        return self.marks
 
     def clock(self, thread: int) -> Clock:
         return self.host.setdefault(thread, {})
@@ -381,6 +456,14 @@ class Program:
                 self._wait(thread, stream, other, choice & 3)
                 self.submit(thread, other, *mine, real=False)
 
+    def uncrowd(self, thread: int, crowd: Crowd, who: int) -> None:
+        self.touch(thread, crowd, crowd.stream)
+        text = "0 wrong" if crowd.index == BLOCKS else None
+        self.ask(text, thread, "uncrowd", who, crowd, crowd.stream)
+        self.submit(thread, crowd.stream)
+        join(self.clock(thread), crowd.stream.clock)
+        self.crowds.remove(crowd)
+
     def _cells(self) -> list[Buffer]:
         return [m.cell for m in self.modules if m.cell is not None and m.cell not in self.buffers]
 
@@ -388,13 +471,43 @@ class Program:
 
     def finish(self, thread: int) -> None:
         """Reads everything once more and gives it back, or (rarely) leaves it."""
+        leaves = self.head[2] % 8 == 7 and not self.memory
+        for device in reversed(range(len(self.held))):
+            self.enter(thread, device)
+            self._read_all(thread)
+            if not leaves:
+                self._give_all_back(thread)
+        self.last_error(thread)
+        self.ask(None, thread, "misuse")
+        self._end()
+
+    def _ending(self) -> Ending:
+        endings = [one for one in Ending if one.word not in self.without]
+        return endings[self.head[3] % len(endings)]
+
+    def _end(self) -> None:
+        """What main does last, where the process ends with threads or streams at work."""
+        if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
+            kinds = self.head[3] // 4 & self.busy or self.busy
+            threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4
+            self.say(MAIN, "busy", threads, self.head[2], kinds, rounds, len(self.held))
+        elif self.ending == Ending.HELD:
+            for other in sorted({int(line.split()[0]) for line in self.lines} - {MAIN}):
+                mark = self.mark()
+                self.say(other, "post", mark)
+                self.say(MAIN, "await", mark)
+            stream = Stream(self.index("stream") or 1, self.head[1] % 2, MAIN)
+            self.ask("ok", MAIN, "stream", stream.who, stream)
+            self.say(MAIN, "hold", stream, 0)
+
+    def _read_all(self, thread: int) -> None:
+        for crowd in list(self.crowds):
+            self.uncrowd(thread, crowd, 0)
         for buffer in list(self.buffers):
             if buffer.known:
                 self.down(thread, buffer, self.null, MGPU, 0, buffer.known, 0, 0)
-        self.last_error(thread)
-        if self.head[2] % 8 == 7 and not self.memory:
-            self.ask(None, thread, "misuse")
-            return
+
+    def _give_all_back(self, thread: int) -> None:
         for event in self.events:
             self.unevent(thread, event.who, event)
         for buffer in list(self.buffers):
@@ -404,7 +517,6 @@ class Program:
         for stream in self.streams[1:]:
             self.touch(thread, stream)
             self.say(thread, "unstream", stream.who if stream.who != 2 else HIP, stream)
-        self.ask(None, thread, "misuse")
 
     # ---- what several actions share ----
 

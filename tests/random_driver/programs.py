@@ -16,6 +16,13 @@ _ACTIONS = st.lists(
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
+#: Of the library's own allocations: mostly none, or one, or one and all after it.
+_FAILS = st.one_of(
+    *(st.just(""),) * 6,
+    st.integers(1, 120).map(str),
+    st.integers(1, 120).map("{}-".format),
+)
+
 Bytes = tuple[bytes, Sequence[bytes]]
 
 
@@ -30,6 +37,7 @@ class Plan:
     linked: bool
     exits: bool = False
     without: tuple[str, ...] = ()
+    fails: str = ""
 
     def case(self) -> runner.Case:
         scripts = {}
@@ -42,6 +50,8 @@ class Plan:
                 exits=self.exits and number == len(self.programs),
                 null_order=self.device.name.startswith("stub"),
                 memory=self.device.memory,
+                devices=self.device.count,
+                busy=self.device.busy,
                 without=(*self.without, *self.device.lacks, *lacks),
                 starts=alone,
             )
@@ -53,6 +63,7 @@ class Plan:
             self.late,
             self.linked,
             any(one.crosses or one.resets for one in scripts.values()),
+            self.fails,
         )
 
 
@@ -75,6 +86,7 @@ def plans(
         linked=st.booleans(),
         exits=st.just(exits),
         without=st.just(tuple(without)),
+        fails=_FAILS if device.fails and all(one.fails for one in sides) else st.just(""),
     )
 
 
@@ -87,7 +99,7 @@ def check(plan: Plan) -> int:
     to happen. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
-    if "stock" in found and plan.device.stock_fails:
+    if "stock" in found and (plan.device.stock_fails or _ends_busy_on_hip(plan, case)):
         return 0
     if found:
         name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
@@ -95,6 +107,12 @@ def check(plan: Plan) -> int:
         case.save(path)
         raise Wrong(_message(plan, case, path, found))
     return len(plan.programs)
+
+
+def _ends_busy_on_hip(plan: Plan, case: runner.Case) -> bool:
+    """AMD's HIP does not always survive calls of other threads while the process ends."""
+    lines = case.lines[len(plan.programs)]
+    return plan.device.starts_alone and any(line.split()[1] == "busy" for line in lines)
 
 
 def _message(plan: Plan, case: runner.Case, path, found: dict[str, list[str]]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mgpu_rt.selftest.sequences import Case, Said, differences, run
@@ -36,6 +36,7 @@ class Side:
     stock: bool = False
     players: str = "build/random_driver"
     lacks: tuple[str, ...] = ()  # what it cannot do as stock does (script.py)
+    fails: bool = True  # its own allocations may: an interpreter needs them
     copies_wait: bool = True  # copies to pageable memory have arrived when they return
 
 
@@ -61,7 +62,7 @@ def _in_python(
 ) -> Side:
     """A runtime that is written in Python, and asks HIP by itself unless it passes all on."""
     options = (("MGPU_RT_RUNTIME", runtime), ("MGPU_RT_PYTHON", "off"))
-    return Side(name, options=options, lacks=lacks, copies_wait=copies_wait)
+    return Side(name, options=options, lacks=lacks, fails=False, copies_wait=copies_wait)
 
 
 #: Runtimes in Python (mgpu_rt/runtime), which play a smaller share.
@@ -84,7 +85,10 @@ class Device:
     path: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
     memory: int = 0  # bytes, where they are few
+    count: int = 1  # of devices
     lacks: tuple[str, ...] = ()  # actions that need what its HIP has not
+    fails: bool = True  # the library's allocations may fail there
+    busy: int = 63  # what threads may do while the process ends (model.py)
     starts_alone: bool = False  # its first call must have returned before two threads call it
     copies_return: bool = False  # copies to pageable memory return before they have arrived
     stock_fails: bool = False  # now and then, and then a case says nothing
@@ -104,6 +108,7 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
         ("build/hipstub",),
         tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
         memory=int(options.get("memory", 0)),
+        count=int(options.get("devices", 1)),
         lacks=lacks,
         copies_return=True,
     )
@@ -114,13 +119,27 @@ REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
 #: Nothing is done before somebody waits for it: whoever asks until it is done asks for ever.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
+TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
+#: What only the stub can: fail when it is told, and have very many streams.
+STUBS_ALONE = ("refused", "many-streams")
+#: What HIP 7 does not survive under stock's runtime: it waits for a stream that waits for the
+#: program, and crashes under calls of other threads; 5.2.3 under most of them (Device.busy).
+_ENDS = ("end-held", "end-busy", "end-busy-handlers")
 SOFTGPU = Device(
     "softgpu",
     "gfx90a",
     "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5",
     ("build/softgpu", "/usr/lib/x86_64-linux-gnu"),
     (("MGPU_RT_SOFTGPU", "gfx90a"),),
+    lacks=STUBS_ALONE,
+    busy=1,
     starts_alone=True,
+)
+SOFTGPU_TWO = replace(
+    SOFTGPU,
+    name="softgpu, two devices",
+    options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
+    count=2,
 )
 #: This release fails after a reset and at the process's end under stock's runtime, too, and reads
 #: an image as late as its kernels are asked for. It may not find a kernel.
@@ -130,22 +149,32 @@ SOFTGPU_7 = Device(
     "",
     ("build/softgpu",),
     (("MGPU_RT_SOFTGPU", "gfx90a"),),
-    lacks=("reset", "reused-images"),
+    lacks=("reset", "reused-images", *STUBS_ALONE, *_ENDS),
     starts_alone=True,
     stock_fails=True,
     release="7.2.4",
+)
+SOFTGPU_7_TWO = replace(
+    SOFTGPU_7,
+    name="softgpu 7.2.4, two devices",
+    options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
+    count=2,
 )
 CUDA = Device(
     "cuda",
     "sm_90",
     str(BUILD / "cuhip" / "libamdhip64.so"),
     ("build/cuhip",),
-    lacks=("reset",),
+    lacks=("reset", *STUBS_ALONE, *_ENDS),
+    fails=False,
 )
-DEVICES = {device.name: device for device in (STUB, REUSE, HELD, SMALL, SOFTGPU, SOFTGPU_7, CUDA)}
+_STUBS = (STUB, REUSE, HELD, SMALL, TWO)
+_EMULATED = (SOFTGPU, SOFTGPU_TWO, SOFTGPU_7, SOFTGPU_7_TWO)
+DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 
-def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
+def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
+    """Of a process; `fails`: which of the library's allocations do."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -157,9 +186,19 @@ def environment(side: Side, device: Device, *, late: bool) -> dict[str, str]:
     clean["DRIVER_HIP"] = clean["MGPU_RT_HIP"] = device.hip
     clean["DRIVER_WHEN"] = "late" if late else "early"
     if device.copies_return:  # stock's do as HIP's; this library's wait, until the process ends
-        waits = side.copies_wait and not side.stock and side != OFF
+        waits = side.copies_wait and not side.stock and side != OFF and not fails
         clean["DRIVER_COPIES_WAIT"] = "20" if waits else "0"
+    if fails and not side.stock:
+        clean |= _failing(ROOT / side.library, fails)
     return clean | dict(device.options) | dict(side.options)
+
+
+def _failing(library: Path, which: str) -> dict[str, str]:
+    """An allocator that refuses the library some of its allocations."""
+    from tests.support import allocator
+
+    wanted = {"LD_PRELOAD": str(allocator.preload()), "ALLOCATOR_LIBRARY": str(library)}
+    return wanted | {"ALLOCATOR_FAILS": which}
 
 
 def _on_release(
@@ -189,7 +228,7 @@ def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Said:
         script.write(case.text())
         script.flush()
         command = [str(player), str(OUT / "images" / device.chip), script.name]
-        env = environment(side, device, late=case.late)
+        env = environment(side, device, late=case.late, fails=case.fails)
         if not device.release:
             return run(command, env, timeout)
         command, env = _on_release(command, env, device.release)

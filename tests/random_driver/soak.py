@@ -33,13 +33,17 @@ EXAMPLES = 10  # cases of a seed
 #: Of 20 seeds: how many go to which device, and whether the program goes on at the process's end.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
-    *((runner.STUB, False),) * 4,
-    *((runner.REUSE, False),) * 4,
-    *((runner.HELD, False),) * 3,
+    *((runner.STUB, False),) * 3,
+    *((runner.REUSE, False),) * 3,
+    *((runner.HELD, False),) * 2,
     *((runner.SMALL, False),) * 2,
-    *((runner.SOFTGPU, False),) * 2,
-    *((runner.SOFTGPU_7, False),) * 3,
+    *((runner.TWO, False),) * 3,
+    (runner.SOFTGPU, False),
+    (runner.SOFTGPU_TWO, False),
+    (runner.SOFTGPU_7, False),
+    (runner.SOFTGPU_7_TWO, False),
     (runner.STUB, True),
+    (runner.TWO, True),
     (runner.SOFTGPU, True),
 )
 
@@ -150,7 +154,7 @@ def soak(
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.random_driver.soak", description=__doc__)
-    parser.add_argument("programs", type=int, nargs="?", default=20_000)
+    parser.add_argument("programs", type=int, nargs="?", default=27_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--out", type=Path, help="where the results go; none: as above")

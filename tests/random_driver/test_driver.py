@@ -24,7 +24,7 @@ def _case(seed: int, device: runner.Device = runner.STUB, count: int = 10) -> ru
     return programs.Plan(device, drawn, (), late=False, linked=True).case()
 
 
-@pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.SOFTGPU])
+@pytest.mark.parametrize("device", [runner.STUB, runner.REUSE, runner.TWO, runner.SOFTGPU])
 def test_stock_does_what_the_model_says(device: runner.Device) -> None:
     """Over different lateness of the streams, what is defined has one outcome."""
     case = _case(1, device)
@@ -96,7 +96,7 @@ def test_any_cut_of_a_program_is_one(seed: int) -> None:
     actions = [source.randbytes(script.ACTION) for _ in range(60)]
     while actions:
         head = source.randbytes(4)
-        made = script.write(head, actions, exits=seed % 2 == 0)
+        made = script.write(head, actions, exits=seed % 2 == 0, devices=1 + seed // 2 % 2)
         assert len(made.lines) >= 2
         del actions[source.randrange(len(actions)) :: 2]
 

@@ -16,7 +16,9 @@ SAMPLES = {
     "stub, reuse": (runner.REUSE, 25, 15),
     "stub, held": (runner.HELD, 15, 5),
     "stub, little memory": (runner.SMALL, 10, 5),
-    "softgpu": (runner.SOFTGPU, 8, 6),
+    "stub, two devices": (runner.TWO, 10, 10),
+    "softgpu": (runner.SOFTGPU, 6, 6),
+    "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
 SIDES = (*runner.SIDES, runner.OFF)
 #: Actions that are left out, by commas (script.py), to look past a fault that is known.

@@ -93,9 +93,7 @@ def test_streams_destroyed_at_work_go_back_at_exit(cache: str, tmp_path: Path) -
     """Once they are idle, as stock's do: HIP 7 calls the signals of others leaked."""
     log = tmp_path / "log.json"
     release = {"HIPSTUB_VERSION": "70000000"}
-    env = environment(
-        HIPSTUB_LOG=str(log), HIPSTUB_ASYNC="100000", MGPU_RT_CACHE=cache, **release
-    )
+    env = environment(HIPSTUB_LOG=str(log), HIPSTUB_ASYNC="100000", MGPU_RT_CACHE=cache, **release)
     command = [sys.executable, "-c", DESTROYED_AT_WORK]
     subprocess.run(command, cwd=ROOT, env=env, check=True, timeout=60)
     written = json.loads(log.read_text())

@@ -1,0 +1,347 @@
+/* Steps at a program's edges: several devices, many handles, calls that HIP refuses, streams that
+ * wait for the program, and threads that are at work when the process ends. */
+#include "steps.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* device WHO NUMBER */
+static void play_device(const struct step *step) {
+    const int device = (int)ARGUMENT(1);
+    if (ARGUMENT(0) == 0)
+        mgpuSetDefaultDevice(device);
+    else
+        check(step, HIP(hipSetDevice, int)(device));
+}
+
+/* ---- a stream that waits for the program ---- */
+
+/* Of holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
+static sem_t *holds[MOST_OBJECTS];
+
+static void wait_to_be_let(void *stream, int error, void *hold) {
+    (void)stream, (void)error;
+    while (sem_wait(hold) != 0)
+        continue;
+}
+
+/* hold STREAM HOLD: its work after this begins once it is let go on */
+static void play_hold(const struct step *step) {
+    sem_t *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
+    sem_init(hold, 0, 0);
+    check(step, HIP(hipStreamAddCallback, void *, void (*)(void *, int, void *), void *,
+                    unsigned)(STREAM(0), wait_to_be_let, hold, 0));
+}
+
+/* let HOLD */
+static void play_let(const struct step *step) {
+    sem_post(holds[ARGUMENT(0)]);
+}
+
+/* ---- many handles ---- */
+
+enum { MOST_IN_CROWD = 10000, CROWD_BYTES = 256, CROWD_STRIDE = 97 };
+enum { CROWD_EVENTS, CROWD_STREAMS, CROWD_BLOCKS, CROWD_KINDS };
+
+static struct {
+    void *handles[MOST_IN_CROWD];
+    size_t count;
+} crowds[CROWD_KINDS];
+
+static void *crowd_new(long long kind, void *stream) {
+    if (kind == CROWD_EVENTS)
+        return mgpuEventCreate();
+    return kind == CROWD_STREAMS ? mgpuStreamCreate() : mgpuMemAlloc(CROWD_BYTES, stream, false);
+}
+
+static int compare_handles(const void *left, const void *right) {
+    const uintptr_t a = (uintptr_t)*(void *const *)left, b = (uintptr_t)*(void *const *)right;
+    return (a > b) - (a < b);
+}
+
+/* Different from each other, and there. */
+static size_t count_handles(void **handles, size_t count) {
+    void **sorted = malloc(count * sizeof *sorted);
+    memcpy(sorted, handles, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_handles);
+    size_t found = 0;
+    for (size_t i = 0; i < count; ++i)
+        found += sorted[i] != NULL && (i == 0 || sorted[i] != sorted[i - 1]);
+    free(sorted);
+    return found;
+}
+
+/* One of many is used: so much that each kind of use meets each place in a table. */
+static void crowd_use(long long kind, void *handle, int value, void *stream) {
+    if (kind == CROWD_EVENTS) {
+        mgpuEventRecord(handle, stream);
+        mgpuStreamWaitEvent(stream, handle);
+    } else if (kind == CROWD_BLOCKS) {
+        mgpuMemset32(handle, value, CROWD_BYTES / 4, stream);
+    } else {
+        mgpuStreamSynchronize(handle);
+    }
+}
+
+/* crowd KIND COUNT STREAM: that many more handles that live at once, some of them used */
+static void play_crowd(const struct step *step) {
+    const long long kind = ARGUMENT(0);
+    void **handles = crowds[kind].handles;
+    const size_t count = crowds[kind].count = (size_t)ARGUMENT(1);
+    for (size_t i = 0; i < count; ++i)
+        handles[i] = crowd_new(kind, STREAM(2));
+    for (size_t i = 0; i < count; i += CROWD_STRIDE)
+        crowd_use(kind, handles[i], (int)i, STREAM(2));
+    say(step, "%zu live", count_handles(handles, count));
+}
+
+static size_t count_wrong_blocks(void **handles, size_t count, void *stream) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i += CROWD_STRIDE) {
+        uint32_t words[CROWD_BYTES / 4];
+        mgpuMemcpy(words, handles[i], sizeof words, stream);
+        mgpuStreamSynchronize(stream);
+        for (size_t k = 0; k < CROWD_BYTES / 4; ++k)
+            wrong += words[k] != i;
+    }
+    return wrong;
+}
+
+/* uncrowd WHO KIND STREAM: all of them; every second one by HIP if WHO is 1 */
+static void play_uncrowd(const struct step *step) {
+    static const char *const names[] = {"hipEventDestroy", "hipStreamDestroy", "hipFree"};
+    const long long kind = ARGUMENT(1);
+    void **handles = crowds[kind].handles;
+    mgpuStreamSynchronize(STREAM(2));
+    if (kind == CROWD_BLOCKS)
+        say(step, "%zu wrong", count_wrong_blocks(handles, crowds[kind].count, STREAM(2)));
+    for (size_t i = 0; i < crowds[kind].count; ++i) {
+        if (ARGUMENT(0) != 0 && i % 2 != 0)
+            check(step, ((int (*)(void *))foreign(names[kind]))(handles[i]));
+        else if (kind == CROWD_EVENTS)
+            mgpuEventDestroy(handles[i]);
+        else if (kind == CROWD_STREAMS)
+            mgpuStreamDestroy(handles[i]);
+        else
+            mgpuMemFree(handles[i], STREAM(2));
+    }
+    crowds[kind].count = 0;
+}
+
+/* ---- calls that HIP refuses ---- */
+
+enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
+
+/* By what the stub of HIP fails: the first of these that a runtime calls, or all. */
+static const char *const faults[] = {
+    [NO_BLOCK] = "hipMalloc:%1$s:2",
+    [NO_MODULE] = "hipModuleLoadData:%1$s:2",
+    [NO_FUNCTION] = "hipModuleGetFunction:%1$s:2",
+    [NO_STREAM] = "hipStreamCreate:%1$s:2,hipStreamCreateWithFlags:%1$s:2",
+    [NO_EVENT] = "hipEventCreateWithFlags:%1$s:2",
+    [NO_FILL] = "hipMemsetD32Async:%1$s:2",
+    [NO_RECORD] = "hipEventRecord:%1$s:2",
+};
+
+static void set_fault(const char *text) {
+    int (*set)(const char *);
+    *(void **)&set = foreign_symbol("hipstub_set_fault");
+    if (set == NULL || set(text) != 0)
+        give_up("the stub of HIP does not know how to fail: %s", text);
+}
+
+/* What was asked for, or NULL; whether it is to be given back is the caller's to know. */
+static void *ask_for(const struct step *step) {
+    size_t bytes;
+    const void *image;
+    switch (ARGUMENT(0)) {
+    case NO_BLOCK:
+        return mgpuMemAlloc((uint64_t)ARGUMENT(3), STREAM(2), false);
+    case NO_MODULE:
+        image = image_content((int)ARGUMENT(1), &bytes);
+        return mgpuModuleLoad((void *)(uintptr_t)image, bytes);
+    case NO_FUNCTION:
+        return mgpuModuleGetFunction(MODULE(1), "mix");
+    case NO_STREAM:
+        return mgpuStreamCreate();
+    case NO_EVENT:
+        return mgpuEventCreate();
+    case NO_FILL:
+        mgpuMemset32(BUFFER(1), 0, 0, STREAM(2));
+        return NULL;
+    default:
+        mgpuEventRecord(EVENT(1), STREAM(2));
+        return NULL;
+    }
+}
+
+static void give_back(const struct step *step, void *thing) {
+    if (thing == NULL)
+        return;
+    if (ARGUMENT(0) == NO_BLOCK)
+        mgpuMemFree(thing, STREAM(2));
+    else if (ARGUMENT(0) == NO_MODULE)
+        mgpuModuleUnload(thing);
+    else if (ARGUMENT(0) == NO_STREAM)
+        mgpuStreamDestroy(thing);
+    else if (ARGUMENT(0) == NO_EVENT)
+        mgpuEventDestroy(thing);
+}
+
+/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error.
+ * Whoever has it at hand may give it where HIP does not (sequences.py). */
+static void play_refused(const struct step *step) {
+    char text[160];
+    snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
+    HIP(hipGetLastError, void)();
+    set_fault(text);
+    void *thing = ask_for(step);
+    set_fault("");
+    const int error = HIP(hipGetLastError, void)();
+    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
+    give_back(step, thing);
+}
+
+/* hoard STREAM BYTES: the foreign user takes all of the device's memory, then the program asks for
+ * some, and all is given back */
+static void play_hoard(const struct step *step) {
+    enum { MOST = 4096 };
+    void *hoard[MOST];
+    size_t count = 0;
+    for (size_t bytes = (size_t)1 << 24; bytes >= 256; bytes /= 2)
+        while (count < MOST && HIP(hipMalloc, void **, size_t)(&hoard[count], bytes) == 0)
+            ++count;
+    HIP(hipGetLastError, void)();
+    void *thing = mgpuMemAlloc((uint64_t)ARGUMENT(1), STREAM(0), false);
+    const int error = HIP(hipGetLastError, void)();
+    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
+    while (count > 0)
+        check(step, HIP(hipFree, void *)(hoard[--count]));
+    if (thing != NULL)
+        mgpuMemFree(thing, STREAM(0));
+}
+
+/* ---- threads at work when the process ends ---- */
+
+enum busy_with {
+    BUSY_EVENTS = 1, /* made and destroyed, no more */
+    BUSY_STREAMS = 2,
+    BUSY_BLOCKS = 4,
+    BUSY_MODULES = 8,
+    BUSY_COPIES = 16,
+    BUSY_RECORDS = 32,
+    BUSY_KINDS = 6
+};
+
+struct busy {
+    uint32_t state; /* of its random numbers */
+    unsigned kinds;
+    int device;
+};
+
+static atomic_uint busy_rounds;
+
+static uint32_t busy_random(struct busy *busy) {
+    busy->state = busy->state * 1664525u + 1013904223u;
+    return busy->state >> 16;
+}
+
+static void busy_with_events(void *stream, bool records) {
+    void *event = mgpuEventCreate();
+    if (records) {
+        mgpuEventRecord(event, stream);
+        mgpuStreamWaitEvent(stream, event);
+        mgpuEventSynchronize(event);
+    }
+    mgpuEventDestroy(event);
+}
+
+static void busy_with_blocks(struct busy *busy, void *stream, bool copies) {
+    static uint32_t words[1024];
+    const size_t count = 16u << busy_random(busy) % 7;
+    void *block = mgpuMemAlloc(4 * count, stream, false);
+    mgpuMemset32(block, 1, count, stream);
+    if (copies)
+        mgpuMemcpy(block, words, 4 * count, stream);
+    mgpuMemFree(block, stream);
+}
+
+static void busy_with_modules(struct busy *busy) {
+    size_t bytes;
+    const void *image = image_content((int)(busy_random(busy) % 6), &bytes);
+    void *module = mgpuModuleLoad((void *)(uintptr_t)image, bytes);
+    mgpuModuleGetFunction(module, "mix");
+    mgpuModuleUnload(module);
+}
+
+static void busy_once(struct busy *busy, unsigned kind, void *stream) {
+    if (kind == BUSY_EVENTS || kind == BUSY_RECORDS)
+        busy_with_events(stream, kind == BUSY_RECORDS);
+    else if (kind == BUSY_BLOCKS || kind == BUSY_COPIES)
+        busy_with_blocks(busy, stream, kind == BUSY_COPIES);
+    else if (kind == BUSY_MODULES)
+        busy_with_modules(busy);
+}
+
+static void *be_busy(void *argument) {
+    struct busy *busy = argument;
+    if (busy->device > 0)
+        mgpuSetDefaultDevice(busy->device);
+    const bool streams = busy->kinds != BUSY_EVENTS;
+    void *stream = streams ? mgpuStreamCreate() : NULL;
+    for (;;) {
+        const unsigned kind = busy->kinds & 1u << busy_random(busy) % BUSY_KINDS;
+        busy_once(busy, kind, stream);
+        if (streams && (kind == BUSY_STREAMS || busy_random(busy) % 8 == 0)) {
+            mgpuStreamSynchronize(stream);
+            mgpuStreamDestroy(stream);
+            stream = mgpuStreamCreate();
+        }
+        atomic_fetch_add(&busy_rounds, kind != 0);
+    }
+    return NULL;
+}
+
+/* busy THREADS SEED KINDS ROUNDS DEVICES: threads that call until the process has ended; returns
+ * when they have made so many rounds */
+static void play_busy(const struct step *step) {
+    const long long threads = ARGUMENT(0);
+    for (long long i = 0; i < threads; ++i) {
+        struct busy *busy = malloc(sizeof *busy);
+        *busy = (struct busy){(uint32_t)(ARGUMENT(1) + 7919 * i), (unsigned)ARGUMENT(2),
+                              (int)(i % ARGUMENT(4))};
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, be_busy, busy) != 0)
+            give_up("no thread");
+        pthread_detach(thread);
+    }
+    while (atomic_load(&busy_rounds) < (unsigned)ARGUMENT(3))
+        sched_yield();
+}
+
+/* ---- the steps ---- */
+
+void edges_reset(void) {
+    for (int kind = 0; kind < CROWD_KINDS; ++kind)
+        crowds[kind].count = 0;
+}
+
+static const struct {
+    const char *name;
+    void (*play)(const struct step *step);
+} table[] = {
+    {"device", play_device},   {"hold", play_hold},       {"crowd", play_crowd},
+    {"uncrowd", play_uncrowd}, {"refused", play_refused}, {"hoard", play_hoard},
+    {"busy", play_busy},       {"let", play_let},
+};
+
+void (*edge_find(const char *name))(const struct step *step) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].play;
+    return NULL;
+}

@@ -1,0 +1,67 @@
+/* What the steps of a script share: both interfaces, and the objects by their numbers. */
+#ifndef RANDOM_DRIVER_STEPS_H
+#define RANDOM_DRIVER_STEPS_H
+
+#include "player.h"
+
+#include <semaphore.h>
+
+void *mgpuModuleLoad(void *image, size_t size);
+void mgpuModuleUnload(void *module);
+void *mgpuModuleGetFunction(void *module, const char *name);
+void mgpuLaunchKernel(void *function, intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx,
+                      intptr_t by, intptr_t bz, int32_t smem, void *stream, void **params,
+                      void **extra, size_t count);
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+void mgpuStreamSynchronize(void *stream);
+void mgpuStreamWaitEvent(void *stream, void *event);
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *event);
+void mgpuEventSynchronize(void *event);
+void mgpuEventRecord(void *event, void *stream);
+void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
+void mgpuMemFree(void *address, void *stream);
+void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
+void mgpuMemset32(void *to, int value, size_t count, void *stream);
+void mgpuMemset16(void *to, uint16_t value, size_t count, void *stream);
+void mgpuMemHostRegister(void *address, uint64_t bytes);
+void mgpuMemHostUnregister(void *address);
+void mgpuSetDefaultDevice(int32_t device);
+extern int mgpu_rt_empty_cache(void) __attribute__((weak));
+
+/* HIP's, by name; HIP(name, parameters) is its address. */
+#define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
+void (*foreign(const char *name))(void);
+
+/* A failure of the foreign user's shows as a result, which no other runtime has. */
+void check(const struct step *step, int error);
+
+void say_handle(const struct step *step, const void *handle);
+
+enum {
+    COPY_DEFAULT = 4,
+    COPY_UP = 1,
+    COPY_DOWN = 2,
+    NON_BLOCKING = 1,
+    DISABLE_TIMING = 2,
+    NOT_READY = 600
+};
+
+extern void *buffers[MOST_OBJECTS], *streams[MOST_OBJECTS], *events[MOST_OBJECTS];
+extern void *modules[MOST_OBJECTS], *functions[MOST_OBJECTS];
+extern sem_t marks[4 * MOST_OBJECTS];
+
+#define ARGUMENT(n) (step->argument[n])
+#define BUFFER(n) buffers[ARGUMENT(n)]
+#define STREAM(n) streams[ARGUMENT(n)]
+#define EVENT(n) events[ARGUMENT(n)]
+#define MODULE(n) modules[ARGUMENT(n)]
+#define FUNCTION(n) functions[ARGUMENT(n)]
+
+/* The step of a name at a program's edges (edges.c); NULL if there is none. */
+void (*edge_find(const char *name))(const struct step *step);
+/* What is left of the sequence before, of those steps. */
+void edges_reset(void);
+
+#endif

@@ -1,4 +1,4 @@
-"""Graphs: what a lowered function has the GPU do, built once and replayed by one call."""
+"""Graphs: the GPU work of a lowered function, built once and replayed by one call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mgpu_rt.library import HipError, Library, load
 class Graph:
     """A graph that was built (mgpu_rt.graph).
 
-    Its memory and modules are nobody else's while it lives: until close(), the end of the object,
-    or exit. One thread at a time may close it; any may replay it.
+    It owns its memory and modules until close(), the end of the object, or exit. One thread at a
+    time may close it; any thread may replay it.
     """
 
     def __init__(self, library: Library) -> None:
@@ -35,11 +35,11 @@ class Graph:
         return self._handle
 
     def replay(self, stream: Any = None) -> None:
-        """Submits the graph to `stream`, which is not waited for; else to the one that use_stream
-        has lent. Without either it runs on a stream of the library's, and is over on return.
+        """Submits the graph to `stream`, or to the stream that use_stream has lent, without a wait.
+        Without either it runs on a stream of the library's, and is over on return.
 
-        Host memory that it copies from is read, and that it copies to is written, while it runs.
-        Raises HipError if HIP refuses it, ValueError for a graph that is closed.
+        While it runs, its copies read and write host memory. Raises HipError if HIP refuses it,
+        ValueError if the graph is closed.
         """
         library, handle = self._library, self._alive()
         given = library.chosen_stream if stream is None else handle_of(stream)

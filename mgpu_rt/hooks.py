@@ -1,4 +1,4 @@
-"""Hooks: runtimes that look at what passes, or change it. Each is a few lines to copy from.
+"""Hooks: runtimes that look at a program's calls, or change them. Each is a few lines to copy from.
 
     mgpu-rt run --hook trace --hook nan=f32 --kernel 'softmax*' --nth 3 -- PROGRAM
 
@@ -24,11 +24,11 @@ from mgpu_rt.runtime.objects import Buffer, Kernel, Launch
 
 
 class LaunchHook(Runtime):
-    """What looks at launches: override `on_launch`, which goes on by super().
+    """Looks at launches: override `on_launch`, which goes on by super().
 
-    `kernel` is a pattern of names as a shell has them, plain or with the gpu.module before them:
-    'softmax*', 'main_kernel_0::*'. `nth`, from 1, is one launch of each kernel that fits, 0 all.
-    Other launches pass by.
+    `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
+    'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
+    Other launches go on without `on_launch`.
     """
 
     kernel: str = "*"
@@ -46,8 +46,11 @@ class LaunchHook(Runtime):
             super().launch_kernel(launch)
 
     def on_launch(self, launch: Launch) -> None:
-        """Before super() the launch can be looked at and changed, after it its results, once
-        `launch.finish()` has waited for them; without super() it is left out."""
+        """Called for each selected launch.
+
+        Before super() you can look at the launch and change it. After super() and
+        `launch.finish()`, which waits, you can look at its results. Without super() the launch is
+        left out."""
         super().launch_kernel(launch)
 
     def count(self, launch: Launch) -> int:
@@ -69,7 +72,7 @@ def say(text: str) -> None:
 
 
 class Time(LaunchHook):
-    """How long each kernel took, at the end. Each launch is waited for, so nothing overlaps."""
+    """Prints at the end how long each kernel took. Waits for each launch, so nothing overlaps."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -93,14 +96,14 @@ class Time(LaunchHook):
         super().end()
 
 
-#: How NumPy calls a type of MLIR's.
+#: NumPy's names of MLIR's types.
 _NUMPY = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 
 
 class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN where there was none.
 
-    A code object does not say what its buffers hold: `dtype` does, as f16, bf16, f32 or f64.
+    A code object does not say the type of its buffers: `dtype` does, as f16, bf16, f32 or f64.
     """
 
     dtype: str = "f32"
@@ -143,7 +146,8 @@ class Record(LaunchHook):
                 say(f"mgpu_rt: {line}")
 
     def _written(self, launch: Launch, write: Callable[[], list[str]]) -> list[str] | None:
-        """None, and a line for each cause, where there is no room: the program goes on."""
+        """The result of `write`; None if the file cannot be written, with one line on stderr for
+        each cause: the program goes on."""
         try:
             return write()
         except OSError as error:
@@ -157,7 +161,7 @@ class Record(LaunchHook):
 
 
 class Trace(LaunchHook):
-    """Prints every call with its values; with a pattern or a number, the launches alone."""
+    """Prints every call with its values; with `kernel` or `nth`, only launches."""
 
     def on_launch(self, launch: Launch) -> None:
         say(str(launch))
@@ -197,7 +201,7 @@ class Faults(Runtime):
 
     fault: str = "mgpuMemAlloc:1"
 
-    #: What LLVM's runtime asks of HIP, by its functions.
+    #: The function of HIP that LLVM's runtime calls, by the runtime's function.
     CALLS: ClassVar[dict[str, str]] = {
         "mgpuModuleLoad": "hipModuleLoadData",
         "mgpuModuleUnload": "hipModuleUnload",

@@ -25,8 +25,8 @@ STARTED_BY = "MGPU_RT_RUN_PYTHON"
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     """The device that `auto` stands for, and why, in words. Raises Problem if there is none.
 
-    That is AMD's GPU, else NVIDIA's, else the software GPU. MGPU_RT_HIP overrides the choice: its
-    user wants that HIP library.
+    `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides the choice:
+    its user wants that HIP library.
     """
     if base.get("MGPU_RT_HIP"):
         return "hip", "MGPU_RT_HIP names the HIP library"
@@ -97,8 +97,8 @@ def runtime() -> str:
 def with_library(base: Mapping[str, str]) -> dict[str, str]:
     """Puts the library before whatever else is preloaded.
 
-    Its directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library asks for
-    that library by the name of its release, and starts only if the loader finds the name.
+    Its directory ends LD_LIBRARY_PATH. A program that was linked with LLVM's own library
+    names that library's release. It starts only if the loader finds that name.
     LD_PRELOAD cannot hold a path with a space: such a directory begins LD_LIBRARY_PATH, and
     LD_PRELOAD names only the file.
     """

@@ -1,7 +1,7 @@
 """A program in MLIR's generic form, as mlir-opt prints it: an operation a line, its uses in front.
 
-Only that print is read, never what a person wrote: each operation of a function stands on one line,
-with all its operands in the parentheses after its name. A line that does not look so is refused.
+This reads only that print, never a person's text. Each operation of a function stands on one line,
+with its operands in the parentheses after its name. Any other line is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPERATION = re.compile(rf"    (?:(%\w+) = )?({_STRING})\(([^()]*)\)(.*)")
 _BLOCK = re.compile(r"  \^\w+.*:")
 _SYMBOL = re.compile(rf"@({_STRING}|[\w$.-]+)")
 _QUOTED = re.compile(rf"(@?){_STRING}")
-#: What begins and ends a module; an empty one has a block.
+#: The beginnings of lines around a module; an empty one has a block.
 _AROUND = ('"builtin.module"', "^bb0:", "}")
 
 
@@ -30,7 +30,7 @@ def symbols(line: str) -> list[str]:
 
 
 def _without_strings(line: str) -> str:
-    """The line with its strings emptied, so that what they say is taken for nothing else."""
+    """The line with its strings emptied, so that their text cannot look like an operation."""
     return _QUOTED.sub(lambda string: string[0] if string[1] else '""', line)
 
 
@@ -52,7 +52,7 @@ class Operation:
 
     @property
     def callee(self) -> str | None:
-        """What is called, if this is a plain call of a symbol."""
+        """The symbol that a plain call names; else None."""
         return self.symbol("callee") if self.name == "llvm.call" else None
 
 
@@ -74,7 +74,7 @@ class Function:
         return self._uses.get(value or "", [])
 
     def definition(self, value: str) -> Operation | None:
-        """The operation that a value comes from; none if it is an argument."""
+        """The operation that defines a value; None if it is an argument."""
         return self._definitions.get(value)
 
 
@@ -84,7 +84,7 @@ class Global:
 
     name: str
     constant: bool
-    private: bool  # nothing outside of this program sees it or takes its place
+    private: bool  # no other program sees it or replaces it
     value: bytes  # empty where it is not given as a string
 
 

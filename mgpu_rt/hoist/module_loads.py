@@ -1,4 +1,4 @@
-"""Modules and functions: which loads and look-ups may be done once.
+"""Modules and functions: the loads and look-ups that may be done once.
 
 Up to LLVM 20 each launch loads its module; later ones load it before main, into a variable, and
 only look up anew.
@@ -20,7 +20,7 @@ LOOK_UP, UNLOAD = "mgpuModuleGetFunction", "mgpuModuleUnload"
 
 @dataclass
 class Modules:
-    """What is made once: the number of each thing by what it is."""
+    """The modules and functions that are made once, each with its number."""
 
     plan: Plan
     #: Says of an image why each load has to be one of its own.
@@ -75,7 +75,7 @@ class Modules:
         return self.why_not_shared(image.value)
 
     def _is_known(self, function: Function, use: Operation) -> bool:
-        """An unload, or a look-up: with a constant for its name, the module is the module."""
+        """True for an unload, and for a look-up whose name is a constant."""
         looks_up = use.callee == LOOK_UP and self._name(function, use) is not None
         return looks_up or use.callee == UNLOAD
 
@@ -114,7 +114,7 @@ class Modules:
         return self.plan.program.constant(function, look_up.operands[1]) if known else None
 
     def _variable(self, function: Function, look_up: Operation) -> str | None:
-        """The variable that a module is read from, if nothing changes it after main has begun."""
+        """The variable that holds the module, if nothing changes it after main has begun."""
         source = function.definition(look_up.operands[0]) if look_up.operands else None
         if source is None or source.name != "llvm.load":
             return None
@@ -147,7 +147,7 @@ class Modules:
     def _answer(
         self, function: Function, look_up: Operation, module: object, of_module: list[str]
     ) -> None:
-        """Lets a look-up answer with what was found once."""
+        """Replaces a look-up by the function that keeps its answer."""
         name = self._name(function, look_up)
         assert name is not None
         key = (module, name.value)

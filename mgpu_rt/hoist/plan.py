@@ -1,4 +1,4 @@
-"""What a hoisting comes to: lines to replace, text to add, and what is said about it."""
+"""The plan of a hoisting: lines to replace, text to add, and notes on both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mgpu_rt.hoist.ir import Function, Operation, Program
 from mgpu_rt.hoist.templates import PREFIX
 
-#: What works out the same on whichever operands, and so may go where nothing uses its result.
+#: Operations without side effects: they may go if nothing uses their result.
 _PURE = {"llvm.mlir.addressof", "llvm.mlir.constant", "llvm.mlir.zero"}
 
 
@@ -55,7 +55,7 @@ class Plan:
         return "\n".join(line for line in [*lines[:end], *self.added, *lines[end:]] if line)
 
     def _sweep(self, function: Function) -> None:
-        """Takes out what is without use now, and the constants that MLIR left at each use."""
+        """Takes out operations that nothing uses now, and constants that MLIR left at each use."""
         kept = [o for o in function.operations if self._lines.get(o.line, "") is not None]
         used = {value for operation in kept for value in self._operands(operation)}
         for operation in kept:

@@ -18,7 +18,7 @@ _MOVABLE = (*LOADS, LOOK_UP, stream_creations.CREATE)
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A program, and what there is to say of it, a sentence a line."""
+    """A program, and the notes on it, a sentence a line."""
 
     program: bytes
     said: list[str]
@@ -64,7 +64,7 @@ def _obstacle(program: Program) -> str | None:
 
 
 def _find_other_forms(plan: Plan) -> None:
-    """Notes what is used, but not by a plain call."""
+    """Notes movable functions that the program uses other than by a plain call."""
     for function in plan.functions():
         for operation in function.operations:
             if operation.callee is None:

@@ -1,4 +1,4 @@
-"""Streams: which creations may be served by a stream that is kept."""
+"""Streams: the creations that a kept stream may serve."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mgpu_rt.hoist.templates import GIVE, TAKE
 
 CREATE, WAIT, DESTROY = "mgpuStreamCreate", "mgpuStreamSynchronize", "mgpuStreamDestroy"
 
-#: Which parameter of functions of the ABI take the stream that they use.
+#: The position of the parameter `stream` in each function of the ABI.
 _POSITIONS = {
     function.name: position
     for function in abi.functions()
@@ -55,12 +55,12 @@ def _why_left(function: Function, creation: Operation) -> str | None:
 
 
 def _is_known(use: Operation, stream: str) -> bool:
-    """The stream is given for the stream, and for nothing else."""
+    """True if the use passes the stream as the stream, and as nothing else."""
     position = _POSITIONS.get(use.callee or "")
     return [i for i, value in enumerate(use.operands) if value == stream] == [position]
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
-    """The last use before is a wait, on the only way there: so nothing is pending."""
+    """True if the use before it, in the same block, is a wait: then no work is pending."""
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
     return bool(before) and before[-1].callee == WAIT

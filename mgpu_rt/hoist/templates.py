@@ -1,8 +1,8 @@
-"""What is added to a program, in the LLVM dialect as releases 19 to 22 print it.
+"""The text that hoisting adds to a program, in the LLVM dialect as releases 19 to 22 print it.
 
-Each thing is made at its first use, not before main: the program may choose its device, or fork,
-before that. It is given back by an exit handler, which runs before HIP's own; a destructor of the
-program's would run after them.
+The text makes each module, function and stream at its first use, not before main: the program may
+choose its device, or fork, before that. An exit handler gives them back. It runs before HIP's own
+handlers; a destructor of the program would run after them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import Template
 PREFIX = "mgpu_rt_hoisted"
 TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 
-#: Idle streams that are kept; beyond that they are destroyed. More than a program has at once.
+#: The most idle streams that are kept: no program has so many at once.
 STREAMS = 32
 
 _VARIABLE = Template("""
@@ -31,7 +31,7 @@ _KNOWN = """\
     llvm.cond_br %missing, ^make, ^done(%known : !llvm.ptr)
   ^make:"""
 
-# Two threads may load at once; the module of the one that comes second goes back.
+# Two threads may load at once: the second one unloads its module.
 _MODULE = Template(f"""
   llvm.func internal @${{prefix}}_module_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -48,7 +48,7 @@ $load
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Two threads that look up at once find the same.
+# Two threads may look up at once: both find the same function.
 _FUNCTION = Template(f"""
   llvm.func internal @${{prefix}}_function_$index() -> !llvm.ptr {{
 {_KNOWN}
@@ -61,8 +61,8 @@ $module
     llvm.return %result : !llvm.ptr
   }}""")
 
-# Goes through the slots of %all. What stands between the two decides about %slot and goes on at
-# ^next, or leaves; what follows is done where no slot is left.
+# A loop over the slots of %all. The text between the two decides about %slot and goes on at ^next,
+# or leaves. The text after them runs if no slot is left.
 _EACH_SLOT = """\
     %none = llvm.mlir.zero : !llvm.ptr
     %start = llvm.mlir.constant(0 : i64) : i64
@@ -77,7 +77,7 @@ _NEXT_SLOT = """\
     llvm.cond_br %more, ^look(%after : i64), ^end
   ^end:"""
 
-# Whoever takes a stream has it alone, as one that it created: threads and recursion change nothing.
+# Two takers never share a stream, so threads and recursion see streams as if they created them.
 _STREAMS = Template(f"""
   llvm.func internal @${{prefix}}_stream_take() -> !llvm.ptr {{
     %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr
@@ -164,7 +164,7 @@ _GIVE_ALL_BACK = Template(f"""
     llvm.return
   }}""")
 
-#: What the added text may call and the program may not declare.
+#: Functions that the added text may call, in case the program does not declare them.
 _DECLARATIONS = {
     "atexit": "(!llvm.ptr) -> i32",
     "getpid": "() -> i32",
@@ -195,7 +195,8 @@ def function(index: int, of_module: Iterable[str], name: str) -> str:
 
 
 def common(modules: int, functions: int, streams: bool, declared: Container[str]) -> str:
-    """The variables, and what all share. ``declared`` is what the program declares itself."""
+    """The variables and functions that all share. ``declared`` are the program's own
+    declarations."""
     counts = {"module": modules, "function": functions, "stream": STREAMS if streams else 0}
     undo = {"module": "mgpuModuleUnload", "stream": "mgpuStreamDestroy"}
     parts, release = [], []

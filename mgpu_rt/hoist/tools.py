@@ -35,8 +35,8 @@ class Tools:
     def explicit(self, program: bytes) -> str:
         """The program in MLIR's generic form, with every call that its launches stand for.
 
-        What is loaded and looked up for a launch is only written down where the launch becomes LLVM
-        IR; read back, it is the LLVM dialect again. Raises Refused.
+        A launch stands for loads and look-ups, which MLIR writes down only in LLVM IR. So the
+        program becomes LLVM IR, and from that the LLVM dialect again. Raises Refused.
         """
         try:
             ir = run([self.translate, "--mlir-to-llvmir"], program)
@@ -73,7 +73,7 @@ def find(llvm: int | None) -> Tools:
 def _with_own_target(text: str, ir: str) -> str:
     """The module with the program's own data layout and target.
 
-    What is read back states the default ones too, in a dialect that MLIR's runners do not know.
+    The import from LLVM IR adds the default ones, in a dialect that MLIR's runners do not know.
     """
     if "\nmodule asm " in ir:
         return text
@@ -92,7 +92,8 @@ def _complaint(failed: LoweringFailed) -> str:
 
 
 def _must(command: list[str | Path], given: bytes) -> bytes:
-    """For what MLIR or this package has made, whose lines mean nothing to the user."""
+    """Runs a tool on text that MLIR or this package made: its line numbers mean nothing to a
+    user."""
     try:
         return run(command, given)
     except LoweringFailed as failed:

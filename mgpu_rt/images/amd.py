@@ -1,4 +1,4 @@
-"""AMD's code objects: what their ELF header, notes and symbols say."""
+"""AMD's code objects: their ELF header, notes and symbols."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from mgpu_rt.images.model import Argument, Image, Kernel
 from mgpu_rt.images.writable import globals_of
 
 METADATA = 32  # the type of the note
-_LONGEST = 1 << 16  # list of the metadata: room is made for as many as it says, at each depth
+_LONGEST = 1 << 16  # list of the metadata: msgpack reserves the length that the file states
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
-#: Bits of e_flags from version 4 on, by feature: where, and what the values mean.
+#: The shifts of features in e_flags, from version 4 on, and the meanings of their values.
 _FEATURES = {"xnack": 8, "sramecc": 10}
 _SETTINGS = ("unsupported", "any", "off", "on")
 
 
 def describe(image: Image, elf: Elf) -> None:
-    """Adds what a code object says of itself."""
+    """Adds a code object's own description."""
     if elf.header.osabi == HSA:
         image.version = elf.header.abi_version + ABI_TO_VERSION
         image.features = _features(elf.header.flags) if image.version >= 4 else {}
@@ -40,7 +40,7 @@ def _features(flags: int) -> dict[str, str]:
     return {name: setting for name, setting in settings.items() if setting != "unsupported"}
 
 
-# ---- the metadata: a file may be damaged, so nothing is taken for what it should be ----
+# ---- the metadata: a file may be damaged, so each value is checked ----
 
 
 def _metadata(elf: Elf) -> dict[Any, Any]:

@@ -1,7 +1,7 @@
 """A budget for the work that one file costs.
 
-Tables of a damaged file may name the same bytes again and again. Whoever reads counts the bytes
-that are looked at, so that reading costs no more than so much for each byte that is there.
+Tables of a damaged file may name the same bytes again and again. A reader counts the bytes that it
+looks at, and stops when they are too many for the size of the file.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import io
 
 _FOR_EACH_BYTE = 64
 _FOR_ANY_FILE = 1 << 20
-_READ = 256  # what a read costs beside its bytes
+_READ = 256  # the cost of a read beside its bytes
 
 
 class BudgetExceeded(Exception):
-    """The file's parts lie over each other too often."""
+    """The file's tables name the same bytes too often."""
 
 
 class Budget:
-    """What may still be spent on a file."""
+    """The bytes that readers may still look at in a file."""
 
     def __init__(self, size: int) -> None:
         self._left = _FOR_ANY_FILE + _FOR_EACH_BYTE * size
 
     def spend(self, count: int) -> None:
-        """So many bytes are looked at. Raises BudgetExceeded."""
+        """Counts bytes that a reader looks at. Raises BudgetExceeded."""
         self._left -= count
         if self._left < 0:
             raise BudgetExceeded

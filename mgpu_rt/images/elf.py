@@ -1,7 +1,7 @@
 """ELF files: how long one is, and what pyelftools reads in it, as plain values.
 
-On a damaged file pyelftools raises whatever its parser trips over, so everything is read here, at
-once, and all of that becomes Damaged. What it reads is counted (budget).
+On a damaged file pyelftools raises any exception. So this module reads everything at once, and
+turns each exception into Damaged. A budget bounds the bytes that it reads (budget.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Header:
-    """The part of the header that is looked at."""
+    """The part of the header that this package uses."""
 
     osabi: int
     abi_version: int
@@ -69,7 +69,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Elf:
-    """What is read of a file."""
+    """The parts of a file that this package reads."""
 
     header: Header
     machine: str
@@ -94,7 +94,8 @@ def machine_of(data: bytes, at: int = 0) -> int | None:
 
 
 def extent(data: bytes, at: int = 0, budget: Budget | None = None) -> int | None:
-    """To the end of all that the headers of a GPU's ELF name; None if its form is not read here.
+    """The length of a GPU's ELF up to the last byte that its headers name; None for an unknown
+    form.
 
     Raises Damaged if that is beyond the end of `data`, or if no driver takes it; BudgetExceeded.
     """
@@ -126,7 +127,7 @@ def _within(end: int, room: int) -> None:
 
 
 def read(data: bytes, budget: Budget) -> Elf:
-    """Everything that is looked at in an ELF file. Raises Damaged, BudgetExceeded."""
+    """Reads an ELF file. Raises Damaged, BudgetExceeded."""
     from elftools.elf.elffile import ELFFile  # 20 ms, which an extent does not cost
 
     try:

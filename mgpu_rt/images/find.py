@@ -1,4 +1,4 @@
-"""The images in a file: what it is itself, or what lies in its data as constants."""
+"""The images in a file: the file itself, or constants in its data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SIGNATURES = re.compile(
     + rb"|"
     + image.PTX_BEGIN.pattern
 )
-#: What mgpu_rt/lowering/graph_functions.py adds to the name of a function that is replayed.
+#: lowering/graph_functions.py adds this to the name of a function that is replayed.
 PLAINLY = ".plainly"
 _ASCII = bytes((*b"\t\n\r", *range(32, 127)))
 _TEXT = _ASCII + bytes(range(128, 256))
 
 _TYPES = {1: "an object file", 2: "a program", 3: "a shared library or program"}
 
-#: What else people have, by how it begins, and the way out.
+#: Other files that people name, by their first bytes, and the way out.
 _OTHERS = {
     b"BC\xc0\xde": "LLVM bitcode, which no driver loads: compile it, in MLIR by "
     "gpu-module-to-binary{format=bin}",
@@ -45,7 +45,7 @@ class NothingFound(Exception):
 
 @dataclass
 class Contents:
-    """What a file holds."""
+    """The images in a file."""
 
     kind: str  # "an object file for x86-64"
     images: list[Image]
@@ -67,8 +67,7 @@ def contents(data: bytes, name: str) -> Contents:
         found = _contents(data, name, Budget(len(data)))
     except BudgetExceeded:
         raise NothingFound(
-            f"{name} names the same bytes of itself too often to be read: it is damaged; build or "
-            "copy it anew"
+            f"{name} names the same bytes of itself too often: it is damaged; build or copy it anew"
         ) from None
     if not found.images:
         raise NothingFound(
@@ -145,7 +144,7 @@ def _replayed(file: elf.Elf) -> tuple[str, ...]:
 
 
 def _holds_data(section: elf.Section) -> bool:
-    """True if it is loaded with the program, and no host code."""
+    """True if the loader maps the section and it holds no host code."""
     return (
         section.flags & (elf.ALLOC | elf.EXECUTE) == elf.ALLOC
         and section.type != elf.NOBITS
@@ -170,7 +169,7 @@ def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[Im
 
 
 def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
-    """The images between two places; what only looks like one is passed over."""
+    """The images between two offsets; skips bytes that only look like one."""
     while match := _SIGNATURES.search(data, begin, end):
         start = match.start()
         found = _ptx_at(data, start, end) if match[0][:1] == b"." else image.at(data, start, budget)
@@ -180,14 +179,14 @@ def _scan(data: bytes, budget: Budget, begin: int, end: int) -> Iterator[Image]:
 
 
 def _is_plausible(found: Image) -> bool:
-    """False for the mere words that files begin with: programs that read images hold those."""
+    """False for a bare signature: programs that read images hold those."""
     if found.kind in (BUNDLE, FATBIN):
         return bool(found.entries)
     return found.kind != COMPRESSED or found.size > 0
 
 
 def _ptx_at(data: bytes, at: int, end: int) -> Image | None:
-    """PTX around a place: from the begin of its text to the 0 behind it."""
+    """The PTX that begins between two offsets, with the text before its .version, up to the 0."""
     match = image.PTX_BEGIN.search(data, at, end)
     if not match:
         return None

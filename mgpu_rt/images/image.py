@@ -1,4 +1,4 @@
-"""What lies at a place: its kind, how long it is, and what is in it."""
+"""The image at an offset: its kind, its length, and its content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FATBIN_MAGIC = b"\x50\xed\x55\xba"
 PTX_BEGIN = re.compile(rb"\.version\s+\d+\.\d+\s+\.target\s+sm_")
 
 _GPUS = (elf.AMDGPU, elf.CUDA)
-_ENTRIES, _NAME_BYTES = 1024, 4096  # more are not looked at
+_ENTRIES, _NAME_BYTES = 1024, 4096  # the most that are read
 _FATBIN_PTX, _FATBIN_ELF, _FATBIN_ENTRY = 1, 2, 24
 
 
@@ -37,7 +37,7 @@ def at(data: bytes, offset: int = 0, budget: Budget | None = None) -> Image | No
     try:
         return _at(data, Budget(len(data)), offset)
     except BudgetExceeded:
-        damage = "it names the same bytes of itself too often to be read"
+        damage = "it names the same bytes of itself too often"
         return Image(OTHER, data[offset:], offset=offset, damage=damage)
 
 
@@ -118,7 +118,7 @@ def _table(data: bytes, offset: int) -> tuple[list[tuple[int, int, bytes]], int,
 
 
 def _entry(data: bytes, budget: Budget, start: int, size: int, offset: int, name: bytes) -> Image:
-    """Only an ELF is looked into: an overwritten table may name the bundle itself."""
+    """One entry of a bundle. Reads only an ELF: an overwritten table may name the bundle itself."""
     budget.spend(size)
     content = data[start : start + size]
     if elf.machine_of(content) in _GPUS:

@@ -1,8 +1,8 @@
-"""What tells kernels of equal names apart: `main_kernel_0::main_kernel`.
+"""Full names tell kernels of equal names apart: `main_kernel_0::main_kernel`.
 
-MLIR's --gpu-kernel-outlining puts each kernel into a gpu.module of its own and names kernels of one
-function alike. The image knows its kernels' names alone; its gpu.module's is that of the constant
-that MLIR puts the image into.
+MLIR's --gpu-kernel-outlining puts each kernel into a gpu.module of its own, and gives all kernels
+of a function the same name. The image holds only its kernels' names. MLIR puts the image into a
+constant, whose name is that of the gpu.module with an ending.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from mgpu_rt.images.model import Image
 
-#: What MLIR adds to the gpu.module's name: since 20, up to 17, and between them.
+#: MLIR's endings after the gpu.module's name: since 20, up to 17, and between them.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
 
 
@@ -25,7 +25,7 @@ def module_of(symbol: str) -> str:
 
 
 def full_name(module: str, kernel: str) -> str:
-    """The only place that knows how the name is made. Without a module it is the kernel's."""
+    """The full name; without a module it is the kernel's. No other code makes this name."""
     return f"{module}::{kernel}" if module else kernel
 
 

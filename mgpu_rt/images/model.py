@@ -1,4 +1,4 @@
-"""What is known of an image of device code."""
+"""The description of an image of device code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_article(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """Of a kernel, as its code object says. None: it does not say."""
+    """An argument of a kernel. None: the image does not say."""
 
     offset: int | None
     size: int | None
@@ -80,5 +80,5 @@ class Image:
 
     @property
     def loaded(self) -> bytes:
-        """What the library is given: PTX with the 0 that ends it."""
+        """The bytes that the library loads: PTX with the 0 that ends it."""
         return self.content + b"\0" if self.kind == PTX else self.content

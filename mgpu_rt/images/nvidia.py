@@ -22,7 +22,7 @@ _PARAMETER = re.compile(
     rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
     rb"[^,\[]*(?:\[(\d{1,9})\])?"
 )
-#: Between the directive and the type stand a few words, so that what is none is soon passed over.
+#: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
     rb"([A-Za-z_$%][\w$%]{0,4000})((?:\[\d{0,9}\]){0,9})\s*[;=]"
@@ -30,7 +30,7 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: Image, elf: Elf) -> None:
-    """Adds what a cubin says of itself."""
+    """Adds a cubin's own description."""
     new = elf.header.abi_version >= _NEW_ABI
     image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
@@ -44,7 +44,7 @@ def describe_cubin(image: Image, elf: Elf) -> None:
 
 
 def describe_ptx(image: Image) -> None:
-    """Adds what can be told of PTX from its text."""
+    """Adds the description that the text of PTX gives."""
     text = image.content
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None
@@ -60,7 +60,7 @@ def describe_ptx(image: Image) -> None:
 
 
 def _entries(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Names, and parameters: those end before the next entry."""
+    """The names and parameters of kernels; parameters end before the next entry."""
     found = list(_ENTRY.finditer(text))
     for entry, following in itertools.zip_longest(found, found[1:]):
         end = following.start() if following else len(text)
@@ -73,7 +73,7 @@ def _entries(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 _INFORMATION = ".nv.info."  # the name of a kernel's attributes' section begins so
 _VALUE, _PAYLOAD = 3, 4  # formats of attributes
 _ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19  # their numbers
-_POINTER = "pointer"  # where it is said; what is said to be none may be one
+_POINTER = "pointer"  # if the image says so; other arguments may be pointers too
 
 
 def _kernel(name: str, arguments: list[Argument] | None) -> Kernel:
@@ -88,9 +88,11 @@ def _end(arguments: list[Argument]) -> int:
 
 
 def _arguments_in(attributes: bytes) -> list[Argument] | None:
-    """Of a cubin's kernel; None if they are not all there. An attribute is format, number, and 2
-    bytes: a value, or how long the payload is that follows. An argument's is an index, ordinal,
-    offset, and packed bits: of whose space it points to (8 to 11), and its size (from 18 on)."""
+    """The arguments of a cubin's kernel; None if some are missing.
+
+    An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
+    them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
+    the space that it points to, and those from 18 on are its size."""
     found, total, at = {}, None, 0
     while at + 4 <= len(attributes):
         form, number, value = struct.unpack_from("<BBH", attributes, at)
@@ -108,7 +110,7 @@ def _arguments_in(attributes: bytes) -> list[Argument] | None:
 
 
 def _declared(parameters: bytes) -> list[Argument]:
-    """Of PTX: each begins at a multiple of its alignment, by default of its size."""
+    """The arguments of PTX: each begins at a multiple of its alignment, by default of its size."""
     found, end = [], 0
     for align, bits, pointer, count in _PARAMETER.findall(parameters):
         size = int(bits) // 8 * int(count or 1)
@@ -120,7 +122,7 @@ def _declared(parameters: bytes) -> list[Argument]:
 
 
 def _bytes(bits: bytes, dimensions: bytes) -> int | None:
-    """Of a variable; None if its size follows from what it begins with."""
+    """The size of a variable; None if its size follows from its initial value."""
     size = int(bits) // 8
     for dimension in re.findall(rb"\[(\d*)\]", dimensions):
         if not dimension:

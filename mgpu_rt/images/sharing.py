@@ -1,4 +1,4 @@
-"""Whether loads of an image may be one, as the library decides it."""
+"""Asks the library if loads of an image may share one module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NotBuilt(RuntimeError):
 
 @functools.cache
 def why_not_shared(image: bytes) -> str | None:
-    """Why each load has to be one of its own. Raises NotBuilt."""
+    """The reason why each load needs a module of its own, or None. Raises NotBuilt."""
     probe = hip_search.probe()
     try:
         done = subprocess.run([probe, "--image"], input=image, capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""What a kernel is given: values of the sizes that it says, addresses, copies of host arrays."""
+"""A kernel's arguments: values of the sizes that it states, addresses, copies of host arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mgpu_rt.images.model import Argument, Kernel
 from mgpu_rt.launch.arrays import Array, array_of
 from mgpu_rt.library import Library
 
-# ---- what users say of an argument ----
+# ---- wrappers by which users describe an argument ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,15 @@ class In:
 
 @dataclass(frozen=True, eq=False)
 class Out:
-    """A host array that the kernel fills: it is not copied to the device, so what the kernel does
-    not write is undefined."""
+    """A host array that the kernel fills. It is not copied to the device: an element that the
+    kernel does not write is undefined."""
 
     array: Any
 
 
 @dataclass(frozen=True, eq=False)
 class InOut:
-    """A host array that is copied to the device and back: what an array is by itself."""
+    """A host array that is copied to the device and back: the default for an array."""
 
     array: Any
 
@@ -53,19 +53,20 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _INTEGERS = (1, 2, 4, 8)
 _POINTER = 8
 _BY_VALUE = "by_value"
-_NUMBERS = frozenset((int, float, bool))  # what most arguments are: they take the short way
+_NUMBERS = frozenset((int, float, bool))  # most arguments: they take the short way
 _UNKNOWN = Argument(None, None, None)
 
 
 def parameters_of(kernel: Kernel) -> tuple[Argument, ...] | None:
-    """What a caller passes; None if the image does not say. HIP passes the hidden ones."""
+    """The parameters that a caller passes; None if the image does not say. HIP adds the hidden
+    ones."""
     if kernel.argument_bytes is None:
         return None
     return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
 
 
 def _is_scalar(value: Any) -> bool:
-    """A value that has its size: NumPy's, ctypes', a pointer of cffi's, bytes."""
+    """True for a value with a size of its own: NumPy's, ctypes', cffi's pointers, bytes."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return True
@@ -105,7 +106,7 @@ def _float(value: float, size: int) -> bytes:
 
 
 def _encode(value: Any, parameter: Argument) -> bytes:
-    """A value that is no array, as the kernel has the parameter."""
+    """The bytes of a value that is no array, in the size of the parameter."""
     size = parameter.size
     if type(value) not in _NUMBERS and _is_scalar(value):
         content = _bytes_of(value)
@@ -161,7 +162,7 @@ class _Copy:
 
 
 def _value(part: Any, parameter: Argument) -> bytes | _Copy:
-    """What is passed for a part of an argument; a copy has its address later."""
+    """The bytes for a part of an argument, or a copy, which gets its address later."""
     if type(part) in _NUMBERS:
         return _encode(part, parameter)
     if isinstance(part, _Copy):
@@ -182,7 +183,7 @@ class Passed:
     """The arguments of one launch on a stream: first `to_device`, then the launch with `params`,
     `to_host` after it, at last `release`.
 
-    Raises TypeError or ValueError, which name the kernel and the argument, before anything is done.
+    Raises TypeError or ValueError, with the kernel and the argument, before any work is submitted.
     """
 
     def __init__(
@@ -212,8 +213,8 @@ class Passed:
     def _all_parts(
         self, kernel: str, arguments: Sequence[Any], *, sized: bool
     ) -> list[tuple[int, Any]]:
-        """What is passed, and the number of the argument that it is of. Where the kernel does not
-        say the sizes of its arguments, sizes and strides of memrefs say theirs."""
+        """The parts of all arguments, each with the number of its argument. If the kernel does not
+        state sizes, sizes and strides of memrefs are 8-byte values."""
         index = int if sized else ctypes.c_int64
         parts: list[tuple[int, Any]] = []
         for number, argument in enumerate(arguments, 1):
@@ -227,7 +228,7 @@ class Passed:
         return parts
 
     def _parts(self, argument: Any, index: type) -> Iterator[Any]:
-        """What is passed for an argument: itself, or the many parts of a memref."""
+        """The parts of an argument: itself, or the many parts of a memref."""
         if not isinstance(argument, MemRef):
             yield self._resolved(argument)[0]
             return
@@ -237,7 +238,7 @@ class Passed:
         yield from (pointer, pointer, index(0), *map(index, (*array.shape, *array.steps)))
 
     def _resolved(self, value: Any) -> tuple[Any, Array | None]:
-        """The value, or the array that it is, or an array's copy; and the array."""
+        """The value, its array on the device, or the copy of its host array; and the array."""
         said = isinstance(value, (In, Out, InOut))
         inner = value.array if said else value
         if inner is None or isinstance(inner, (int, float)) or _is_scalar(inner):
@@ -257,7 +258,7 @@ class Passed:
         return self._one_copy(wanted), array
 
     def _one_copy(self, wanted: _Copy) -> _Copy:
-        """The one copy that an array has, however often it is passed."""
+        """The copy of an array: one for all arguments that pass it."""
         for copy in self._copies:
             if copy.joins(wanted):
                 copy.to_device |= wanted.to_device
@@ -268,7 +269,7 @@ class Passed:
 
     @property
     def on_host(self) -> bool:
-        """True if host arrays are among them, so that a caller expects them filled."""
+        """True if host arrays are among the arguments: a caller then expects their results."""
         return bool(self._copies)
 
     def to_device(self) -> None:
@@ -301,7 +302,8 @@ class Passed:
         return self._ffi.new("void *[]", self._kept)
 
     def to_host(self) -> None:
-        """Copies back what the kernel may have written, in the order of the stream."""
+        """Copies the host arrays that the kernel may have written back, in the order of the
+        stream."""
         for copy in self._copies:
             if copy.to_host and copy.array.nbytes:
                 self._move(copy.array.address, copy.device_address, copy.array.nbytes)

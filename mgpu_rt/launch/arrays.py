@@ -1,4 +1,4 @@
-"""Arrays as kernels see them: an address, and whose memory it is."""
+"""Arrays as kernels see them: an address, and the owner of the memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ffi = FFI()
 
 @dataclass(frozen=True)
 class Array:
-    """Memory of somebody's: elements without gaps on the host, any on the device."""
+    """An array in memory: without gaps on the host, with any strides on the device."""
 
     address: int
     on_device: bool
@@ -24,8 +24,8 @@ class Array:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # in bytes
     readonly: bool = False
-    stream: int | None = None  # the owner's, whose work comes first; None: the owner has seen to it
-    keep: object = None  # what the memory goes with
+    stream: int | None = None  # the owner's: its work comes first; None: the owner has waited
+    keep: object = None  # keeps the memory alive
 
     @property
     def nbytes(self) -> int:
@@ -173,7 +173,7 @@ def _by_dlpack(value: Any, stream: int) -> Array:
         itemsize,
         shape,
         _strides(steps and [step * itemsize for step in steps], shape, itemsize),
-        keep=capsule,  # gives the tensor back when it goes, as nobody has taken it over
+        keep=capsule,  # its end gives the tensor back, since no other owner has taken it
     )
 
 

@@ -28,17 +28,17 @@ class Module:
         with mgpu_rt.Module("program.o") as module:
             module["vecadd"](grid, block, *arguments)
 
-    `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, in bytes or another
-    buffer, or the path of a file that is one or holds one: an object file, a library, a program.
-    `holding` names a kernel of the image that is meant, where a file holds several. Where they have
-    kernels of one name, it takes the full one, as `mgpu-rt inspect` shows it:
+    `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
+    buffer. It may also be the path of such a file, or of an object file, library or program that
+    holds one. If a file holds several images, `holding` names a kernel of the one to load. If
+    several have a kernel of that name, give the full name that `mgpu-rt inspect` shows:
     "main_kernel_0::main_kernel".
 
-    The bytes are copied. The module is unloaded by close(), at the end of `with`, when nothing
-    refers to it or to one of its kernels any more, or at exit; work of its kernels has to be done
+    The bytes are copied. close() unloads the module. The end of `with` does too, and the end of the
+    process or of the last reference to the module and its kernels. Its kernels' work has to be done
     by then.
 
-    Raises ValueError, TypeError or OSError for what is no image, HipError if HIP refuses it.
+    Raises ValueError, TypeError or OSError if there is no image, HipError if HIP refuses it.
     """
 
     def __init__(self, image: Any, *, holding: str | None = None) -> None:
@@ -87,7 +87,7 @@ class Module:
         return not self._end.alive
 
     def close(self) -> None:
-        """Unloads the module, as far as the cache lets it go; its kernels' work has to be done."""
+        """Unloads the module; the cache may keep it. Its kernels' work has to be done."""
         self._end()
 
     def _function(self, name: str) -> Any:
@@ -106,7 +106,7 @@ class Module:
 
 
 def _unload(library: Library, handle: Any, _content: Any, process: int) -> None:
-    """Keeps the content until then. In a child of fork there is no module."""
+    """Unloads the module; the finalizer keeps the content until then. A child of fork has none."""
     if os.getpid() == process:
         library.mgpuModuleUnload(handle)
 
@@ -179,14 +179,17 @@ class Kernel:
     ) -> None:
         """Launches the kernel: `grid` blocks of `block` threads, each one to three sizes.
 
-        An argument is a number, which gets the size that the kernel says; an array on the device,
-        by __cuda_array_interface__, DLPack or data_ptr(); a host array, which is copied to the
-        device and back (In and Out say that one of these is not needed); an array as a MemRef; an
-        address as int, or None; or bytes, or a value of NumPy's or ctypes', as they are.
+        An argument is one of these:
 
-        `shared` are bytes of dynamic workgroup memory. On `stream`, or on the one that use_stream
-        has lent, the launch is not waited for, unless host arrays are among the arguments; without
-        either it runs on a stream of the library's own, and is over when this returns.
+        - a number, which gets the size that the kernel states;
+        - an array on the device, by __cuda_array_interface__, DLPack or data_ptr();
+        - a host array, copied to the device and back; In and Out leave out one copy;
+        - an array as a MemRef; an address as int, or None;
+        - bytes, or a value of NumPy's or ctypes', passed as they are.
+
+        `shared` are bytes of dynamic workgroup memory. With `stream`, or a stream that use_stream
+        has lent, the call waits only if host arrays are among the arguments. Without either it
+        runs on a stream of the library's own, and is over when this returns.
 
         Raises ValueError or TypeError for arguments that do not fit, HipError if HIP refuses it.
         """

@@ -1,4 +1,4 @@
-"""Streams of others: which handle each has, and lending one to the library."""
+"""Streams of other libraries: their handles, and lending one to mgpu_rt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what was made, by the content of what it was made from.
+"""Keeps results of lowering, by the content of their inputs.
 
 A second request for the same costs a hash (under 1 ms) and not a lowering (0.2 s).
 """
@@ -25,10 +25,10 @@ def kept(
 ) -> Path:
     """The kept result for a key, made now if there is none.
 
-    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. Where the
-    tools are missing, what a machine that has them made of the same key is taken, whichever its
-    tools were: ``build/objects`` can be carried to a machine with a GPU and no MLIR. The rename
-    makes a result appear whole, also when two processes make the same one at once.
+    A tool's file stands for its version: asking each for ``--version`` would take 30 ms. If
+    tools are missing, any result of the same key serves: ``build/objects`` can be carried to a
+    machine with a GPU and no MLIR. The rename makes a result appear whole, also when two processes
+    make it at once.
     """
     name = f"{stem}-{_digest(key)}"
     try:

@@ -1,4 +1,4 @@
-"""The passes by which dialects leave a program."""
+"""The passes that lower dialects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PASSES = {
     "vector": "convert-vector-to-llvm",
 }
 
-#: Those that `pipelines` does not run.
+#: The dialects whose passes `pipelines` does not run.
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
 #: gpu-to-llvm takes these only as part of a chain of tokens.

@@ -1,8 +1,8 @@
 """Functions that are replayed as a graph: `mgpu-rt lower --graph`.
 
-A function of the program's, as LLVM IR, becomes an internal one, and another of its name asks the
-library at each call whether it is to run (mgpu_rt_graph_enter in mgpu_rt.h). Where the program
-meets another library than this one, the function runs.
+Each such function becomes an internal one in LLVM IR. A wrapper of its name asks the library at
+each call whether the function has to run (mgpu_rt_graph_enter in mgpu_rt.h). With another library
+than this one, the function always runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)
 declare extern_weak i32 @mgpu_rt_graph_leave(ptr)
 """
 
-#: What stands for a function. The arguments are packed, so that no byte between them is unwritten.
+#: The wrapper of a function. It packs the arguments, so that every byte of them is written.
 _WRAPPER = """
 @"{function}.name" = private unnamed_addr constant [{length} x i8] c"{text}\\00"
 @"{function}.graph" = internal global {{ ptr, ptr }} {{ ptr @"{function}.name", ptr null }}
@@ -50,8 +50,7 @@ _STORE = """\
 
 
 def check(text: str, functions: Iterable[str]) -> None:
-    """Raises ValueError for a function of a program in MLIR whose arguments do not say all that its
-    call depends on."""
+    """Raises ValueError for a function whose call depends on more than its arguments."""
     for function in functions:
         if function.startswith("_mlir_ciface_"):
             raise ValueError(
@@ -84,7 +83,7 @@ def _wrap(ir: str, function: str) -> str:
         raise ValueError(f"--graph {function}: the program defines no function of that name")
     head, parameters = found["head"], found["parameters"]
     if not re.search(r"\bvoid $", head) or re.search(r"\bsret\b", parameters):
-        raise ValueError(f"--graph {function}: it returns a value, which a replay has none of")
+        raise ValueError(f"--graph {function}: it returns a value, and a replay has none")
     if re.search(r"\bbyval\b", parameters) or "..." in parameters:
         raise ValueError(f"--graph {function}: its arguments are not all plain values")
     values = [_value(parameter) for parameter in _split(parameters)]
@@ -120,7 +119,7 @@ def _split(parameters: str) -> list[str]:
 
 
 def _value(parameter: str) -> tuple[str, str]:
-    """The type and the name of a parameter; what stands between them says nothing of its value."""
+    """The type and the name of a parameter, without the attributes between them."""
     depth = 0
     for end, letter in enumerate(parameter):
         depth += (letter in "{[<(") - (letter in "}]>)")

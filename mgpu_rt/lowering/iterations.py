@@ -14,8 +14,8 @@ _OURS = "%mgpu_rt_iterations"
 def with_iterations(text: str, iterations: int | None) -> str:
     """The program with its loop count replaced: the number in ``%iterations = arith.constant``.
 
-    Where mlir-opt has dropped the name, the upper bound of the only outermost ``scf.for`` of the
-    host's code. Raises ValueError where neither is there once.
+    If mlir-opt has dropped the name, this replaces the upper bound of the only outermost
+    ``scf.for`` of the host's code. Raises ValueError if neither is there exactly once.
     """
     if iterations is None:
         return text
@@ -39,7 +39,7 @@ def with_iterations(text: str, iterations: int | None) -> str:
 
 
 def _outermost_loops(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
-    """Of the host's code, as mlir-opt prints it: an operation a line."""
+    """The loops of the host's code that are in no other; mlir-opt prints an operation a line."""
     loops, depth = [], 0
     within: int | None = None  # the depth of the loop or gpu.module that we are in
     for number, line in enumerate(lines):

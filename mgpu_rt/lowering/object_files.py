@@ -1,4 +1,4 @@
-"""What programs are lowered to: host objects, executables, and the device images in them."""
+"""The results of lowering: host objects, executables, and the device images in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tools(pipeline: Pipeline) -> list[Path]:
 
 
 def _own(pipeline: Pipeline) -> list[Tool]:
-    """Those that make the object file of the LLVM dialect."""
+    """The tools that make the object file from the LLVM dialect."""
     return [(name, pipeline.llvm) for name in ("mlir-translate", "llc")]
 
 
@@ -39,7 +39,7 @@ def host_object(text: str, pipeline: Pipeline, graphs_of: Sequence[str] = ()) ->
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
-    """The same of a program in the LLVM dialect."""
+    """As host_object(), of a program in the LLVM dialect."""
     translate = [toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"]
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
@@ -63,11 +63,11 @@ def link(
     out: Path,
 ) -> Path:
     """Links objects into an executable against shared libraries given by their files. ``others``
-    are words for the linker between the two.
+    are further arguments of the linker, between the two.
 
     The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
-    in ``rpath``. What those libraries need in turn is left to the run, so that a library that is
-    linked against one HIP can be run over another. Raises ToolchainMissing, LoweringFailed.
+    in ``rpath``. The linker does not look for the libraries' own dependencies: a library that was
+    linked against one HIP may run over another. Raises ToolchainMissing, LoweringFailed.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]

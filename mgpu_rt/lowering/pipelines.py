@@ -49,7 +49,7 @@ FORUM_PASSES = (
     "-reconcile-unrealized-casts",
 )
 
-#: Where mlir-opt looks for CUDA, and where it lies.
+#: The variables by which mlir-opt finds CUDA, and CUDA's usual folders.
 CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
 CUDA_HOMES = ("/usr/local/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
 
@@ -175,9 +175,9 @@ def _rocm() -> Iterator[Path]:
 def _forum_command(text: str, chip: str) -> bytes:
     """Runs the forum's mlir-opt command of LLVM 15.
 
-    That release always runs /opt/rocm/llvm/bin/ld.lld. Where there is none, it gets one in a
-    mount namespace of its own, so that the machine stays as it is; the program travels through
-    pipes, for the namespace hides all of /opt.
+    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine has none, a mount namespace gives
+    it one and leaves the machine unchanged. The namespace hides all of /opt, so the program goes
+    through pipes.
     """
     command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
     command += [option.format(chip=chip) for option in FORUM_PASSES]

@@ -19,14 +19,14 @@ Tool = tuple[str, int]
 #: AMD's device libraries, as Debian and as ROCm install them.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
-#: LLVM goes on without the chip then, and makes an image that no GPU takes.
+#: LLVM's warning about an unknown chip: it then makes an image that no GPU takes.
 _UNKNOWN_CHIP = "is not a recognized processor"
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
 
 class ToolchainMissing(RuntimeError):
-    """A tool is not installed. ``tool`` is its name, ``package`` what Debian has it in."""
+    """A tool is not installed. ``tool`` is its name, ``package`` its package in Debian."""
 
     def __init__(self, tool: str, package: str, otherwise: str = "put it in PATH") -> None:
         super().__init__(f"{tool} is missing: {how_to_install(package)}, or {otherwise}")
@@ -47,8 +47,8 @@ class LoweringFailed(RuntimeError):
 def tool(name: str, llvm: int) -> Path:
     """The path of one tool of one LLVM release, e.g. ``tool("mlir-opt", 22)``.
 
-    Raises ToolchainMissing. The release's own directory comes first, as PATH may hold a tool of the
-    same name that was built otherwise; a name without a release counts if its version is right.
+    Raises ToolchainMissing. The release's own directory comes first, as PATH may hold another build
+    of the tool. A tool without a release in its name counts if its version is right.
     """
     own = Path(f"/usr/lib/llvm-{llvm}/bin/{name}")
     if own.exists():
@@ -77,8 +77,8 @@ def _package(name: str, llvm: int) -> str:
 
 
 def library(name: str, llvm: int) -> Path | None:
-    """A shared library of a release's, such as mlir_c_runner_utils; else of another one's, since
-    what programs call of them has stayed the same. None if no release has it."""
+    """A shared library of a release, such as mlir_c_runner_utils; else of another release, since
+    their functions have stayed the same. None if no release has it."""
     for release in (llvm, *RELEASES):
         try:
             folder = tool("mlir-opt", release).resolve().parent.parent / "lib"
@@ -90,7 +90,7 @@ def library(name: str, llvm: int) -> Path | None:
 
 
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
-    """What is not here of these."""
+    """The tools among these that are missing."""
     absent = []
     for name, llvm in tools:
         try:
@@ -130,7 +130,7 @@ def device_libraries() -> Path:
 def run(
     command: Sequence[Path | str], stdin: bytes = b"", env: dict[str, str] | None = None
 ) -> bytes:
-    """What a tool writes to its standard output. Raises LoweringFailed."""
+    """Runs a tool and returns its standard output. Raises LoweringFailed."""
     arguments = [str(word) for word in command]
     try:
         done = subprocess.run(arguments, input=stdin, capture_output=True, env=env)

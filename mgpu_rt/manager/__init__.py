@@ -1,7 +1,7 @@
 """The manager: the process beside a program that decides what stays in its caches.
 
-The names of `mgpu_rt.manager.protocol`, which a policy of your own needs, are here too, and so is
-`Shipped`, the policy that it takes the place of.
+A policy of your own needs the names of `mgpu_rt.manager.protocol`, which are here too. `Shipped` is
+the policy that it replaces.
 """
 
 from mgpu_rt.manager.default_policy import Shipped

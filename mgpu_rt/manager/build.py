@@ -1,4 +1,4 @@
-"""Writes the C source of mgpu_rt._host: how the manager reaches the library in the program.
+"""Writes the C source of mgpu_rt._host, through which the manager reaches the library.
 
     python mgpu_rt/manager/build.py OUT.c
 

@@ -23,7 +23,7 @@ from mgpu_rt.manager.protocol import (
 LIST, EVICT, PIN, LIMITS, LIMIT, MEMORY, SAY, WARN = range(8)
 
 ROOM = 4096  # events read at once: as many as the ring holds
-LIST_ROOM = 16384  # of one list; what is beyond is left out
+LIST_ROOM = 16384  # the most of one list; the rest is left out
 DEVICES = 64
 
 
@@ -41,12 +41,14 @@ class Channel:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)
         self._unsaid = ffi.new("uint64_t *")
-        self.loud = False  # what a policy that was asked for says is seen
-        self._told: set[int] | None = None  # what was there before events came; None: not asked
+        self.loud = False  # True: the program's stderr shows what the policy says
+        self._told: set[int] | None = None  # handles that first_events reported; None: not called
 
     def first_events(self) -> tuple[list[Event], bool]:
-        """What was there before anything was told, as if it had come just now, and what has
-        happened meanwhile; False if not all is told. Before `events`."""
+        """An arrival for each object that existed before the first event, and the events since
+        then.
+
+        False if some are missing. Call it before `events`."""
         later, complete = self.events(0)
         there = {
             Kind.MODULE: self.modules(),
@@ -67,7 +69,7 @@ class Channel:
         return first + [event for event in later if event.handle in known], whole
 
     def events(self, seconds: float) -> tuple[list[Event], bool]:
-        """What has happened, after waiting for it up to so long; False if not all is told."""
+        """The new events, after a wait of up to `seconds`; False if some were lost."""
         self._unsaid[0] = 0
         count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._unsaid)
         known = range(len(What))
@@ -79,7 +81,7 @@ class Channel:
         return [event for event in events if self._is_news(event)], self._unsaid[0] == 0
 
     def _is_news(self, event: Event) -> bool:
-        """False for the arrival of what `first_events` has told, which came between the two."""
+        """False for an arrival that `first_events` has reported already."""
         if not self._told or event.handle not in self._told:
             return True
         self._told.discard(event.handle)
@@ -127,7 +129,7 @@ class Channel:
         self._ask(WARN, text=text)
 
     def give_up(self) -> None:
-        """From now on the library goes on by itself, and says nothing of it."""
+        """From now on the library manages its caches by itself, without a message."""
         lib.mgpu_give_up(b"")
 
     def _list(self, kind: Kind) -> list[Cached]:

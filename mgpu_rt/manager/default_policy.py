@@ -13,9 +13,9 @@ from mgpu_rt.manager.stream_cache import StreamCache
 class Shipped:
     """Three caches, each a mirror of the library's.
 
-    The library keeps its limits by itself, in the order of last use. This one adds what takes
-    a longer look: modules that are used again and again survive a flood of modules that are used
-    once, and what was long unused goes back where a device is short of memory.
+    The library keeps its limits by itself, in the order of last use. This policy adds two things
+    that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
+    that were long unused go back if their device is short of memory.
     """
 
     def __init__(self, caches: Caches) -> None:
@@ -24,7 +24,7 @@ class Shipped:
         self.memory = MemoryCache(caches)
 
     def set_clock(self, clock: Callable[[], float]) -> None:
-        """Where the time in seconds comes from; by default time.monotonic."""
+        """Sets the source of the time in seconds; by default time.monotonic."""
         for cache in (self.modules, self.streams, self.memory):
             cache.clock = clock
 

@@ -1,7 +1,8 @@
 """The manager: a process that the library starts beside a program, to manage its caches.
 
-It is told what the caches do, asks a policy, and has the library carry out what that decides. It is
-run by its path, whatever package of this name the interpreter may have, and ends with the program.
+The library reports the caches' events to it. It asks a policy, and the library carries out the
+policy's decisions. The library runs it by its path, since the interpreter may have another package
+of this name. It ends with the program.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     from mgpu_rt.manager.channel import Channel
 
 WAIT = 1.0  # seconds between two turns if nothing happens
-GAP = 0.02  # and at least: what happens at once is looked at at once
+GAP = 0.02  # the least between two turns: one turn takes the events of a burst together
 
 
-#: Where the library reads why there will be no manager (csrc/runtime/base/channel.h).
+#: The library reads there why it has no manager (csrc/runtime/base/channel.h).
 CHANNEL_FD, CHANNEL_REASON, CHANNEL_REASON_SIZE = 3, 40, 215
 
 
 def leave_reason(reason: str) -> None:
-    """For the library; without cffi, which may be what is missing."""
+    """Writes the reason for the library; without cffi, which may be missing."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{CHANNEL_FD}").startswith("/memfd:mgpu_rt"):
             return  # started by hand
@@ -48,7 +49,7 @@ def import_package() -> None:
 
 
 def find_cffi() -> None:
-    """-I leaves the user's own packages out, which may be where cffi is."""
+    """Adds the user's own packages, which may hold cffi and which -I leaves out."""
     if importlib.util.find_spec("_cffi_backend") is None:
         site.addsitedir(site.getusersitepackages())
 
@@ -81,7 +82,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 
 
 def serve(channel: Channel, name: str) -> None:
-    """Runs the policy that was asked for, and if it fails the one that ships."""
+    """Runs the policy that the user named; if it fails, the one that ships."""
     from mgpu_rt import loading
     from mgpu_rt.manager import Shipped
 

@@ -1,4 +1,4 @@
-"""Which device memory stays with the process."""
+"""The device memory that stays with the process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mgpu_rt.manager.protocol import Caches, Decision, Evict, Kind
 class MemoryCache(Mirror):
     """The blocks held from HIP.
 
-    The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. Where the device is short
-    of memory all the same, other processes use it: then blocks that were not used for a while
-    go back, the least recently used first, until it is short no more.
+    The library keeps each device within MGPU_RT_MEMORY_LIMIT by itself. A device may still be short
+    of memory, if other processes use it. Then blocks that were not used for a while go back, the
+    least recently used first, until the device has enough.
     """
 
     PATIENCE = 10.0  # seconds
-    #: Of a device's memory, that should be free.
+    #: The share of a device's memory that should be free.
     SPARE = 0.05
 
     def __init__(self, caches: Caches) -> None:

@@ -9,9 +9,9 @@ from mgpu_rt.manager.protocol import Cached, Event, Kind
 
 
 class Entry:
-    """Something that the library holds from HIP.
+    """An object that the library holds from HIP.
 
-    `uses`, `held` and `last_use` are as of the last look: a hit tells nobody.
+    `uses`, `held` and `last_use` are as of the last look: a hit makes no event.
     """
 
     __slots__ = ("bytes", "device", "handle", "heat", "held", "last_use", "pinned", "uses")
@@ -33,8 +33,8 @@ class Entry:
 class Mirror:
     """The things of one kind, by handle, oldest first.
 
-    Events keep it up to date. A look at the library's own list says what was used since, and puts
-    the mirror right where events were lost.
+    Events keep it up to date. A look at the library's own list shows the uses since, and corrects
+    the mirror if events were lost.
     """
 
     #: Seconds from one look to the next; ten times as long while nothing happens.
@@ -57,7 +57,7 @@ class Mirror:
         return handle in self._entries
 
     def note(self, events: Sequence[Event], complete: bool) -> None:
-        """Enters what has happened."""
+        """Enters events."""
         now = self.clock()
         mine = [event for event in events if event.what.kind == self._kind]
         for event in mine:
@@ -96,5 +96,5 @@ class Mirror:
         entry.uses, entry.held = cached.uses, cached.held
 
     def idle(self) -> list[Entry]:
-        """What the program does not hold, least recently used first."""
+        """The entries that the program does not hold, least recently used first."""
         return sorted((e for e in self if not e.held), key=lambda e: e.last_use)

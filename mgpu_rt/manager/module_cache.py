@@ -1,4 +1,4 @@
-"""Which modules stay loaded."""
+"""The modules that stay loaded."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class ModuleCache(Mirror):
     """The loaded modules.
 
     The library unloads idle ones beyond its limit, the least recently used first. A flood of
-    modules that are used once would so drive out those that come back: these are pinned, up to half
-    of the limit, while they are used again and again.
+    modules that are used once would drive out those in repeated use. So this cache pins those, up
+    to half of the limit.
     """
 
-    #: Uses, halved with each look, from which on a module counts as coming back, and below which it
-    #: no longer does.
+    #: Uses, halved at each look. A module is in repeated use from HOT on, until it falls below
+    #: COLD.
     HOT, COLD = 2.0, 0.1
-    #: Of the limit, that may be pinned.
+    #: The share of the limit that may be pinned.
     SHARE = 0.5
 
     def __init__(self, caches: Caches) -> None:
@@ -45,7 +45,7 @@ class ModuleCache(Mirror):
                 yield Pin(module.handle, keep)
 
     def _evict(self, limit: int) -> Iterator[Evict]:
-        """What the library could not unload when it was time to, as kernels ran."""
+        """Evicts modules that the library could not unload before, since kernels ran."""
         idle = self.idle()
         surplus = sum(module.bytes for module in idle) - limit
         for module in idle:

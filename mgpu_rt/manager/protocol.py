@@ -1,8 +1,8 @@
-"""What a policy is told, and what it may decide.
+"""The events that a policy gets, and the decisions that it may make.
 
 A policy is a class that `MGPU_RT_POLICY=package.module:Class` names. It runs in the manager, a
-process beside the program (docs/python.md), so it may take its time: the program's calls are served
-by the C library meanwhile, least recently used first within its limits.
+process beside the program (docs/python.md), so it may take its time. The C library serves the
+program's calls meanwhile, and keeps its limits in the order of last use.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Kind(enum.IntEnum):
-    """What the library caches."""
+    """The kinds of objects that the library caches."""
 
     MODULE = 0
     STREAM = 1
@@ -21,9 +21,9 @@ class Kind(enum.IntEnum):
 
 
 class What(enum.IntEnum):
-    """What can happen: something was got from HIP, or given back to it.
+    """The kinds of events: the library got an object from HIP, or gave one back.
 
-    Hits are not told: `Cached.uses` counts them.
+    A hit is no event: `Cached.uses` counts hits.
     """
 
     MODULE_LOADED = 0
@@ -39,12 +39,12 @@ class What(enum.IntEnum):
 
     @property
     def arrives(self) -> bool:
-        """True if it was got, False if it was given back."""
+        """True if the library got it, False if it gave it back."""
         return self % 2 == 0
 
 
 class Event(NamedTuple):
-    """Something happened at `time` (ns, CLOCK_MONOTONIC). `bytes` is 0 for streams."""
+    """An event at `time` (ns, CLOCK_MONOTONIC). `bytes` is 0 for streams."""
 
     what: What
     handle: int
@@ -54,9 +54,9 @@ class Event(NamedTuple):
 
 
 class Cached(NamedTuple):
-    """One thing that the library holds from HIP; `held` says that the program has it now.
+    """An object that the library holds from HIP; `held` is True if the program has it now.
 
-    `bytes` and `uses` are 0 for streams: nobody counts them.
+    `bytes` and `uses` are 0 for streams: the library does not count them.
     """
 
     handle: int
@@ -67,9 +67,9 @@ class Cached(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What the library keeps although the program does not hold it.
+    """The most that the library keeps although the program does not hold it.
 
-    `memory` is by device, of all that is held there; devices that were not used are left out.
+    `memory` is by device, in bytes of all blocks there; devices without use are left out.
     """
 
     module_bytes: int
@@ -93,21 +93,21 @@ class Caches(Protocol):
     def limits(self) -> Limits: ...
 
     def memory(self, device: int) -> Memory | None:
-        """None if the driver does not say. Ask only for a device that an event has named."""
+        """None if the driver does not answer. Ask only for a device that an event named."""
 
     def say(self, text: str) -> None:
         """A line on the program's stderr."""
 
 
 class Evict(NamedTuple):
-    """Give this back to HIP. It stays if the program holds it or work may need it."""
+    """Give this back to HIP. The library keeps it if the program holds it or work may need it."""
 
     kind: Kind
     handle: int
 
 
 class Pin(NamedTuple):
-    """Keep this module, or no longer: limits pass it over. Evict still takes it."""
+    """Keep this module whatever the limit, or no longer. Evict still takes it."""
 
     handle: int
     pinned: bool = True
@@ -126,15 +126,16 @@ Decision = Evict | Pin | Limit
 
 @runtime_checkable
 class Policy(Protocol):
-    """What MGPU_RT_POLICY may name. It is made once, as `Class(caches)`.
+    """The interface of a class that MGPU_RT_POLICY names. The manager makes it once:
+    `Class(caches)`.
 
-    An exception is reported once, and the policy that ships goes on.
+    The manager reports an exception once, and the policy that ships goes on.
     """
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        """Called when something has happened, and once a second.
+        """Called after events, and once a second.
 
-        `events` are in their order; the first ones are of what was there before. `complete` is
-        False whenever more has happened than could be told: then only the lists of `Caches` say
-        what there is. What becomes of a decision comes back as an event.
+        `events` are in their order; the first ones stand for objects that existed before.
+        `complete` is False if events were lost: then only the lists of `Caches` are right. The
+        effect of a decision comes back as an event.
         """

@@ -1,4 +1,4 @@
-"""A policy on a recorded list of events, without a program: what it would have decided.
+"""Runs a policy on a recorded list of events, without a program, and returns its decisions.
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
 
@@ -29,14 +29,14 @@ from mgpu_rt.manager.protocol import (
     What,
 )
 
-#: What the library has without being told otherwise.
+#: The library's default limits.
 LIMITS = Limits(module_bytes=256 << 20, streams=32, memory={})
 SECOND = 1_000_000_000  # in the unit of Event.time
-AT_ONCE = SECOND // 50  # what happens within it is told at once
+AT_ONCE = SECOND // 50  # events within it come in one turn
 
 
 class Record(Shipped):
-    """The policy that ships, which says every event as a line that `read` understands."""
+    """The policy that ships; it also prints each event as a line that `read` understands."""
 
     def __init__(self, caches: Caches) -> None:
         super().__init__(caches)
@@ -66,7 +66,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
 
 
 class _Library:
-    """What the library would answer: it holds what has arrived and was not given back."""
+    """The library as a policy sees it: it holds each object between its two events."""
 
     def __init__(self, limits: Limits, memory: dict[int, Memory], held: Collection[int]) -> None:
         self._limits, self._memory, self._held = limits, memory, held
@@ -81,7 +81,7 @@ class _Library:
             things.pop(event.handle, None)
 
     def carry_out(self, decision: Decision) -> Event | None:
-        """What comes of it: None if nothing is given back."""
+        """The event that follows; None if the library gives nothing back."""
         if isinstance(decision, Limit):
             self._set_limit(decision)
         if not isinstance(decision, Evict) or decision.handle in self._held:
@@ -126,7 +126,7 @@ class _Library:
 
 
 def _turns(events: Sequence[Event], after: int) -> Iterator[tuple[int, list[Event]]]:
-    """Events that are told at once, with the time; each second a turn, also without one."""
+    """The turns: a time with its events; at least one turn each second."""
     if not events:
         return
     now, rest = events[0].time, list(events)
@@ -148,11 +148,12 @@ def rehearse(
     held: Collection[int] = (),
     seconds_after: float = 0.0,
 ) -> list[tuple[float, Decision]]:
-    """What a policy decides, in order, each with the seconds since the first event.
+    """The decisions of a policy, in order, each with the seconds since the first event.
 
-    Time is the events'. `held` are the handles that the program has all the time: what is evicted
-    of all others is gone, and comes back as an event. Hits are not known, so `uses` is 0. `memory`
-    is by device. `seconds_after` go on after the last event. Raises what the policy raises.
+    The clock is that of the events. The program holds the handles in `held` all the time. An
+    eviction of any other object succeeds, and comes back as an event. Hits are not known, so `uses`
+    is 0. `memory` is by device. The policy runs on for `seconds_after` the last event. Raises the
+    exceptions of the policy.
     """
     library = _Library(limits, memory or {}, held)
     made = policy(library)

@@ -1,4 +1,4 @@
-"""Which streams exist."""
+"""The streams that exist."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mgpu_rt.manager.protocol import Caches, Decision, Kind
 class StreamCache(Mirror):
     """The streams that exist, for people and for policies that extend this one.
 
-    It decides nothing: the library keeps to MGPU_RT_STREAM_LIMIT by itself, and does not count the
-    uses of a stream, so that one in use cannot be told from one that is no longer needed.
+    It decides nothing: the library keeps to MGPU_RT_STREAM_LIMIT by itself. The library does not
+    count the uses of a stream, so a stream in use looks like one that nobody needs.
     """
 
     def __init__(self, caches: Caches) -> None:

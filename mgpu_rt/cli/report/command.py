@@ -26,9 +26,9 @@ from mgpu_rt.cli.errors import Problem, fail
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
     """Write a page about a run for a browser: calls, times, memory, cache misses, advice.
 
-    FILEs come from `mgpu-rt run` with --stats-json or --trace, in any mixture. Of two files of a
-    kind the first is before, the second after. PROGRAM runs twice, with stock's behaviour and with
-    the cache; its output goes to stderr. The page is one file that needs no network.
+    FILEs come from `mgpu-rt run` with --stats-json or --trace, in any mixture. Two files of a kind
+    are before and after, in this order. PROGRAM runs twice, with stock's behaviour and with the
+    cache; its output goes to stderr. The page is one file that needs no network.
     """
     from mgpu_rt.cli.files import check_writable
     from mgpu_rt.cli.report import format, inputs, page

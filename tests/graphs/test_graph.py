@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -366,6 +367,25 @@ def test_a_foreign_function_ends_the_building(mgpu: Mgpu) -> None:
 @in_child()
 def test_a_graph_within_a_graph_ends_the_building(mgpu: Mgpu) -> None:
     refused(mgpu, lambda _: mgpu.lib.mgpu_rt_graph_begin(), "begins another graph")
+
+
+@in_child()
+def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
+    """And that graph; the next one is built as if there had been none."""
+
+    def build() -> None:
+        assert mgpu.lib.mgpu_rt_graph_begin() == 0
+        mgpu.MemAlloc(KIB, mgpu.StreamCreate(), False)
+
+    for _ in range(2):
+        thread = threading.Thread(target=build)
+        thread.start()
+        thread.join()
+    assert mgpu.stub.hipstub_live(b"graphs") == 0
+    assert mgpu.stderr() == "mgpu_rt: the graph is not built: the thread that builds it ends\n" * 2
+    with built(mgpu) as graph:
+        pass
+    assert graph[0] is not None
 
 
 @in_child()

@@ -60,8 +60,6 @@ void graph_forked(void) {
         graph->lost = true;
 }
 
-const struct cache graph_cache = {.name = "graphs", .forget = forget_graphs};
-
 /* Threads that build. Under tables_lock. */
 static void count_builders(int change) {
     static int builders;
@@ -145,6 +143,7 @@ int graph_begin(void) {
         free(graph);
         return -1;
     }
+    (void)thread_get(); /* so that its end is seen */
     enter_graph(graph);
     graph_building = graph;
     count_builders(1);
@@ -177,6 +176,17 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     end_graph(graph);
     return NULL;
 }
+
+static void end_unfinished(struct thread *thread) {
+    (void)thread;
+    if (!graph_building)
+        return;
+    graph_fail("the thread that builds it ends");
+    (void)mgpu_rt_graph_end();
+}
+
+const struct cache graph_cache = {
+    .name = "graphs", .forget = forget_graphs, .thread_ends = end_unfinished};
 
 /* ---- launching ---- */
 

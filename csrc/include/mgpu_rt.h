@@ -133,7 +133,7 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
 struct mgpu_rt_graph;
 
 /* From here on the calling thread builds a graph on its current device. 0; -1, with a line on
- * stderr, if it builds one already, or cannot. The building ends with the thread, without a graph. */
+ * stderr, if it builds one already, or cannot. If the thread ends first, there is no graph. */
 int mgpu_rt_graph_begin(void);
 
 /* The graph that the calling thread has built, the caller's; NULL if there is none. */

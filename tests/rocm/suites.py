@@ -46,7 +46,7 @@ SUITES = (
     ),
     Suite(
         "last error",
-        "the thread's last error after each call, against stock's runtime",
+        "the thread's last error after each call, against stock",
         (*_ON_DEVICE, "tests/runtime/test_last_error.py"),
     ),
     Suite("device", "HIP itself on the emulated device", ("tests/softgpu/device",)),

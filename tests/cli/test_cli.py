@@ -55,7 +55,7 @@ def test_an_option_that_is_not_understood_is_an_error() -> None:
         options.parse('OPTION(new, "MGPU_RT_NEW")\n')
 
 
-def test_path_and_abi() -> None:
+def test_path_and_abi_print_folder_and_tables() -> None:
     assert invoke("path").stdout == f"{LIB}\n"
     assert invoke("abi").stdout == f"{abi.markdown()}\n{abi.left_out()}"
 
@@ -86,7 +86,7 @@ def test_a_start_imports_only_what_every_command_needs() -> None:
         ("trace some", ["file,some"]),
     ],
 )
-def test_a_shell_completes(typed: str, found: list[str]) -> None:
+def test_a_shell_completes_files_and_options(typed: str, found: list[str]) -> None:
     words = {"COMP_WORDS": f"mgpu-rt {typed}", "COMP_CWORD": str(len(typed.split()))}
     result = command(_MGPU_RT_COMPLETE="bash_complete", **words)
     assert result.stdout.splitlines() == found
@@ -105,7 +105,7 @@ def test_a_misspelt_command_is_named() -> None:
     assert "No such command 'reprot'" in result.stderr
 
 
-def test_python_m() -> None:
+def test_python_m_is_the_command() -> None:
     words = [sys.executable, "-m", "mgpu_rt", "--version"]
     result = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert result.stdout == f"mgpu-rt, version {mgpu_rt.__version__}\n"
@@ -131,7 +131,7 @@ def line(report: dict, name: str) -> str:
     return f"{check['text']}: {check['advice']}"
 
 
-def test_doctor_over_the_stub() -> None:
+def test_doctor_finds_the_stub_of_hip() -> None:
     status, report = doctor(HIPSTUB_DEVICES="2", MGPU_RT_STATS="/nowhere/stats")
     assert status == 0
     assert report["possible"]
@@ -144,7 +144,7 @@ def test_doctor_over_the_stub() -> None:
     assert "failure" not in states(report).values()
 
 
-def test_doctor_for_people() -> None:
+def test_doctor_prints_a_list_for_people() -> None:
     result = command("doctor", COLUMNS="200", PYTHONIOENCODING="utf-8")
     assert result.returncode == 0
     assert f"✓  HIP           {STUB}, as MGPU_RT_HIP says" in result.stdout
@@ -155,20 +155,20 @@ def test_doctor_for_people() -> None:
     assert "A run is not possible" in result.stdout
 
 
-def test_doctor_says_long_paths_in_full() -> None:
+def test_doctor_prints_long_paths_in_full() -> None:
     result = command("doctor", MGPU_RT_HIP=f"/nowhere/{'x' * 200}/hip", COLUMNS="60")
     assert "…" not in result.stdout
     assert f"/nowhere/{'x' * 200}/hip" in "".join(result.stdout.split())
 
 
-def test_doctor_without_hip() -> None:
+def test_doctor_names_the_way_to_a_missing_hip() -> None:
     status, report = doctor(MGPU_RT_HIP="/nowhere/libamdhip64.so")
     assert status == 1
     assert "Tried: /nowhere/libamdhip64.so: set MGPU_RT_HIP to its path" in line(report, "HIP")
     assert not report["possible"]
 
 
-def test_doctor_without_a_device() -> None:
+def test_doctor_fails_if_hip_has_no_device() -> None:
     status, report = doctor(HIPSTUB_DEVICES="0")
     assert status == 1
     assert "HIP has found none" in line(report, "devices")
@@ -186,13 +186,13 @@ def test_doctor_counts_no_device_where_hip_counts_none(error: int, words: str) -
     assert line(report, "devices").startswith(words)
 
 
-def test_doctor_with_a_hip_that_fails() -> None:
+def test_doctor_reports_a_hip_that_fails() -> None:
     status, report = doctor(HIPSTUB_FAULT="hipStreamCreate:*:2")
     assert status == 1
     assert "'hipErrorOutOfMemory'" in line(report, "a program")
 
 
-def test_doctor_with_a_hip_that_crashes(tmp_path: Path) -> None:
+def test_doctor_reports_a_hip_that_crashes(tmp_path: Path) -> None:
     """The command lives on and tells."""
     hip = compile_c(
         tmp_path / "libamdhip64.so",
@@ -204,7 +204,7 @@ def test_doctor_with_a_hip_that_crashes(tmp_path: Path) -> None:
     assert line(report, "HIP").startswith("a program's first call did not return (it was ended by")
 
 
-def test_doctor_with_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_module, "TIMEOUT", 0.5)
     report = doctor_module.examine("auto", environment(HIPSTUB_DELAY="hipInit:20000000"))
     assert not report.possible
@@ -219,7 +219,7 @@ def test_doctor_with_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"MGPU_RT_PYTHON": "/nowhere/python"}, "warning", "set MGPU_RT_PYTHON to"),
     ],
 )
-def test_doctor_without_python(env: dict[str, str], state: str, words: str) -> None:
+def test_a_run_without_python_is_possible(env: dict[str, str], state: str, words: str) -> None:
     """A run is possible."""
     status, report = doctor(**env)
     assert status == 0
@@ -227,7 +227,7 @@ def test_doctor_without_python(env: dict[str, str], state: str, words: str) -> N
     assert words in line(report, "Python")
 
 
-def test_doctor_sees_conflicts(tmp_path: Path) -> None:
+def test_doctor_names_conflicting_libraries(tmp_path: Path) -> None:
     for name in (RUNTIME, "libamdhip64.so.6"):
         compile_c(tmp_path / name, "int other;", "-shared", "-fPIC")
     _, report = doctor(LD_PRELOAD=str(tmp_path / RUNTIME), LD_LIBRARY_PATH=str(tmp_path))
@@ -239,28 +239,28 @@ def test_doctor_sees_conflicts(tmp_path: Path) -> None:
     ]
 
 
-def test_doctor_on_softgpu() -> None:
+def test_doctor_examines_the_software_gpu() -> None:
     status, report = doctor("--device", "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU="gfx906,gfx90a")
     assert line(report, "driver").startswith("emulated by libhsakmt.so.1")
     assert status == 0, report
     assert [name.split()[1] for name in report["devices"]] == ["gfx906", "gfx90a"]
 
 
-def test_doctor_on_cuda() -> None:
+def test_doctor_examines_nvidias_gpu() -> None:
     status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA=str(CUSTUB))
     assert status == 0, report
     assert report["devices"] == ["stub", "stub"]
     assert line(report, "NVIDIA GPU").startswith(str(CUSTUB))
 
 
-def test_doctor_on_cuda_without_a_driver() -> None:
+def test_doctor_names_a_missing_nvidia_driver() -> None:
     status, report = doctor("--device", "cuda", MGPU_RT_HIP="", MGPU_RT_CUDA="/nowhere")
     assert status == 1
     assert "MGPU_RT_CUDA=/nowhere" in line(report, "NVIDIA GPU")
     assert "nvidia-smi" in line(report, "devices")
 
 
-def test_doctor_without_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_names_a_missing_kfd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kfd = tmp_path / "kfd"
     monkeypatch.setattr(preload, "KFD", kfd)
     env = environment(MGPU_RT_HIP="", HIPSTUB_MODE="fast", ROCM_PATH=str(tmp_path))
@@ -291,7 +291,7 @@ def test_import_is_light() -> None:
     assert result.stdout.split() == ["mgpu_rt"]
 
 
-def test_load_in_python() -> None:
+def test_load_returns_one_library() -> None:
     code = """
 import mgpu_rt
 runtime = mgpu_rt.load()

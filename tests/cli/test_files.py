@@ -117,7 +117,7 @@ def test_a_fifo_is_no_program(place: Path) -> None:
     assert "'./fifo' cannot be executed: Permission denied" in done.stderr
 
 
-def test_a_fifo_is_no_runtime_of_rocms(place: Path) -> None:
+def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
     """It stands where HIP's own would lie: a loader's folder is looked into after it."""
     os.rename("fifo", hip_search.HSA)
     code = f"from mgpu_rt import hip_search; hip_search.seams({str(place / 'libamdhip64.so')!r})"
@@ -141,7 +141,7 @@ def test_a_fifo_is_no_runtime_of_rocms(place: Path) -> None:
     ],
     ids=lambda words: words[0],
 )
-def test_a_full_disk_behind_stdout_is_said(place: Path, words: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_reported(place: Path, words: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         command_line = [COMMAND, *words]
         done = subprocess.run(
@@ -151,7 +151,7 @@ def test_a_full_disk_behind_stdout_is_said(place: Path, words: tuple[str, ...]) 
     assert_sentence(done.returncode, done.stderr.decode(), said)
 
 
-def test_a_file_that_does_not_fit_is_not_left_in_part(place: Path) -> None:
+def test_a_partial_file_is_removed(place: Path) -> None:
     words = (COMMAND, "report", "stats", "-o", "out")
     Path("out").write_text("of before")
     done = subprocess.run(

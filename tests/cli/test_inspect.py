@@ -42,7 +42,7 @@ def written(tmp_path: Path, content: bytes) -> Path:
 # ---- what it shows ----
 
 
-def test_a_program_that_mlir_lowered() -> None:
+def test_images_of_a_lowered_program_are_described() -> None:
     program = build("globals", 22, 5, STOCK)
     result = command("inspect", "--device", "softgpu", program, **ON_SOFTGPU, COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
@@ -58,7 +58,7 @@ def test_a_program_that_mlir_lowered() -> None:
     assert all(len(line) <= 80 for line in lines[3:])
 
 
-def test_json() -> None:
+def test_json_has_targets_globals_and_sharing() -> None:
     program = build("globals", 22, 5, STOCK)
     report = inspect("--no-device", program)
     (image,) = report["images"]
@@ -74,7 +74,7 @@ def test_json() -> None:
     assert report["hip"]["unasked"] == "--no-device"
 
 
-def test_bundle_and_ptx_for_people(tmp_path: Path) -> None:
+def test_bundles_and_ptx_are_listed_for_people(tmp_path: Path) -> None:
     two = bundle(code_object("forum", None, "gfx1100"), code_object("globals", None, "gfx90a"))
     said = command("inspect", "--no-device", written(tmp_path, two)).stdout
     assert "entry hipv4-amdgcn-amd-amdhsa--gfx90a: an AMDGPU code object of version 4" in said
@@ -86,7 +86,7 @@ def test_bundle_and_ptx_for_people(tmp_path: Path) -> None:
     assert "launches (4 bytes)" in said
 
 
-def test_whether_the_cache_shares_is_asked_of_the_library(tmp_path: Path) -> None:
+def test_the_library_decides_if_an_image_is_shared(tmp_path: Path) -> None:
     """It takes any section for one that kernels write whose name it cannot read."""
     path = written(tmp_path, corpus.images()["names without an end"])
     (image,) = inspect("--no-device", path)["images"]
@@ -94,12 +94,12 @@ def test_whether_the_cache_shares_is_asked_of_the_library(tmp_path: Path) -> Non
     assert not image["shared"]
 
 
-def test_what_is_packed_is_not_shared(tmp_path: Path) -> None:
+def test_compressed_images_are_not_shared(tmp_path: Path) -> None:
     said = invoke("inspect", "--no-device", str(written(tmp_path, seeds._compressed(3)))).stdout
     assert "kernels can write to globals of it, or of parts that cannot be read" in said
 
 
-def test_without_the_compiled_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_probe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
     monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     result = invoke("inspect", "--no-device", str(written(tmp_path, code_object("forum"))))
@@ -123,7 +123,7 @@ def answers(path: Path, **env: str) -> list[tuple[str, bool, str]]:
     return [(said["target"], said["loads"], said["reason"]) for said in image["answers"]]
 
 
-def test_each_device_answers(tmp_path: Path) -> None:
+def test_each_device_has_its_own_verdict(tmp_path: Path) -> None:
     path = written(tmp_path, code_object("forum", None, "gfx90a"))
     first, second = answers(path, MGPU_RT_SOFTGPU="gfx90a,gfx906")
     assert first[0].startswith("gfx90a")
@@ -132,7 +132,7 @@ def test_each_device_answers(tmp_path: Path) -> None:
     assert ": it is for gfx90a, the device is gfx906" in second[2]
 
 
-def test_a_version_that_this_hip_does_not_know(tmp_path: Path) -> None:
+def test_an_unknown_code_object_version_is_the_reason(tmp_path: Path) -> None:
     """As HIP 5.2.3 does not know 5 and 6."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 3
@@ -141,19 +141,19 @@ def test_a_version_that_this_hip_does_not_know(tmp_path: Path) -> None:
     assert reason.endswith("it is of version 5, and this HIP takes version 4")
 
 
-def test_a_bundle_is_taken_for_the_entry_that_fits(tmp_path: Path) -> None:
+def test_a_bundle_loads_by_its_matching_entry(tmp_path: Path) -> None:
     forum = code_object("forum", None, "gfx90a")
     ((_, loads, _),) = answers(written(tmp_path, bundle(forum)))
     assert loads
 
 
-def test_nvidias_images_are_not_asked_of_amds_hip(tmp_path: Path) -> None:
+def test_amds_hip_is_not_asked_about_nvidias_images(tmp_path: Path) -> None:
     ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
     ((_, loads, reason),) = answers(written(tmp_path, ptx))
     assert (loads, reason) == (False, "it is PTX, NVIDIA's assembly")
 
 
-def test_nvidias_driver_is_asked(tmp_path: Path) -> None:
+def test_nvidias_driver_gives_a_verdict(tmp_path: Path) -> None:
     ptx = lower.code_object(PROGRAMS / "forum.mlir", "sm_90", image="isa")
     path = written(tmp_path, ptx)
     report = inspect("--device", "cuda", path, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
@@ -201,7 +201,7 @@ def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
         ("return 999;", "hipErrorUnknown: see `mgpu-rt doctor`"),
     ],
 )
-def test_a_hip_that_fails(load: str, words: str, tmp_path: Path) -> None:
+def test_a_refusal_has_its_reason(load: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, code_object("forum"))
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, load))
     (said,) = report["images"][0]["answers"]
@@ -209,7 +209,7 @@ def test_a_hip_that_fails(load: str, words: str, tmp_path: Path) -> None:
     assert words in said["reason"]
 
 
-def test_hip_is_not_given_what_is_damaged(tmp_path: Path) -> None:
+def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:
     """It may crash with it."""
     path = corpus.holder(tmp_path, corpus.images()["headers point outside"])
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "abort();"))
@@ -227,7 +227,9 @@ def test_hip_is_not_given_what_is_damaged(tmp_path: Path) -> None:
         (70253211, "4, 5, 6"),
     ],
 )
-def test_versions_that_releases_take(version: int, known: str, tmp_path: Path) -> None:
+def test_each_release_names_the_versions_that_it_takes(
+    version: int, known: str, tmp_path: Path
+) -> None:
     """As the runtime's advice says them (test_advice.py)."""
     content = bytearray(code_object("forum", None, "gfx90a"))
     content[8] = 1  # version 3
@@ -238,7 +240,7 @@ def test_versions_that_releases_take(version: int, known: str, tmp_path: Path) -
     assert said["reason"].endswith(f"it is of version 3, and this HIP takes version {known}")
 
 
-def test_a_hip_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hip_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict, "TIMEOUT", 0.5)
     named = stub_of_hip(tmp_path, "sleep(60); return 0;")
     path = written(tmp_path, code_object("forum"))
@@ -246,7 +248,7 @@ def test_a_hip_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "did not answer in" in " ".join(result.stdout.split())
 
 
-def test_no_hip(tmp_path: Path) -> None:
+def test_a_missing_hip_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, code_object("forum"))
     report = inspect(path, MGPU_RT_HIP="/nowhere/libamdhip64.so")
     assert "/nowhere/libamdhip64.so cannot be asked: " in report["hip"]["unasked"]
@@ -299,7 +301,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert_sentence(closed.exit_code, closed.stderr, "may not be read by this user: chmod +r")
 
 
-def test_a_program_without_images(tmp_path: Path) -> None:
+def test_a_program_without_images_is_refused(tmp_path: Path) -> None:
     """For whatever processor."""
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     content = bytearray(path.read_bytes())
@@ -311,7 +313,7 @@ def test_a_program_without_images(tmp_path: Path) -> None:
         assert_sentence(result.exit_code, result.stderr, words)
 
 
-def test_a_truncated_object_file(tmp_path: Path) -> None:
+def test_a_truncated_object_file_is_refused(tmp_path: Path) -> None:
     whole = corpus.holder(tmp_path, code_object("forum")).read_bytes()
     for size in range(0, len(whole), 97):
         result = invoke("inspect", "--no-device", str(written(tmp_path, whole[:size])))
@@ -319,7 +321,7 @@ def test_a_truncated_object_file(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
-def test_without_the_packages_that_it_needs() -> None:
+def test_missing_packages_are_named() -> None:
     """All other commands go on; the line says how to install them."""
     code = (
         "import sys; sys.modules['elftools'] = None\n"

@@ -48,7 +48,7 @@ def undefined(content: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize("llvm", [22, 19, 15])
-def test_an_object_file(tmp_path: Path, llvm: int) -> None:
+def test_an_object_file_is_written(tmp_path: Path, llvm: int) -> None:
     out = tmp_path / "x.o"
     result = lower(FORUM, "-o", out, "--llvm", llvm)
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
@@ -57,7 +57,7 @@ def test_an_object_file(tmp_path: Path, llvm: int) -> None:
     assert "mgpuLaunchKernel" in undefined(out.read_bytes())
 
 
-def test_from_stdin_to_stdout(tmp_path: Path) -> None:
+def test_stdin_lowers_to_stdout(tmp_path: Path) -> None:
     out = tmp_path / "x.o"
     assert lower(FORUM, "-o", out).returncode == 0
     result = lower("-", "-o", "-", stdin=FORUM.read_bytes())
@@ -119,7 +119,7 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
     assert " 6 mgpuLaunchKernel\n" in done.stderr
 
 
-def test_iterations_after_mlir_opt(tmp_path: Path) -> None:
+def test_iterations_change_the_only_outer_loop(tmp_path: Path) -> None:
     """It drops the names of constants, and makes one of equal ones."""
     opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
     text = toolchain.run(opt, LAUNCHES.encode())
@@ -144,13 +144,13 @@ def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
         assert run(out).stdout == "2.5!"
 
 
-def test_what_the_runner_takes(tmp_path: Path) -> None:
+def test_emit_mlir_is_the_llvm_dialect(tmp_path: Path) -> None:
     result = lower(FORUM, "-o", "-", "--emit", "mlir")
     assert b"llvm.func @main" in result.stdout
     assert b"gpu.binary" in result.stdout
 
 
-def test_for_another_chip() -> None:
+def test_chip_chooses_the_target() -> None:
     for chip, name in (("gfx906", b"gfx906"), ("gfx90a", b"gfx90a")):
         assert b"amdgcn-amd-amdhsa--" + name in lower(FORUM, "-o", "-", "--chip", chip).stdout
     ptx = lower(FORUM, "-o", "-", "--chip", "sm_90", "--image", "isa").stdout
@@ -161,7 +161,7 @@ def test_for_another_chip() -> None:
 # ---- what is said ------------------------------------------------------------------------------
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "x.mlir"
     way_out = "name a program in MLIR, or - for stdin"
     said = f"mgpu-rt: '{missing}' was not found: {way_out}\n"
@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "is not text: mlir-opt makes text" in complaint(missing, "-o", tmp_path / "x.o")
 
 
-def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
     out = tmp_path / "none" / "x.o"
     why = f"there is no folder '{out.parent}'; make it, or name another place"
     assert complaint(FORUM, "-o", out) == f"mgpu-rt: '{out}' cannot be written: {why}\n"
@@ -197,13 +197,13 @@ def test_an_error_of_the_linkers_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("llvm", [22, 15])
-def test_a_chip_that_there_is_not(tmp_path: Path, llvm: int) -> None:
+def test_an_unknown_chip_is_named(tmp_path: Path, llvm: int) -> None:
     said = complaint(FORUM, "-o", tmp_path / "x.o", "--chip", "gfx9999", "--llvm", llvm)
     assert "gfx9999" in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_linked(tmp_path: Path) -> None:
+def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
     out = tmp_path / "x"
     said = complaint("-", "-o", out, "--emit", "executable", stdin=LAUNCHES.encode())
     assert "undefined reference to `printF32'" in said
@@ -234,7 +234,7 @@ def test_the_pass_that_is_missing_is_named(tmp_path: Path, replace: str, said: s
     assert said in complaint("-", "-o", tmp_path / "x.o", stdin=text.encode())
 
 
-def test_a_release_without_a_pipeline(tmp_path: Path) -> None:
+def test_a_release_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     said = complaint(FORUM, "-o", tmp_path / "x.o", "--llvm", 18)
     assert said == "mgpu-rt: no recipe for LLVM 18: there are 15, 19 and 22\n"
 
@@ -246,7 +246,7 @@ def test_a_release_without_a_pipeline(tmp_path: Path) -> None:
         (None, "no other is complete"),
     ],
 )
-def test_a_release_that_is_not_here(
+def test_missing_tools_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
 ) -> None:
     """All that is missing at once, how to get it, and what would go."""
@@ -265,7 +265,9 @@ def test_a_release_that_is_not_here(
     assert result.stderr.endswith(f"or put them in PATH; {said}\n")
 
 
-def test_without_the_device_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_device_libraries_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = (tmp_path / "amdgcn", tmp_path / "rocm")
     monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", nowhere)
     result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"))
@@ -274,10 +276,10 @@ def test_without_the_device_libraries(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.stderr == f"{said}or install ROCm, which has them in {nowhere[1]}\n"
 
 
-def test_iterations_of_a_program_without(tmp_path: Path) -> None:
+def test_iterations_need_one_loop(tmp_path: Path) -> None:
     said = complaint("-", "-o", tmp_path / "x.o", "--iterations", 5, stdin=b"module {}")
     assert "defines %iterations 0 times, not once, and 0 of its host's loops" in said
 
 
-def test_without_out(tmp_path: Path) -> None:
+def test_out_is_required(tmp_path: Path) -> None:
     assert "Missing option '-o'" in complaint(FORUM)

@@ -91,7 +91,7 @@ def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> Non
     assert f"after: {2 * LAUNCHES} launches in" in shown.text
 
 
-def test_files_of_a_run(forum: Path, tmp_path: Path) -> None:
+def test_a_page_of_real_files_has_the_calls(forum: Path, tmp_path: Path) -> None:
     """As a user makes them."""
     places = [str(tmp_path / name) for name in ("stats.json", "trace.json")]
     outputs = ("--stats-json", places[0], "--trace", places[1])
@@ -118,7 +118,7 @@ def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
     assert "50.0 µs before and 5.00 ms after, 100 times as long" in shown.text
 
 
-def test_one_trace_is_the_last_runs(tmp_path: Path) -> None:
+def test_one_trace_belongs_to_the_last_run(tmp_path: Path) -> None:
     one = recorded.trace(call("mgpuLaunchKernel", 5))
     first, last = inputs.of_files(
         files(tmp_path, a=recorded.stock(), b=recorded.statistics(), t=one)
@@ -127,7 +127,7 @@ def test_one_trace_is_the_last_runs(tmp_path: Path) -> None:
     assert last.trace
 
 
-def test_a_trace_is_its_processs(tmp_path: Path) -> None:
+def test_a_trace_belongs_to_its_process(tmp_path: Path) -> None:
     before = recorded.stock(process=recorded.process())
     after = recorded.statistics(process=recorded.process(pid=8))
     one = recorded.trace(call("mgpuLaunchKernel", 5))  # of process 7
@@ -160,7 +160,7 @@ def test_more_than_two_of_a_kind_are_refused(tmp_path: Path) -> None:
 # ---- what the page says ----
 
 
-def test_details(tmp_path: Path) -> None:
+def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
     whole = recorded.statistics(
         process=recorded.process(rank=3),
         kernels={"mul": {"launches": 60, "ns": 1200}, "add": {"launches": 40, "ns": 9000}},
@@ -179,7 +179,7 @@ def test_details(tmp_path: Path) -> None:
     assert "process 7, rank 3" in shown.text
 
 
-def test_peak_of_all_devices(tmp_path: Path) -> None:
+def test_peaks_of_devices_are_added_up(tmp_path: Path) -> None:
     """0 was counted: it is not what was not counted."""
     keys = ("allocated", "peak_allocated", "reserved", "blocks", "cached_blocks")
     device = {**dict.fromkeys(keys, 0), "peak_reserved": 2_000_000}
@@ -187,7 +187,7 @@ def test_peak_of_all_devices(tmp_path: Path) -> None:
     assert "device memory, peak 4.0 MB" in shown.text
 
 
-def test_times_by_the_trace(tmp_path: Path) -> None:
+def test_quantiles_come_from_the_trace(tmp_path: Path) -> None:
     calls = [call("mgpuLaunchKernel", 1000 * n, n) for n in range(1, 101)]
     shown = report(tmp_path, t=recorded.trace(*calls))
     row = shown.tables["Time of one call, by the trace"]["mgpuLaunchKernel"]
@@ -209,7 +209,7 @@ def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
     assert rows["mgpuLaunchKernel"] == ["1.00 µs", "3.00 ms", "3.00 ms"]
 
 
-def test_time_on_the_gpu(tmp_path: Path) -> None:
+def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
     """Where a trace has it, of what was submitted; it is no call."""
     work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
     after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
@@ -236,7 +236,7 @@ def test_the_advice_knows_the_defaults() -> None:
     assert {option for *_, option in _LIMITS.values()} <= defaults
 
 
-def test_memory_over_time(tmp_path: Path) -> None:
+def test_memory_of_processes_is_added_up_over_time(tmp_path: Path) -> None:
     """Of two processes, whose memory adds up."""
     one = recorded.trace(
         call("mgpuMemAlloc", 0),
@@ -290,7 +290,7 @@ def test_rows_beyond_those_that_matter_are_counted(tmp_path: Path) -> None:
 # ---- charts ----
 
 
-def test_sums_and_levels_over_time() -> None:
+def test_steps_hold_running_totals_and_highest_levels() -> None:
     assert charts.running_totals([0, 1, 5, 9.99, 10], 0, 10, 5) == [2, 2, 3, 3, 5]
     memory = [inputs.Level(2, 5, 0), inputs.Level(3, 1, 4), inputs.Level(7, 0, 0)]
     held, kept = charts.memory_levels(memory, 0, 10, 5)
@@ -303,7 +303,7 @@ def test_a_short_run_has_as_many_steps_as_it_takes() -> None:
     assert charts.step_count(1, 10_000) == 1
 
 
-def test_a_run_of_one_call_of_no_length(tmp_path: Path) -> None:
+def test_a_call_without_a_duration_is_drawn(tmp_path: Path) -> None:
     events = [call("mgpuLaunchKernel", 5, 0), recorded.memory(5, 0, 0)]
     shown = report(tmp_path, t=recorded.trace(*events))
     assert "1 launch in 1 ns" in shown.text
@@ -328,7 +328,7 @@ def test_ticks_are_round() -> None:
         (12_345e9, "12345 s"),
     ],
 )
-def test_times_in_words(ns: float | None, told: str) -> None:
+def test_durations_have_three_digits(ns: float | None, told: str) -> None:
     assert duration(ns) == told
 
 
@@ -352,7 +352,7 @@ def test_a_million_events_are_binned() -> None:
     assert len(text) < 200_000
 
 
-def test_a_cache_that_the_library_asks_too(tmp_path: Path) -> None:
+def test_hits_of_scratch_buffers_are_no_calls(tmp_path: Path) -> None:
     """For scratch buffers, which are no call of the program's."""
     whole = counted("cache", "memory", hits=5, misses=1, evictions=0)
     assert report(tmp_path, s=whole).tables["Caches"]["memory"][:3] == ["5", "1", "0"]
@@ -374,7 +374,7 @@ def test_questions_are_counted_by_themselves(tmp_path: Path) -> None:
     assert "uestions to the driver" not in plain.text
 
 
-def test_what_takes_longer_has_its_reason(tmp_path: Path) -> None:
+def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
     """If another function has lost what this one takes more."""
     wait, destroy = "mgpuStreamSynchronize", "mgpuStreamDestroy"
     before, after = recorded.stock(), recorded.statistics()
@@ -472,7 +472,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert_sentence(folder.exit_code, folder.stderr, "is a directory")
 
 
-def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_paths_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = files(tmp_path, s=recorded.statistics())
     for place, said in [
         (tmp_path, "is a directory: name a file"),

@@ -109,7 +109,7 @@ def test_advice_needs_evidence(
         {"s": counted("abi", "mgpuMemHostRegister", calls=10, ns=5_000)},
     ],
 )
-def test_what_is_no_evidence_either(nearly: dict[str, Any], tmp_path: Path) -> None:
+def test_near_evidence_gives_no_advice(nearly: dict[str, Any], tmp_path: Path) -> None:
     assert titles(tmp_path, **nearly) == []
 
 
@@ -138,7 +138,7 @@ def test_advice_on_copies_names_their_cause(tmp_path: Path) -> None:
     assert "plit" not in busy.step + small.step
 
 
-def test_copies_of_stocks_go_hips_way_and_that_is_no_news(tmp_path: Path) -> None:
+def test_no_copy_advice_for_stock_runs(tmp_path: Path) -> None:
     shown = titles(tmp_path, s=recorded.stock(), t=recorded.trace(*COPY))
     assert shown == ["No cache was at work"]
 
@@ -153,24 +153,24 @@ def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
     assert held.step.startswith("Destroy each stream")
 
 
-def test_the_end_of_a_run_is_no_limit(tmp_path: Path) -> None:
+def test_memory_that_the_program_frees_gives_no_advice(tmp_path: Path) -> None:
     """What a program frees by itself is not what a cache gave back either."""
     assert "Blocks" not in " ".join(titles(tmp_path, **evicted(True, evictions=0)))
 
 
-def test_a_run_in_order_gets_no_advice(tmp_path: Path) -> None:
+def test_a_good_run_gets_no_advice(tmp_path: Path) -> None:
     shown = report(tmp_path, s=recorded.statistics())
     assert "Nothing in these files calls for a change." in shown.text
 
 
-def test_the_end_of_a_process(tmp_path: Path) -> None:
+def test_an_unfinished_process_gets_advice(tmp_path: Path) -> None:
     """A child of multiprocessing's ends by _exit: that is not for certain a fault."""
     shown = report(tmp_path, s=recorded.statistics(process=recorded.process(ended="unfinished")))
     assert "forum, process 7, was killed, ended by _exit or exec, or still runs." in shown.text
     assert "process 7, not ended by exit, or still running" in shown.text
 
 
-def test_stocks_behaviour_gets_no_advice_for_caches(tmp_path: Path) -> None:
+def test_no_cache_advice_for_stock_runs(tmp_path: Path) -> None:
     private = recorded.module(driver_loads=100, why="writable globals")
     whole = recorded.stock(modules=[private])
     whole["hip"]["hipStreamQuery"] = {"calls": 100, "ns": 5_000_000}

@@ -91,7 +91,7 @@ TOO_WIDE = """[...document.querySelectorAll('main *')]
     .map(e => e.outerHTML.slice(0, 80))"""
 
 
-def test_the_scheme_is_the_readers(page: Page, whole: Path) -> None:
+def test_a_page_follows_the_readers_colour_scheme(page: Page, whole: Path) -> None:
     colours = []
     for dark in (False, True):
         page.show(whole, width=1100, dark=dark)
@@ -100,7 +100,7 @@ def test_the_scheme_is_the_readers(page: Page, whole: Path) -> None:
 
 
 @pytest.mark.parametrize("width", (390, 1100))
-def test_names_do_nothing(page: Page, tmp_path: Path, width: int) -> None:
+def test_hostile_names_do_nothing(page: Page, tmp_path: Path, width: int) -> None:
     page.events.clear()
     path = written(tmp_path, **hostile())
     page.show(path, width=width)
@@ -155,7 +155,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", (0, 1), ids=("light", "dark"))
-def test_colours_can_be_told_from_the_ground(scheme: int) -> None:
+def test_colours_contrast_with_the_background(scheme: int) -> None:
     """4.5 for text, 3 for what a chart shows: WCAG's level AA."""
     schemes = re.findall(r":root \{(.*?)\}", STYLE.read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", schemes[scheme]))

@@ -47,7 +47,7 @@ def test_options_after_the_program_are_its_own() -> None:
     assert result.stdout.startswith("Python 3")
 
 
-def test_the_program_takes_the_commands_place() -> None:
+def test_the_program_replaces_the_command() -> None:
     """Its process id is the command's, so a signal reaches it."""
     words = [COMMAND, "run", "--", "cat"]
     process = subprocess.Popen(words, env=environment(), stdin=subprocess.PIPE)
@@ -61,14 +61,14 @@ def test_the_program_takes_the_commands_place() -> None:
         process.wait()
 
 
-def test_signals_are_as_in_a_direct_run() -> None:
+def test_signals_act_as_in_a_direct_run() -> None:
     """Python ignores SIGPIPE, and a program would go on doing so."""
     words = ("grep", "^SigIgn", "/proc/self/status")
     direct = subprocess.run(words, capture_output=True, text=True)
     assert command("run", "--", *words).stdout == direct.stdout
 
 
-def test_what_is_preloaded_stays_preloaded() -> None:
+def test_other_preloads_stay() -> None:
     others = "libm.so.6 libdl.so.2"
     result = command(*python("os.environ['LD_PRELOAD']"), LD_PRELOAD=others)
     assert json.loads(result.stdout) == f"{LIB / RUNTIME}:libm.so.6:libdl.so.2"
@@ -110,7 +110,7 @@ def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_p
     assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
 
 
-def test_table_and_json_together(program: Path, tmp_path: Path) -> None:
+def test_table_and_json_are_written_together(program: Path, tmp_path: Path) -> None:
     path = tmp_path / "1,stats.json"
     result = command("run", "--stats", "--stats-json", path, "--", program)
     assert "mgpu_rt: calls of the program" in result.stderr
@@ -124,7 +124,7 @@ def test_softgpu_is_put_into_the_environment() -> None:
     assert json.loads(result.stdout) == [str(BUILD / "softgpu"), str(LIB)]
 
 
-def test_run_on_softgpu(program: Path) -> None:
+def test_a_program_runs_on_softgpu(program: Path) -> None:
     """AMD's own HIP, with no GPU."""
     result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
     assert result.returncode == 3
@@ -159,7 +159,7 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("linked", [(), ("-static",)])
-def test_a_program_for_another_machine(tmp_path: Path, linked: tuple[str, ...]) -> None:
+def test_a_program_for_another_machine_is_refused(tmp_path: Path, linked: tuple[str, ...]) -> None:
     path = compile_c(tmp_path / "foreign", "int main(void) { return 0; }", *linked)
     content = bytearray(path.read_bytes())
     content[18:20] = (183).to_bytes(2, "little")  # what an ELF file for AArch64 says
@@ -179,7 +179,7 @@ def test_a_misspelt_option_is_named(program: Path) -> None:
     assert result.stdout == "--trcae --device x\n"
 
 
-def test_a_place_for_results_is_looked_at_before_the_run(tmp_path: Path) -> None:
+def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
     """Not at the end of a run of hours."""
     flag = tmp_path / "ran"
     for option in ("--stats-json", "--trace"):
@@ -190,19 +190,19 @@ def test_a_place_for_results_is_looked_at_before_the_run(tmp_path: Path) -> None
     assert not flag.exists()
 
 
-def test_static_program_runs_with_a_warning(tmp_path: Path) -> None:
+def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 5; }", "-static")
     result = command("run", static)
     assert result.returncode == 5
     assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
 
 
-def test_static_pie_has_no_loader_either(tmp_path: Path) -> None:
+def test_a_static_pie_is_static(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static-pie", "-fPIE")
     assert "statically linked" in (executable.obstacle(str(static)) or "")
 
 
-def test_obstacles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preload_obstacles_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
     assert executable.obstacle(str(path)) is None
     assert executable.obstacle(__file__) is None
@@ -225,7 +225,7 @@ def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
-def test_cuda_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_cuhip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(preload.cuda, "BUILD", tmp_path)
     result = invoke("run", "--device", "cuda", "true")
     assert result.exit_code == 2
@@ -239,14 +239,14 @@ def test_cuda_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
-def test_run_on_cuda(name: str, tmp_path: Path) -> None:
+def test_a_program_runs_on_cuda(name: str, tmp_path: Path) -> None:
     """A program that was linked with LLVM's CUDA runtime, which is not on this machine."""
     program = stream_program(tmp_path, name)
     result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
 
 
-def test_cuda_without_a_driver(tmp_path: Path) -> None:
+def test_a_program_runs_on_without_nvidias_driver(tmp_path: Path) -> None:
     program = stream_program(tmp_path, "libmlir_cuda_runtime.so")
     result = command("run", "--device", "cuda", program, MGPU_RT_CUDA="/nowhere/libcuda.so.1")
     assert result.stdout == "done\n"
@@ -254,7 +254,7 @@ def test_cuda_without_a_driver(tmp_path: Path) -> None:
     assert "failed with 'hipErrorInsufficientDriver'" in result.stderr
 
 
-def test_driver_of_nvidia(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cuda.driver({"MGPU_RT_CUDA": str(CUSTUB)}) == str(CUSTUB)
     with pytest.raises(cuda.CudaUnavailable, match="MGPU_RT_CUDA=/nowhere"):
         cuda.driver({"MGPU_RT_CUDA": "/nowhere"})
@@ -265,7 +265,7 @@ def test_driver_of_nvidia(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert cuda.driver({}) == str(tmp_path / "libcuda.so.1")
 
 
-def test_softgpu_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_softgpu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(preload.softgpu, "BUILD", tmp_path)
     result = invoke("run", "--device", "softgpu", "true")
     assert result.exit_code == 2
@@ -273,7 +273,7 @@ def test_softgpu_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert "`make`" in result.stderr
 
 
-def test_library_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(layout, "PREFIX", tmp_path / "build")
     monkeypatch.setattr(layout, "CHECKOUT", tmp_path)
     for words in (["run", "--device", "hip", "true"], ["path"]):
@@ -283,14 +283,14 @@ def test_library_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert invoke("doctor", "--device", "hip").exit_code == 1
 
 
-def test_a_path_that_the_loader_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_with_a_colon_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload, "library_path", lambda: f"/with:colon/{RUNTIME}")
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2
     assert "the loader cannot be told" in result.stderr
 
 
-def test_a_path_with_a_space(
+def test_a_library_in_a_path_with_a_space_is_preloaded(
     monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
 ) -> None:
     """LD_PRELOAD would end the name there."""
@@ -314,7 +314,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_auto(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_chooses_the_first_device_that_is_there(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is there: AMD's GPU with its HIP, NVIDIA's with its driver, the software GPU."""
     (machine / "lib").mkdir()
     (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
@@ -335,7 +337,7 @@ def test_auto(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert preload.choose("auto", {}) == "cuda"
 
 
-def test_auto_without_any_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload.softgpu, "BUILD", machine)
     result = invoke("run", "true", MGPU_RT_HIP=None)
     assert result.exit_code == 2
@@ -347,7 +349,7 @@ def test_auto_without_any_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) ->
         preload.choose("auto", {})
 
 
-def test_auto_says_what_it_took(program: Path) -> None:
+def test_auto_says_what_it_chose(program: Path) -> None:
     result = command("run", program, MGPU_RT_HIP="")
     assert result.returncode == 3
     assert result.stderr.startswith("mgpu-rt: --device ")

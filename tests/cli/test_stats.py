@@ -62,7 +62,7 @@ def test_stats_are_the_table_of_a_run(forum: Path, tmp_path: Path) -> None:
     assert lines[0] == table[0] == "mgpu_rt: calls of the program"
 
 
-def test_stats_of_caches(files: tuple[Path, Path]) -> None:
+def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])}
     assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "0"]
     assert rows["events"] == ["–"] * 4
@@ -75,17 +75,17 @@ def tail(path: Path) -> list[str]:
     return lines[begin + 1 :]
 
 
-def test_stats_of_memory(tmp_path: Path) -> None:
+def test_stats_shows_memory(tmp_path: Path) -> None:
     run(build("churn", 22, 5, STOCK), tmp_path / "stats.json")
     assert "Device memory" in tail(tmp_path / "stats.json")
 
 
-def test_what_was_not_counted_is_never_0(files: tuple[Path, Path]) -> None:
+def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
     """Stock's behaviour has no cache."""
     assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0]))
 
 
-def test_stats_of_kernels_copies_and_images(tmp_path: Path) -> None:
+def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     run(build("churn", 22, 5, STOCK), path)
     stats = json.loads(path.read_text())
@@ -112,7 +112,9 @@ __attribute__((destructor)) static void die(void) { raise(mgpu_rt_version() ? SI
 """
 
 
-def test_a_killed_program_on_hip(forum: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_killed_program_leaves_readable_recordings(
+    forum: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
     killer = compile_c(tmp_path / "killer.so", KILL_AT_EXIT, "-shared", "-fPIC", str(library()))
     stats, trace = tmp_path / "stats", tmp_path / "trace"
     options = ("--device", "softgpu", "--stats-json", stats, "--trace", trace)
@@ -137,7 +139,7 @@ def _calls(stats: dict, layer: str) -> dict[str, int]:
     return {name: counter["calls"] for name, counter in stats[layer].items()}
 
 
-def test_stats_as_json(files: tuple[Path, Path]) -> None:
+def test_stats_json_is_the_file(files: tuple[Path, Path]) -> None:
     shown = command("stats", "--json", files[1])
     assert json.loads(shown.stdout) == json.loads(files[1].read_text())
 
@@ -145,7 +147,7 @@ def test_stats_as_json(files: tuple[Path, Path]) -> None:
 # ---- compare ----
 
 
-def test_compare_files(files: tuple[Path, Path]) -> None:
+def test_compare_shows_two_files_side_by_side(files: tuple[Path, Path]) -> None:
     result = command("compare", *files)
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
@@ -159,7 +161,7 @@ def test_compare_files(files: tuple[Path, Path]) -> None:
     assert all(len(line) <= 80 for line in lines[2:])
 
 
-def test_compare_as_json(files: tuple[Path, Path]) -> None:
+def test_compare_json_has_ratios(files: tuple[Path, Path]) -> None:
     result = json.loads(command("compare", "--json", *files).stdout)
     stock, ours = (json.loads(path.read_text()) for path in files)
     loads = result["driver"]["functions"]["hipModuleLoadData"]

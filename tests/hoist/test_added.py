@@ -168,7 +168,7 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 
 
-def test_of_two_threads_that_load_at_once_one_gives_back_what_it_loaded(tmp_path: Path) -> None:
+def test_concurrent_loads_keep_one_module(tmp_path: Path) -> None:
     main = """
     static pthread_barrier_t barrier;
     static void meet(void) { pthread_barrier_wait(&barrier); }

@@ -68,7 +68,7 @@ GUARDS = [
         "templates.py",
         "llvm.cond_br %first, ^done($module : !llvm.ptr), ^second",
         "llvm.cond_br %first, ^done($module : !llvm.ptr), ^done($module : !llvm.ptr)",
-        "test_added.py::test_of_two_threads_that_load_at_once_one_gives_back_what_it_loaded",
+        "test_added.py::test_concurrent_loads_keep_one_module",
     ),
     Guard(
         "templates.py",

@@ -83,11 +83,11 @@ def test_a_short_program_starts_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["plain", "local-plain", "thread", "local-thread", "dlclose"])
-def test_all_is_answered_while_it_starts(mode: str) -> None:
+def test_calls_are_answered_while_the_manager_starts(mode: str) -> None:
     good(mode)
 
 
-def test_threads_that_miss_at_once() -> None:
+def test_concurrent_misses_are_answered() -> None:
     good("threads")
 
 
@@ -104,14 +104,14 @@ def test_signals_are_the_programs() -> None:
     good("signals")
 
 
-def test_main_may_end_first() -> None:
+def test_main_may_end_before_other_threads() -> None:
     """The last thread's end is the program's, although the library has one."""
     result = run_host("main-ends", promptly())
     assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
     assert ends(manager_of(result.stderr)[1])
 
 
-def test_a_program_that_adopts_orphans() -> None:
+def test_a_program_that_adopts_orphans_has_no_manager() -> None:
     """The manager would be its child: so there is none, and it says why."""
     said = good("reaper")
     assert "this process adopts orphans" in only_line(said)
@@ -139,12 +139,12 @@ def odd_locales() -> Path:
 @pytest.mark.parametrize(
     "locale", ["ka_GE", "hy_AM", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t", "nowhere.NOTHING"]
 )
-def test_any_locale(locale: str, odd_locales: Path) -> None:
+def test_any_locale_is_served(locale: str, odd_locales: Path) -> None:
     """Point 3: Python once ended the program for it."""
     good("served", LC_ALL=locale, LOCPATH=str(odd_locales))
 
 
-def test_standard_input_is_a_directory() -> None:
+def test_a_directory_as_standard_input_is_served() -> None:
     """Point 3: an interpreter in the program ends it."""
     with open_directory("/") as descriptor:
         result = run_host("served", promptly(), stdin=descriptor)
@@ -164,7 +164,7 @@ class open_directory:
 
 
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
-def test_closed_standard_streams(streams: str) -> None:
+def test_closed_standard_streams_stay_closed(streams: str) -> None:
     """What is opened then gets their numbers, so nothing of ours may be opened in the program."""
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
@@ -174,7 +174,7 @@ def test_closed_standard_streams(streams: str) -> None:
 
 
 @pytest.mark.parametrize("megabytes", [20, 40, 80, 160, 1000])
-def test_little_memory(megabytes: int) -> None:
+def test_little_memory_is_enough_for_the_program(megabytes: int) -> None:
     """Point 3: what is too little for an interpreter is not too little for the program."""
     command = f'ulimit -v {megabytes * 1024}; exec "$0" "$@"'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "plain"]
@@ -182,7 +182,7 @@ def test_little_memory(megabytes: int) -> None:
     assert result.stdout == "ok\n", result.stderr
 
 
-def test_no_process_to_be_had() -> None:
+def test_the_program_goes_on_without_a_new_process() -> None:
     """A limit of processes, or a sandbox: said, and the program goes on."""
     if os.getuid() == 0:
         pytest.skip("no limit of processes for root")
@@ -191,7 +191,7 @@ def test_no_process_to_be_had() -> None:
     assert run_program(["sh", "-c", command, *arguments], promptly()).stdout == "ok\n"
 
 
-def test_first_call_on_a_small_stack() -> None:
+def test_a_first_call_may_have_a_small_stack() -> None:
     """Point 17: 16 KB."""
     good("small-stack")
 
@@ -227,7 +227,9 @@ int main(void) {{
 
 
 @pytest.mark.parametrize("locale", ["C", "ja_JP.eucjp", "zh_CN.gbk", "tg_TJ.koi8t"])
-def test_first_call_in_a_constructor(locale: str, tmp_path: Path, odd_locales: Path) -> None:
+def test_a_first_call_may_be_in_a_constructor(
+    locale: str, tmp_path: Path, odd_locales: Path
+) -> None:
     """Point 13: in dlopen, with the loader's lock held. Nobody waits for who wants that lock."""
     content = ", ".join(map(str, image().read_bytes()))
     flags = ("-shared", "-fPIC", str(library()), f"-Wl,-rpath,{library().parent}")
@@ -243,7 +245,7 @@ def test_first_call_in_a_constructor(locale: str, tmp_path: Path, odd_locales: P
 
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["", "off"])
-def test_fork(mode: str, python: str) -> None:
+def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
     """The child gets answers too, whatever other threads were doing; it does not hang (point 8).
 
     The stub is in fast mode: recording takes locks of its own, which a fork leaves locked.
@@ -254,7 +256,7 @@ def test_fork(mode: str, python: str) -> None:
 # ---- which Python -------------------------------------------------------------------------------
 
 
-def test_empty_path() -> None:
+def test_an_empty_path_finds_python() -> None:
     manager_of(good("served", PATH=""))
 
 
@@ -264,7 +266,7 @@ def test_pythons_own_variables_are_not_read() -> None:
     manager_of(good("served", **env))
 
 
-def test_python_off() -> None:
+def test_python_off_starts_no_manager() -> None:
     said = good("plain", MGPU_RT_PYTHON="off")
     assert "manage" not in said
     assert "Python" not in said
@@ -287,7 +289,7 @@ def test_the_manager_is_not_preloaded() -> None:
     assert b"LD_PRELOAD" not in given
 
 
-def test_cffi_among_the_users_own_packages(tmp_path: Path) -> None:
+def test_cffi_may_be_among_the_users_own_packages(tmp_path: Path) -> None:
     """-I leaves them out; they are asked if cffi is nowhere else."""
     python = bare_python()
     version = "python{}.{}".format(*sys.version_info)
@@ -300,7 +302,7 @@ def test_cffi_among_the_users_own_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nowhere/python3", "/bin/true", "it's", "/", "/etc/passwd"])
-def test_python_that_is_none(path: str) -> None:
+def test_a_wrong_python_is_named_once(path: str) -> None:
     """One line says so and names it; the program goes on. Nothing else is tried."""
     line = only_line(good("unserved", MGPU_RT_PYTHON=path))
     assert f"'{path}' (MGPU_RT_PYTHON)" in line
@@ -308,7 +310,7 @@ def test_python_that_is_none(path: str) -> None:
     assert "where the library is" not in line
 
 
-def test_interpreter_without_cffi() -> None:
+def test_an_interpreter_without_cffi_is_named() -> None:
     line = only_line(good("unserved", MGPU_RT_PYTHON=str(bare_python())))
     assert "_cffi_backend" in line
 
@@ -329,7 +331,7 @@ def run_from(lib: Path, mode: str, **env: str) -> subprocess.CompletedProcess[st
     return run_program([str(host()), str(lib), str(image()), KERNEL, mode], clean)
 
 
-def test_order_of_interpreters(tmp_path: Path) -> None:
+def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
     """mgpu-rt run's, the installation's, VIRTUAL_ENV, CONDA_PREFIX, PATH; each that fails is named.
 
     One that is neither the user's choice nor of the library's own environment is never used
@@ -348,7 +350,7 @@ def test_order_of_interpreters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
-def test_the_note_beside_the_library(tmp_path: Path, lies: str) -> None:
+def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
     """Of the build in a checkout, and of make install: the interpreter that is used there."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
@@ -357,7 +359,7 @@ def test_the_note_beside_the_library(tmp_path: Path, lies: str) -> None:
     assert f"the caches are managed by '{sys.executable}' (where the library is)" in result.stderr
 
 
-def test_environment_that_the_library_lies_in(tmp_path: Path) -> None:
+def test_the_librarys_own_environment_serves(tmp_path: Path) -> None:
     """As a wheel does."""
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
@@ -379,7 +381,7 @@ def test_environment_that_the_library_lies_in(tmp_path: Path) -> None:
     assert "(where the library is)" in result.stderr
 
 
-def test_versions_differ(tmp_path: Path) -> None:
+def test_a_package_of_another_version_is_named(tmp_path: Path) -> None:
     """Point 9: said, and the program goes on."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable)
     init = tmp_path / "elsewhere" / "mgpu_rt" / "__init__.py"
@@ -408,12 +410,12 @@ def test_one_binary_for_every_python(version: str) -> None:
 # ---- HIP's life ---------------------------------------------------------------------------------
 
 
-def test_library_that_is_never_called() -> None:
+def test_an_uncalled_library_starts_nothing() -> None:
     """No HIP, no Python, no message."""
     assert good("nothing") == ""
 
 
-def test_launch_from_an_exit_handler() -> None:
+def test_an_exit_handler_may_launch() -> None:
     """A handler that runs after HIP's own is told so; the manager has gone before."""
     result = run_host("late", promptly())
     assert result.returncode == 0
@@ -421,7 +423,7 @@ def test_launch_from_an_exit_handler() -> None:
 
 
 @pytest.mark.parametrize("mode", ["plain", "served"])
-def test_exit_gives_idle_streams_back_alone(mode: str, tmp_path: Path) -> None:
+def test_exit_gives_back_only_idle_streams(mode: str, tmp_path: Path) -> None:
     """For the rest HIP might wait for the device, which stock does not."""
     log = tmp_path / "log"
     good(mode, HIPSTUB_LOG=str(log))
@@ -433,7 +435,7 @@ def test_exit_gives_idle_streams_back_alone(mode: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["plain", "served"])
 @pytest.mark.parametrize("python", ["", "off"])
-def test_quiet_teardown(mode: str, python: str) -> None:
+def test_no_hip_call_follows_its_exit_handlers(mode: str, python: str) -> None:
     """HIP may not be called once its own exit handlers ran (trap 10)."""
     if python == "off" and mode == "served":
         mode = "plain"
@@ -450,7 +452,7 @@ def test_the_library_is_not_linked_with_python() -> None:
 # ---- many ---------------------------------------------------------------------------------------
 
 
-def test_many_short_programs() -> None:
+def test_many_short_programs_end_quietly() -> None:
     """Each with a manager that begins while its program ends: a sample of make soak-hosts."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hosts.soak", "60"],

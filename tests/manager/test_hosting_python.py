@@ -95,7 +95,7 @@ launch()
 
 
 @pytest.mark.parametrize("flags", [(), ("-I",), ("-S",), ("-E",), ("-I", "-S", "-E"), ("-O",)])
-def test_flags(flags: tuple[str, ...]) -> None:
+def test_python_with_any_flags_is_served(flags: tuple[str, ...]) -> None:
     said = python(SERVED, *flags).stderr
     assert ends(manager_of(said)[1])
 
@@ -104,7 +104,7 @@ def test_flags(flags: tuple[str, ...]) -> None:
     "version",
     ["2.7", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t"],
 )
-def test_every_python(version: str) -> None:
+def test_every_python_is_served(version: str) -> None:
     """Point 6: one that is too old, or lacks a function, is no less a host."""
     interpreter = other_python(version)
     if interpreter is None:
@@ -117,7 +117,7 @@ def test_host_without_cffi() -> None:
     python(SERVED, interpreter=str(bare_python()))
 
 
-def test_start_methods() -> None:
+def test_children_of_multiprocessing_are_served() -> None:
     """fork, spawn and forkserver: children get answers and managers of their own, or none."""
     script = """
     import multiprocessing
@@ -141,7 +141,7 @@ def test_start_methods() -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_start_methods_that_import(method: str, tmp_path: Path) -> None:
+def test_children_that_import_are_served(method: str, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(
         PRELUDE
@@ -162,7 +162,7 @@ def test_start_methods_that_import(method: str, tmp_path: Path) -> None:
     assert result.stdout == "ok\n", result.stderr
 
 
-def test_asyncio() -> None:
+def test_asyncio_programs_are_served() -> None:
     python("""
     import asyncio
     async def main():
@@ -195,7 +195,7 @@ def test_children_are_the_programs_own() -> None:
     """)
 
 
-def test_daemon_threads_at_exit() -> None:
+def test_daemon_threads_may_call_at_exit() -> None:
     for delay in ("0", "30", "100"):
         python(
             """
@@ -214,7 +214,7 @@ def test_daemon_threads_at_exit() -> None:
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_sub_interpreters(version: str) -> None:
+def test_sub_interpreters_are_served(version: str) -> None:
     """Point 10."""
     interpreter = other_python(version)
     if interpreter is None:
@@ -328,7 +328,7 @@ def test_sys_path_and_modules_are_the_programs(tmp_path: Path) -> None:
     )
 
 
-def test_near_the_recursion_limit() -> None:
+def test_calls_work_near_the_recursion_limit() -> None:
     """Point 15."""
     result = python("""
     create = lib.mgpuStreamCreate
@@ -374,7 +374,7 @@ def libpython(version: str) -> Path | None:
 
 @pytest.mark.parametrize("mode", ["late", "workers", "again"])
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_embedding(version: str, mode: str, embed: Path) -> None:
+def test_an_embedded_python_is_served(version: str, mode: str, embed: Path) -> None:
     """Points 4 and 5: Python that comes after the library, ends before it, or does so often."""
     path = libpython(version)
     if path is None:

@@ -97,7 +97,7 @@ class Program:
 # ---- told and carried out -----------------------------------------------------------------------
 
 
-def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
+def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
     """It is told of each thing that is got from HIP; what it pins no limit takes."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="20K") as program:
         program.do("launch(); wait_until_served()")
@@ -133,7 +133,7 @@ def test_a_policy_that_pins_everything_and_logs(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
-def test_a_policy_that_evicts_everything(tmp_path: Path) -> None:
+def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
     """What the program holds stays, what is not there hurts nobody, and the rest is gone."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
@@ -149,7 +149,7 @@ def test_a_policy_that_evicts_everything(tmp_path: Path) -> None:
         assert "failed" not in program.said()
 
 
-def test_an_eviction_spoils_no_capture_of_the_programs(tmp_path: Path) -> None:
+def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
     """In HIP's global mode no other thread may give memory back, unless it is in relaxed mode."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("hip, to = ctypes.CDLL(os.environ['MGPU_RT_HIP']), ctypes.byref")
@@ -169,7 +169,7 @@ def test_an_eviction_spoils_no_capture_of_the_programs(tmp_path: Path) -> None:
         assert "failed" not in program.said()
 
 
-def test_a_policy_that_sets_limits(tmp_path: Path) -> None:
+def test_a_policy_may_set_limits(tmp_path: Path) -> None:
     with Program(tmp_path, "Limits") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -184,7 +184,7 @@ def test_a_policy_that_sets_limits(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
-def test_more_events_than_fit(tmp_path: Path) -> None:
+def test_lost_events_are_reported_to_the_policy(tmp_path: Path) -> None:
     """Then nothing is waited for: the policy is told that it was not told all."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
@@ -200,7 +200,7 @@ def test_more_events_than_fit(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
-def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+def test_the_documented_policy_works(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "python.md").read_text().split("### Writing a policy")[1]
     (tmp_path / "example.py").write_text(page.split("```python\n")[1].split("```")[0])
     with Program(tmp_path, "example:KeepFirst") as program:
@@ -217,7 +217,7 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
         assert "failed" not in program.said()
 
 
-def test_no_event_is_lost_unsaid(tmp_path: Path) -> None:
+def test_every_lost_event_is_reported(tmp_path: Path) -> None:
     """Of threads that miss together: each is told once, unless it is said that some are not."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
@@ -239,14 +239,14 @@ def test_no_event_is_lost_unsaid(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
-def test_questions_from_many_threads(tmp_path: Path) -> None:
+def test_a_policy_may_ask_from_many_threads(tmp_path: Path) -> None:
     with Program(tmp_path, "Threads") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
         assert program.end() == 0
 
 
-def test_what_a_policy_prints(tmp_path: Path) -> None:
+def test_a_policys_output_goes_to_the_programs_stderr(tmp_path: Path) -> None:
     """Goes to the program's stderr, a line at a time."""
     with Program(tmp_path, "Chatty") as program:
         program.do("launch(); wait_until_served()")
@@ -255,7 +255,7 @@ def test_what_a_policy_prints(tmp_path: Path) -> None:
         assert program.end() == 0
 
 
-def test_the_end_of_hip(tmp_path: Path) -> None:
+def test_the_manager_calls_no_hip_after_its_end(tmp_path: Path) -> None:
     """No call of HIP's is made for the manager once the exit handlers ran."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(
@@ -269,7 +269,7 @@ def test_the_end_of_hip(tmp_path: Path) -> None:
     assert "teardown" not in result.stderr
 
 
-def test_what_a_child_does_is_its_own(tmp_path: Path) -> None:
+def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
     """A child of fork has no manager: its parent's must not hear of it."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
@@ -302,7 +302,7 @@ def test_what_a_child_does_is_its_own(tmp_path: Path) -> None:
         (":", "it is not of the form package.module:Class"),
     ],
 )
-def test_a_policy_that_fails(policy: str, reason: str, tmp_path: Path) -> None:
+def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -> None:
     """Point 12: said once, and the one that ships goes on; no call of the program's fails."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
@@ -315,7 +315,7 @@ def test_a_policy_that_fails(policy: str, reason: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])
-def test_a_manager_that_dies(how: str, tmp_path: Path) -> None:
+def test_the_library_goes_on_without_its_manager(how: str, tmp_path: Path) -> None:
     """Said once; the library goes on by itself."""
     with Program(tmp_path, "Dies" if how == "Dies" else "PinAll") as program:
         program.do("launch()")
@@ -330,7 +330,7 @@ def test_a_manager_that_dies(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Hangs", "HoldsTheGil"])
-def test_a_policy_that_never_returns(policy: str, tmp_path: Path) -> None:
+def test_the_program_waits_for_no_policy(policy: str, tmp_path: Path) -> None:
     """The program neither waits for it, nor at its end; and it does not outlive the program."""
     with Program(tmp_path, policy) as program:
         program.do("launch(); wait_until_served()")
@@ -341,7 +341,7 @@ def test_a_policy_that_never_returns(policy: str, tmp_path: Path) -> None:
         assert ends(process)
 
 
-def test_a_manager_that_is_stopped(tmp_path: Path) -> None:
+def test_exit_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
     """The program's exit does not wait for it."""
     with Program(tmp_path, "") as program:
         program.do("launch(); wait_until_served()")
@@ -354,7 +354,7 @@ def test_a_manager_that_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_anything_at_any_moment(seed: int, tmp_path: Path) -> None:
+def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) -> None:
     """Managers that come up, raise, hang, are stopped, killed or forked away from, at random."""
     dice = random.Random(seed)
     policy = dice.choice(["", "PinAll", "EvictAll", "RaisesLater", "Hangs", "HoldsTheGil", "Dies"])
@@ -422,7 +422,7 @@ def test_a_program_that_ends_before_its_policy_says_so(tmp_path: Path) -> None:
 # ---- without a program --------------------------------------------------------------------------
 
 
-def test_started_by_hand() -> None:
+def test_a_manager_started_by_hand_refuses() -> None:
     done = subprocess.run(
         [sys.executable, "-I", str(ROOT / "mgpu_rt" / "manager" / "manager.py")],
         capture_output=True,

@@ -358,7 +358,7 @@ def test_events_are_reused_across_threads(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_stream_chosen_from_outside(mgpu: Mgpu) -> None:
+def test_a_lent_stream_is_used(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipStreamCreate(own)
     chosen = mgpu.from_stub(own[0], "hipStream_t")

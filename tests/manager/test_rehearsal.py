@@ -61,7 +61,7 @@ class EvictsAll(Looks):
             yield Evict(Kind.STREAM, stream.handle)
 
 
-def test_what_is_decided_is_carried_out_and_comes_back() -> None:
+def test_decisions_are_carried_out_and_come_back() -> None:
     """What the program holds stays."""
     events = [event(What.STREAM_CREATED, 1), event(What.STREAM_CREATED, 2)]
     decided = rehearse(EvictsAll, events, held={2}, seconds_after=1)
@@ -81,7 +81,7 @@ def test_the_policy_that_ships_goes_by_the_time_of_the_events() -> None:
     assert rehearse(Shipped, events, memory=short, seconds_after=5) == []
 
 
-def test_a_damaged_event_is_said(tmp_path: Path) -> None:
+def test_a_damaged_event_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events"
     path.write_text('mgpu_rt: hello\nmgpu_rt: {"what": "NOTHING", "handle": 1}\n')
     with pytest.raises(ValueError, match="events:2 is no event"):

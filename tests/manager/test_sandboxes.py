@@ -15,7 +15,7 @@ from tests.support.child import library
 from tests.support.hosting import KERNEL, host, image, only_line, promptly, run_host, run_program
 
 
-def test_first_process_of_a_container() -> None:
+def test_the_first_process_of_a_container_has_no_manager() -> None:
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")

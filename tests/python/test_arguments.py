@@ -110,12 +110,12 @@ BITS = {"shape": (4,), "typestr": "|t8", "version": 3, "data": b"abcd"}
         (8, ctypes.c_int64(-5), "q"),
     ],
 )
-def test_numbers(size: int, argument: Any, form: str) -> None:
+def test_numbers_get_the_size_of_the_parameter(size: int, argument: Any, form: str) -> None:
     plain = getattr(argument, "value", argument)
     assert content(value(size), argument) == struct.pack("<" + form, plain)
 
 
-def test_values_of_other_sizes() -> None:
+def test_values_with_a_size_keep_their_bytes() -> None:
     class Pair(ctypes.Structure):
         _fields_ = (("left", ctypes.c_int32), ("right", ctypes.c_double))
 
@@ -158,7 +158,7 @@ def test_values_of_other_sizes() -> None:
         (POINTER, MemRef(3), TypeError, "has no shape to make a memref of"),
     ],
 )
-def test_what_does_not_fit(
+def test_values_that_do_not_fit_are_refused(
     parameter: Argument, argument: Any, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=f"kernel 'kernel', argument 1: .*{words}"):
@@ -166,19 +166,19 @@ def test_what_does_not_fit(
 
 
 @pytest.mark.parametrize("count", (0, 1, 3))
-def test_a_wrong_count(count: int) -> None:
+def test_a_wrong_count_is_refused(count: int) -> None:
     with pytest.raises(TypeError, match=f"'kernel' takes 2 arguments, and got {count}"):
         passed([value(4), value(4)], *range(count))
 
 
-def test_a_wrong_count_of_memrefs() -> None:
+def test_a_wrong_count_of_memrefs_is_refused() -> None:
     with pytest.raises(TypeError, match=r"mgpu_rt.MemRef\(array\)"):
         passed([POINTER, POINTER, value(8), value(8), value(8)], numpy.zeros(3))
     with pytest.raises(TypeError, match=r"takes 4 arguments, and got 5$"):
         passed([POINTER, POINTER, value(8), value(8)], MemRef(numpy.zeros(3)))
 
 
-def test_an_image_that_says_nothing() -> None:
+def test_without_a_description_values_state_their_sizes() -> None:
     """Then values have to say their sizes, and any number of them is taken."""
     given, device = passed(None, numpy.int16(3), MemRef(numpy.zeros(3)), ctypes.c_float(1.5))
     assert len(given.params) == 7
@@ -225,16 +225,16 @@ class Tensor:
         SimpleNamespace(data_ptr=lambda: 0x1234),
     ],
 )
-def test_addresses(argument: Any) -> None:
+def test_addresses_are_passed_as_they_are(argument: Any) -> None:
     assert number(argument) == 0x1234
 
 
-def test_null() -> None:
+def test_none_is_the_null_pointer() -> None:
     assert number(None) == number(Interface(None, (0,))) == number(Interface(0, (0,))) == 0
 
 
 @pytest.mark.parametrize(("device", "stream"), [(2, STREAM), (10, STREAM), (13, STREAM)])
-def test_dlpack(device: int, stream: int) -> None:
+def test_dlpack_gets_the_stream_of_use(device: int, stream: int) -> None:
     """The owner is told where its array will be used."""
     array = numpy.zeros((3, 4), "f")
     tensor = Tensor(array[1:], device)
@@ -242,7 +242,7 @@ def test_dlpack(device: int, stream: int) -> None:
     assert tensor.streams == [stream]
 
 
-def test_dlpack_as_others_fill_it_in() -> None:
+def test_dlpack_without_strides_is_dense() -> None:
     """Without strides, which are C's then, and with an offset: NumPy's have it the other way."""
 
     class Terse(Tensor):
@@ -281,7 +281,7 @@ def test_dlpacks_null_stream(device: int, stream: int) -> None:
     assert tensor.streams == [stream]
 
 
-def test_dlpack_on_the_host() -> None:
+def test_dlpack_on_the_host_is_refused() -> None:
     """A tensor of PyTorch's in host memory: its data_ptr() would be no address of the device."""
     tensor = Tensor(numpy.zeros(3), 1)
     tensor.data_ptr = lambda: 0x1234  # type: ignore[attr-defined]
@@ -291,7 +291,7 @@ def test_dlpack_on_the_host() -> None:
         passed([POINTER], Tensor(numpy.zeros(3), 7))
 
 
-def test_owners_streams_are_waited_for() -> None:
+def test_a_launch_waits_for_the_owners_stream() -> None:
     """Once each; 1 is the null stream's name in the interface."""
     arrays = [Interface(64, (3,), stream=stream) for stream in (0x77, 0x77, 1, STREAM, None)]
     given, device = passed([POINTER] * 5, *arrays)
@@ -314,7 +314,7 @@ def memref(argument: Any, rank: int) -> tuple[int, ...]:
     )
 
 
-def test_memrefs_on_the_device() -> None:
+def test_device_memrefs_have_sizes_and_strides() -> None:
     assert memref(Interface(64, (2, 3)), 2) == (64, 64, 0, 2, 3, 3, 1)
     assert memref(Interface(64, (2, 3), strides=(40, 8)), 2) == (64, 64, 0, 2, 3, 10, 2)
     assert memref(Interface(64, ()), 0) == (64, 64, 0)
@@ -332,7 +332,7 @@ def test_a_field_of_records_on_the_device() -> None:
     assert memref(Interface(64, (1,), strides=(6,)), 1) == (64, 64, 0, 1, 1)
 
 
-def test_memrefs_on_the_host() -> None:
+def test_host_memrefs_have_sizes_and_strides() -> None:
     place = memref(numpy.zeros((2, 3), "f"), 2)[0]
     assert memref(numpy.zeros((2, 3), "f"), 2) == (place, place, 0, 2, 3, 3, 1)
     assert memref(numpy.zeros((2, 3), "f", order="F"), 2) == (place, place, 0, 2, 3, 1, 2)
@@ -353,7 +353,7 @@ def moved(*arguments: Any) -> list[tuple[Any, ...]]:
     return device.calls
 
 
-def test_directions() -> None:
+def test_in_and_out_leave_out_one_copy() -> None:
     data = numpy.arange(4, dtype="f")
     host, place, size = data.ctypes.data, 0x10000, data.nbytes
     up, down = ("Memcpy", place, host, size, STREAM), ("Memcpy", host, place, size, STREAM)
@@ -369,7 +369,7 @@ def test_one_array_twice_is_one_copy() -> None:
     assert [words[0] for words in copies] == ["alloc", "Memcpy", "Memcpy", "MemFree"]
 
 
-def test_arrays_that_overlap() -> None:
+def test_overlapping_arrays_are_refused() -> None:
     data = numpy.arange(8, dtype="f")
     with pytest.raises(ValueError, match="argument 2: it overlaps another array"):
         passed([POINTER] * 2, In(data[:5]), data[4:])
@@ -383,7 +383,7 @@ def test_empty_arrays() -> None:
     assert not any(words[0] == "Memcpy" for words in moved(bytearray()))
 
 
-def test_other_buffers() -> None:
+def test_any_buffer_is_copied() -> None:
     for buffer in (bytearray(8), array.array("i", [1, 2]), (ctypes.c_int * 2)(1, 2)):
         assert moved(buffer)[0] == ("alloc", 8)
 

@@ -42,7 +42,7 @@ def test_the_error_is_the_threads(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_HIP="/nowhere/libamdhip64.so")
-def test_the_error_without_hip(mgpu: Mgpu) -> None:
+def test_a_launch_without_hip_has_an_error(mgpu: Mgpu) -> None:
     mgpu.launch(mgpu.null)
     assert error(mgpu) == "hipErrorSharedObjectInitFailed"
 
@@ -79,13 +79,13 @@ def fails(mgpu: Mgpu, fault: str, words: str, name: str, array: Any = None) -> N
 
 
 @in_child(policies=("builtin",))
-def test_a_launch_that_fails(mgpu: Mgpu) -> None:
+def test_a_failed_launch_raises(mgpu: Mgpu) -> None:
     fault = f"hipModuleLaunchKernel:*:{INVALID_VALUE}"
     fails(mgpu, fault, "kernel 'scale' was not launched", "hipErrorInvalidValue")
 
 
 @in_child(policies=("builtin",))
-def test_a_copy_that_fails(mgpu: Mgpu) -> None:
+def test_a_failed_copy_raises(mgpu: Mgpu) -> None:
     fault, words = f"hipMemcpyAsync:*:{INVALID_VALUE}", "could not be copied to the device"
     fails(mgpu, fault, words, "hipErrorInvalidValue")
 
@@ -102,26 +102,26 @@ def test_the_copies_of_a_launch_that_fails_are_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_no_memory(mgpu: Mgpu) -> None:
+def test_out_of_memory_raises(mgpu: Mgpu) -> None:
     fault, words = f"hipMalloc:*:{OUT_OF_MEMORY}", "could not be copied to the device"
     fails(mgpu, fault, words, "hipErrorOutOfMemory", numpy.zeros(1 << 20, "f"))
 
 
 @in_child(policies=("builtin",))
-def test_a_kernel_that_fails(mgpu: Mgpu) -> None:
+def test_a_failed_kernel_raises(mgpu: Mgpu) -> None:
     fault = f"hipStreamSynchronize:*:{INVALID_VALUE}"
     fails(mgpu, fault, "kernel 'scale' failed", "hipErrorInvalidValue")
 
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleLoadData:1:{INVALID_VALUE}")
-def test_a_load_that_fails(mgpu: Mgpu) -> None:
+def test_a_failed_load_raises(mgpu: Mgpu) -> None:
     with pytest.raises(mgpu_rt.HipError, match="the image was not loaded: hipErrorInvalidValue"):
         kernels()
     scale(kernels(), numpy.zeros(8, "f"))
 
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipModuleGetFunction:1:{NOT_FOUND}")
-def test_a_kernel_that_hip_does_not_find(mgpu: Mgpu) -> None:
+def test_an_unknown_kernel_raises(mgpu: Mgpu) -> None:
     module = kernels()
     with pytest.raises(mgpu_rt.HipError, match="has no kernel 'scale': hipErrorNotFound"):
         _ = module["scale"]
@@ -129,7 +129,7 @@ def test_a_kernel_that_hip_does_not_find(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT=f"hipStreamCreate:*:{INVALID_VALUE}")
-def test_no_stream(mgpu: Mgpu) -> None:
+def test_no_launch_without_a_stream(mgpu: Mgpu) -> None:
     """Then nothing is launched, least of all on the null stream."""
     with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' has no stream"):
         scale(kernels(), numpy.zeros(8, "f"))
@@ -150,6 +150,6 @@ def test_an_error_from_before_is_not_the_launchs(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), backends=("softgpu",))
-def test_hip_refuses_a_launch(mgpu: Mgpu) -> None:
+def test_a_refused_launch_raises(mgpu: Mgpu) -> None:
     with pytest.raises(mgpu_rt.HipError, match="kernel 'scale' was not launched"):
         scale(kernels(), numpy.zeros(8, "f"), shared=1 << 30)

@@ -24,7 +24,7 @@ needs_mlir = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", (*NUMPY, pytest.param("jit", marks=needs_mlir)))
-def test_by_the_command(name: str, tmp_path: Path) -> None:
+def test_examples_run_by_the_command(name: str, tmp_path: Path) -> None:
     """From another folder, as the documents say."""
     env = {key: value for key, value in environment().items() if not key.startswith("MGPU_RT_")}
     words = (COMMAND, "run", "--device", "softgpu", "--", sys.executable, EXAMPLES / f"{name}.py")
@@ -32,7 +32,7 @@ def test_by_the_command(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", (*NUMPY, pytest.param("jit", marks=needs_mlir)))
-def test_without_preloading(name: str) -> None:
+def test_examples_run_without_preloading(name: str) -> None:
     env = environment("softgpu", OBJECT=str(lower.lower(KERNELS, llvm=22)))
     assert run(sys.executable, f"{name}.py", env=env) == (RESULT, "")
 
@@ -43,7 +43,7 @@ def test_without_preloading(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("image", ("bin", "isa"))
 @pytest.mark.parametrize("name", (*NUMPY, "tensors"))
-def test_on_a_gpu(name: str, image: str) -> None:
+def test_examples_run_on_a_gpu(name: str, image: str) -> None:
     pytest.importorskip("torch" if name == "tensors" else "numpy")
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=str(ROOT))
@@ -86,7 +86,7 @@ except mgpu_rt.HipError as error:
 
 
 @pytest.mark.gpu
-def test_cupy_on_a_gpu() -> None:
+def test_the_cupy_example_runs_on_a_gpu() -> None:
     pytest.importorskip("cupy")
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image="bin")
     env = environment("cuda", PYTHONPATH=str(ROOT))

@@ -35,7 +35,7 @@ def image(chip: str = CHIP) -> bytes:
     return lower.code_object(KERNELS, chip, image="bin")
 
 
-def test_the_names_that_users_have() -> None:
+def test_public_names_are_exported() -> None:
     assert set(mgpu_rt.__all__) <= set(dir(mgpu_rt))
     assert all(getattr(mgpu_rt, name) for name in mgpu_rt.__all__)
     with pytest.raises(AttributeError, match="module 'mgpu_rt' has no attribute 'Modul'"):
@@ -54,7 +54,7 @@ def scaled(module: mgpu_rt.Module, **options: Any) -> None:
 
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
-def test_results(mgpu: Mgpu) -> None:
+def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
     a = numpy.random.default_rng(1).random(COUNT, dtype=numpy.float32)
     b, c = a[::-1].copy(), numpy.empty_like(a)
     a_before = a.copy()
@@ -73,7 +73,7 @@ def test_results(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), backends=("softgpu", BACKENDS_WITH_GPU[-1]))
-def test_an_array_on_the_device(mgpu: Mgpu) -> None:
+def test_a_device_array_is_passed_by_address(mgpu: Mgpu) -> None:
     """By __cuda_array_interface__, with work of its owner's still to be done."""
     array, result = numpy.arange(COUNT, dtype=numpy.float32), numpy.zeros(COUNT, numpy.float32)
     owner = mgpu.StreamCreate()
@@ -98,7 +98,7 @@ def test_an_array_on_the_device(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), backends=("custub",))
-def test_nvidias_driver(mgpu: Mgpu) -> None:
+def test_modules_load_on_nvidias_driver(mgpu: Mgpu) -> None:
     """Is given what AMD's HIP is; PTX says what its kernels take."""
     module = mgpu_rt.Module(lower.lower(KERNELS, llvm=22, chip="sm_90", image="isa"))
     with pytest.raises(TypeError, match="'scale' takes 7 arguments, and got 6"):
@@ -114,7 +114,7 @@ def test_nvidias_driver(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_CACHE="off")
-def test_stocks_behaviour(mgpu: Mgpu) -> None:
+def test_modules_work_without_caches(mgpu: Mgpu) -> None:
     """Without the cache HIP is given the image itself, here one that is gone afterwards."""
     large = bytearray(bundle(image(), bytes(1 << 22)))  # its memory goes back to the system
     module = mgpu_rt.Module(large)
@@ -127,7 +127,7 @@ def test_stocks_behaviour(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off")
-def test_the_image_is_kept_as_long_as_the_module(mgpu: Mgpu) -> None:
+def test_the_image_lives_as_long_as_the_module(mgpu: Mgpu) -> None:
     """HIP may read it until then, though 5.2.3 does not."""
     content = image("gfx90a")
     held = sys.getrefcount(content)
@@ -142,7 +142,7 @@ def test_the_image_is_kept_as_long_as_the_module(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_kinds_of_images(mgpu: Mgpu) -> None:
+def test_every_kind_of_image_is_loaded(mgpu: Mgpu) -> None:
     content, place = image("gfx90a"), folder("images") / "kernels.hsaco"
     place.write_bytes(content)
     compiled = lower.lower(KERNELS, llvm=22)
@@ -157,7 +157,7 @@ def test_kinds_of_images(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_one_of_several_images(mgpu: Mgpu) -> None:
+def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
     many, same = (lower.lower(PROGRAMS / f"{name}.mlir", llvm=22) for name in ("many", "samename"))
     with pytest.raises(ValueError, match=r"holds 5 images, .*: say which by holding="):
         mgpu_rt.Module(many)
@@ -191,13 +191,15 @@ def test_one_of_several_images(mgpu: Mgpu) -> None:
         (str(KERNELS), ValueError, r"kernels.mlir' is text"),
     ],
 )
-def test_what_is_no_image(given: Any, error: type[Exception], words: str) -> None:
+def test_other_objects_are_refused_as_images(
+    given: Any, error: type[Exception], words: str
+) -> None:
     """Said before HIP is asked."""
     with pytest.raises(error, match=words):
         mgpu_rt.Module(given)
 
 
-def test_without_what_reads_images() -> None:
+def test_missing_packages_are_named() -> None:
     code = "import sys; sys.modules['msgpack'] = None; import mgpu_rt; mgpu_rt.Module(b'')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     said = f"needs msgpack, which {sys.executable} lacks: {sys.executable} -m pip install"
@@ -208,7 +210,7 @@ def test_without_what_reads_images() -> None:
 
 
 @in_child(policies=("builtin",))
-def test_wrong_launches(mgpu: Mgpu) -> None:
+def test_wrong_launches_are_refused(mgpu: Mgpu) -> None:
     module = mgpu_rt.Module(image("gfx90a"))
     assert repr(module) == "<mgpu_rt.Module the image: add, scale>"
     kernel, zeros = module["scale"], [0] * 7
@@ -251,7 +253,7 @@ def test_launches_hit_the_caches(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_a_closed_module(mgpu: Mgpu) -> None:
+def test_a_closed_module_is_refused(mgpu: Mgpu) -> None:
     module = mgpu_rt.Module(code_object("globals", None, "gfx90a"))  # which is never shared
     (name,) = module
     kernel = module[name]
@@ -302,7 +304,7 @@ print("ended")
 
 @pytest.mark.parametrize("cache", ("on", "off"))
 @pytest.mark.parametrize("backend", ("stub", "softgpu"))
-def test_open_at_the_end(backend: str, cache: str, tmp_path: Path) -> None:
+def test_open_modules_end_quietly(backend: str, cache: str, tmp_path: Path) -> None:
     place = tmp_path / "image"
     place.write_bytes(image("gfx90a"))
     env = environment(backend, MGPU_RT_CACHE=cache, PYTHONPATH=str(ROOT))

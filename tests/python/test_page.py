@@ -16,7 +16,7 @@ from tests.support.patience import HANG
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The manager")[0]
 
 
-def test_examples(tmp_path: Path) -> None:
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
     shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")

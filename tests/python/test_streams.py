@@ -39,7 +39,7 @@ from tests.support.child import Mgpu, in_child
         ((1 << 64) - 1, (1 << 64) - 1),
     ],
 )
-def test_handles(stream: Any, handle: int) -> None:
+def test_streams_of_other_libraries_have_handles(stream: Any, handle: int) -> None:
     assert handle_of(stream) == handle
 
 
@@ -55,7 +55,7 @@ def test_handles(stream: Any, handle: int) -> None:
         (1 << 64, ValueError),
     ],
 )
-def test_what_is_no_stream(stream: Any, error: type[Exception]) -> None:
+def test_other_objects_are_refused_as_streams(stream: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="is no stream"):
         handle_of(stream)
 
@@ -91,7 +91,7 @@ def test_streams_nest(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_an_exception_ends_it(mgpu: Mgpu) -> None:
+def test_an_exception_ends_the_loan(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     with pytest.raises(KeyError), mgpu_rt.use_stream(stream):
         raise KeyError
@@ -102,7 +102,7 @@ def test_an_exception_ends_it(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_other_threads_have_their_own(mgpu: Mgpu) -> None:
+def test_other_threads_keep_their_own_stream(mgpu: Mgpu) -> None:
     stream, seen = mgpu.StreamCreate(), []
     with mgpu_rt.use_stream(stream):
         thread = threading.Thread(target=lambda: seen.append(created(mgpu)))
@@ -112,7 +112,7 @@ def test_other_threads_have_their_own(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_the_object_is_kept(mgpu: Mgpu) -> None:
+def test_a_lent_stream_object_is_kept(mgpu: Mgpu) -> None:
     class Stream:
         ptr = address(mgpu, mgpu.StreamCreate())
 

@@ -41,19 +41,19 @@ def test_a_release_of_llvm_that_is_not_known() -> None:
     assert said("runner/run.sh", "7") == "run.sh: '7' is neither 22 nor 19"
 
 
-def test_no_command(bare: str) -> None:
+def test_a_missing_command_is_named(bare: str) -> None:
     Path(bare, "mgpu-rt").unlink()
     assert said("runner/run.sh", "22", PATH=bare) == "run.sh: there is no mgpu-rt"
     assert said("mpi/run.sh", PATH=bare) == "run.sh: there is no mgpu-rt in PATH"
 
 
-def test_no_mpi(bare: str) -> None:
+def test_missing_mpi_is_named(bare: str) -> None:
     assert said("mpi/run.sh", PATH=bare) == "run.sh: there is no cmake in PATH"
     assert said("mpi/two_gpus.sh", PATH=bare).startswith("two_gpus.sh: there is no mpirun:")
     assert said("mpi/two_gpus.sh", "pack", PATH=bare).startswith("two_gpus.sh: there is no mpicc:")
 
 
-def test_nothing_was_packed() -> None:
+def test_a_missing_pack_is_named() -> None:
     words = said("mpi/two_gpus.sh", FOLDER="/nowhere")
     assert words.startswith("two_gpus.sh: /nowhere/ranks is missing: pack it where MLIR is")
 

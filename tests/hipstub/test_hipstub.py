@@ -60,7 +60,7 @@ def test_same_symbol_versions_as_amds() -> None:
 
 
 @on_stub()
-def test_dead_and_foreign_handles(hip: Stub) -> None:
+def test_dead_and_foreign_handles_are_refused(hip: Stub) -> None:
     stream, event, module = hip.stream(), hip.event(), hip.module()
     function = hip.made("hipModuleGetFunction", "hipFunction_t", module, b"test_func")
     hip.hipStreamDestroy(stream)
@@ -117,7 +117,7 @@ def test_memory_shows_wrong_use(hip: Stub) -> None:
 
 
 @on_stub()
-def test_damaged_images(hip: Stub) -> None:
+def test_damaged_images_are_refused(hip: Stub) -> None:
     out, image = hip.new("hipModule_t *"), code_object("forum")
     foreign = Path(sys.executable).resolve().read_bytes()[:4096]
     for content, code in ((image[:60] + bytes(4000), 200), (foreign, 200), (bytes(64), 218)):
@@ -130,7 +130,7 @@ def test_damaged_images(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_FAULT="hipMalloc:2:2,hipStreamCreate:*:999")
-def test_faults(hip: Stub) -> None:
+def test_faults_happen_at_their_calls(hip: Stub) -> None:
     out = hip.new("void **")
     assert [hip.hipMalloc(out, 8) for _ in range(3)] == [0, 2, 0]
     assert [hip.hipStreamCreate(hip.new("hipStream_t *")) for _ in range(2)] == [999, 999]
@@ -145,7 +145,7 @@ def test_faults(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_DELAY="hipEventCreate:20000")
-def test_delays(hip: Stub) -> None:
+def test_delays_pass_before_the_work(hip: Stub) -> None:
     """They pass before the call's work and after its begin was recorded."""
     hip.event()
     hip.stream()
@@ -154,7 +154,7 @@ def test_delays(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_DEVICES="2", HIPSTUB_MEMORY="4096")
-def test_devices_and_memory(hip: Stub) -> None:
+def test_each_thread_has_its_device(hip: Stub) -> None:
     assert hip.made("hipGetDeviceCount", "int") == 2
     assert (hip.hipSetDevice(1), hip.hipSetDevice(2)) == (0, 101)
     other = threading.Thread(target=lambda: hip.codes.append(hip.made("hipGetDevice", "int")))
@@ -169,7 +169,7 @@ def test_devices_and_memory(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_DEVICES="0")
-def test_no_device(hip: Stub) -> None:
+def test_no_device_has_amds_codes(hip: Stub) -> None:
     """As AMD's answers on a machine without one."""
     assert hip.hipGetDeviceCount(hip.new("int *")) == 100
     assert hip.hipInit(0) == 101
@@ -177,7 +177,7 @@ def test_no_device(hip: Stub) -> None:
 
 
 @on_stub()
-def test_kernels_with_a_body(hip: Stub) -> None:
+def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
     """They get copies of the arguments, the sizes of the launch and the globals of their module."""
     seen = []
 
@@ -202,7 +202,7 @@ def test_kernels_with_a_body(hip: Stub) -> None:
 
 
 @on_stub()
-def test_record(hip: Stub) -> None:
+def test_the_record_lists_calls(hip: Stub) -> None:
     stream = hip.stream()
     hip.hipModuleGetFunction(hip.new("hipFunction_t *"), hip.module(), b'no "kernel"')
     hip.hipStreamDestroy(stream)
@@ -224,7 +224,7 @@ def one_stream(hip: Stub) -> None:
     hip.stream()
 
 
-def test_log(tmp_path: Path) -> None:
+def test_a_log_is_written_at_exit(tmp_path: Path) -> None:
     assert run_child(__name__, "one_stream", HIPSTUB_LOG=f"{tmp_path}/%p.json").returncode == 0
     (path,) = tmp_path.iterdir()
     assert path.stem.isdigit()
@@ -232,7 +232,7 @@ def test_log(tmp_path: Path) -> None:
 
 
 @on_stub(HIPSTUB_MODE="fast")
-def test_fast_mode(hip: Stub) -> None:
+def test_fast_mode_records_nothing(hip: Stub) -> None:
     assert not hip.lib.hipstub_recording()
     assert len({hip.stream() for _ in range(1000)}) == 1000
     assert hip.launch(hip.stream()) == 0

@@ -31,7 +31,7 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
-def test_from_file_to_file(tmp_path: Path, llvm: int) -> None:
+def test_a_file_is_hoisted_into_another(tmp_path: Path, llvm: int) -> None:
     given, out = tmp_path / "in.mlir", tmp_path / "out.mlir"
     given.write_bytes(dialect("overlap", llvm, 7))
     done = command("hoist", "--llvm", llvm, given, "-o", out)
@@ -49,7 +49,7 @@ def test_from_stdin_to_stdout(program: Path) -> None:
     assert done.stdout == hoist(program.read_bytes(), 22).program
 
 
-def test_in_place(program: Path) -> None:
+def test_a_file_is_hoisted_in_place(program: Path) -> None:
     given = program.read_bytes()
     assert command("hoist", "--llvm", 22, program, "-o", program).returncode == 0
     assert program.read_bytes() == hoist(given, 22).program
@@ -165,7 +165,7 @@ def test_files_that_are_not_there(program: Path, tmp_path: Path) -> None:
         assert result.stderr == f"mgpu-rt: {sentence}\n"
 
 
-def test_without_mlirs_tools(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_named(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str, llvm: int) -> Path:
         raise tools.ToolchainMissing(f"{name}-{llvm}", f"mlir-{llvm}-tools")
 

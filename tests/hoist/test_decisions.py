@@ -119,7 +119,7 @@ MOVED = [
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
-def test_a_launch_as_it_was_up_to_20(llvm: int) -> None:
+def test_a_launch_of_llvm_20_is_hoisted(llvm: int) -> None:
     hoisted = hoist(before_21(), llvm)
     assert hoisted.said == MOVED
     for left_over in ("@image", "@name"):

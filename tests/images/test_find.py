@@ -70,7 +70,7 @@ def test_kernels_are_as_llvm_reads_them(program: str, tmp_path: Path) -> None:
         assert sizes == [str(a.size) for kernel in image.kernels for a in kernel.arguments]
 
 
-def test_code_object(tmp_path: Path) -> None:
+def test_a_code_object_is_described(tmp_path: Path) -> None:
     image = only(read(tmp_path, code_object("globals", None, corpus.AMD)))
     assert (image.kind, image.target, image.version) == (CODE_OBJECT, "gfx90a", 4)
     assert image.features == {"xnack": "any", "sramecc": "any"}
@@ -78,7 +78,7 @@ def test_code_object(tmp_path: Path) -> None:
     assert image.globals == [Global("launches", 4)]
 
 
-def test_what_a_code_object_lacks(tmp_path: Path) -> None:
+def test_unread_code_objects_have_a_reason(tmp_path: Path) -> None:
     whole = code_object("forum", None, corpus.AMD)
     type_of_note = whole.index(b"AMDGPU\0") - 4
     for at, value, words in (
@@ -97,7 +97,7 @@ def test_a_code_object_that_is_not_for_hsa_has_no_version(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("abi_version", "flags"), [(7, 90 << 16 | 90), (8, 90 << 8 | 6)])
-def test_targets_of_cubins(abi_version: int, flags: int, tmp_path: Path) -> None:
+def test_cubins_of_both_abis_have_targets(abi_version: int, flags: int, tmp_path: Path) -> None:
     """CUDA 13 has them elsewhere."""
     content = bytearray(code_object("forum", None, corpus.AMD))
     content[8] = abi_version
@@ -134,7 +134,7 @@ def test_required_workgroup_size(tmp_path: Path) -> None:
     assert kernel.required_workgroup_size == (8, 4, 2)
 
 
-def test_bundle(tmp_path: Path) -> None:
+def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
     globals_ = code_object("globals", None, corpus.AMD)
     image = only(read(tmp_path, bundle(code_object("forum", None, "gfx1100"), globals_)))
     assert [entry.target for entry in image.entries] == ["gfx1100", "gfx90a"]
@@ -160,13 +160,13 @@ def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
     assert [entry.kind for entry in image.entries] == [OTHER]
 
 
-def test_compressed_bundle(tmp_path: Path) -> None:
+def test_a_compressed_bundle_has_its_size(tmp_path: Path) -> None:
     for image in (only(read(tmp_path, seeds._compressed(version))) for version in (2, 3)):
         assert image.kind == COMPRESSED
         assert "it is compressed by zstd: unpack it" in (image.unread or "")
 
 
-def test_ptx(tmp_path: Path) -> None:
+def test_ptx_has_target_and_kernels(tmp_path: Path) -> None:
     image = only(read(tmp_path, seeds.PTX))
     assert (image.kind, image.target, image.version) == (PTX, "sm_90", "8.0")
     assert [kernel.name for kernel in image.kernels] == ["test_func"]
@@ -175,7 +175,7 @@ def test_ptx(tmp_path: Path) -> None:
     assert only(read(tmp_path, harmless)).globals == []
 
 
-def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
+def test_ptx_variables_have_sizes(tmp_path: Path) -> None:
     declared = b".global .align 8 .b8 table[2][16];\n.extern .global .f64 open[];\n"
     image = only(read(tmp_path, seeds.PTX + declared))
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
@@ -185,7 +185,7 @@ def test_sizes_of_ptx_variables(tmp_path: Path) -> None:
 ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
 
 
-def test_arguments_of_ptx(tmp_path: Path) -> None:
+def test_ptx_arguments_have_offsets(tmp_path: Path) -> None:
     entries = b"""
     .visible .entry none() { ret; }
     .visible .entry odd(.param .u8 a, .param .align 8 .b8 b[12], .param .f64 c) { ret; }
@@ -208,7 +208,7 @@ ODD_ATTRIBUTES = bytes.fromhex(
 )  # fmt: skip
 
 
-def test_arguments_of_cubins() -> None:
+def test_cubin_arguments_have_offsets() -> None:
     assert [(a.offset, a.size) for a in nvidia._arguments_in(ODD_ATTRIBUTES)] == ODD_ARGUMENTS
     pointer = ODD_ATTRIBUTES.replace(bytes.fromhex("00f00500"), bytes.fromhex("00f50500"))
     assert [a.kind for a in nvidia._arguments_in(pointer)] == ["pointer", None, None]
@@ -222,7 +222,7 @@ def test_arguments_that_are_not_all_there() -> None:
         assert not found or len(found) == 3
 
 
-def test_fatbin(tmp_path: Path) -> None:
+def test_a_fatbin_has_its_entries(tmp_path: Path) -> None:
     image = only(read(tmp_path, seeds._fatbin(code_object("globals", None, corpus.AMD))))
     assert image.kind == FATBIN
     assert [entry.kind for entry in image.entries] == [CUBIN, PTX]
@@ -238,7 +238,7 @@ def test_a_fatbin_whose_entries_are_overwritten(tmp_path: Path) -> None:
     assert len(only(read(tmp_path, image)).entries) == 1
 
 
-def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
+def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
     """As NVIDIA's compiler leaves them; the header names the GPU."""
     image = only(read(tmp_path, corpus.fatbin((1, b"\x90" * 32), (2, b"\x91" * 32))))
     packed = "it is packed"
@@ -250,7 +250,7 @@ def test_packed_entries_of_a_fatbin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("llvm", "name"), [(22, "test_func_binary"), (19, "test_func_bin_cst")])
-def test_object_file(llvm: int, name: str) -> None:
+def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
     contents = find.read(lower.lower(PROGRAMS / "forum.mlir", llvm=llvm))
     image = only(contents.images)
     assert contents.kind == "an object file for x86-64"
@@ -258,7 +258,7 @@ def test_object_file(llvm: int, name: str) -> None:
     assert image.content == code_object("forum", None, corpus.AMD)
 
 
-def test_program(tmp_path: Path) -> None:
+def test_images_of_a_program_are_found(tmp_path: Path) -> None:
     """Also one whose symbols were taken out."""
     program = build("many", 22, 1, STOCK)
     images = find.read(program).images
@@ -273,13 +273,13 @@ def test_program(tmp_path: Path) -> None:
     assert "(" not in bare[0].where
 
 
-def test_shared_library(tmp_path: Path) -> None:
+def test_images_of_a_shared_library_are_found(tmp_path: Path) -> None:
     path = corpus.holder(tmp_path, code_object("spin"), ".rodata", "-shared", "-fPIC")
     assert find.read(path).kind == "a shared library or program for x86-64"
 
 
 @pytest.mark.parametrize("section", [".hip_fatbin", ".nv_fatbin", ".rodata"])
-def test_every_kind_in_a_section(section: str, tmp_path: Path) -> None:
+def test_every_kind_is_found_in_a_section(section: str, tmp_path: Path) -> None:
     """HIP's fat binary is an offload bundle in a section of its own."""
     for image in corpus.kinds():
         path = corpus.holder(tmp_path, image, section)
@@ -288,7 +288,7 @@ def test_every_kind_in_a_section(section: str, tmp_path: Path) -> None:
         assert found.content.rstrip(b"\0") == image.rstrip(b"\0")
 
 
-def test_images_for_another_processor(tmp_path: Path) -> None:
+def test_files_for_another_processor_are_read(tmp_path: Path) -> None:
     """The file need not run here."""
     path = corpus.holder(tmp_path, code_object("forum"))
     content = bytearray(path.read_bytes())
@@ -299,7 +299,7 @@ def test_images_for_another_processor(tmp_path: Path) -> None:
     assert only(contents.images).kind == CODE_OBJECT
 
 
-def test_a_program_without_section_headers(tmp_path: Path) -> None:
+def test_a_program_without_section_headers_is_scanned(tmp_path: Path) -> None:
     content = bytearray(build("forum", 22, 1, STOCK).read_bytes())
     struct.pack_into("<Q", content, 40, 0)
     struct.pack_into("<HH", content, 60, 0, 0)

@@ -205,7 +205,7 @@ def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         object_files.link([], libraries=[], out=tmp_path / "program")
 
 
-def test_tool_without_a_release_in_its_name(
+def test_a_tool_without_a_release_counts_by_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As other systems than Debian have it: its version says what it is."""
@@ -233,17 +233,17 @@ def test_a_tool_that_cannot_be_run(
         lower.lower(program, llvm=22)
 
 
-def test_a_chip_that_llvm_would_ignore(program: Path) -> None:
+def test_an_unknown_chip_is_refused(program: Path) -> None:
     with pytest.raises(toolchain.LoweringFailed, match="'gfx9999' is not a recognized processor"):
         lower.lower(program, llvm=22, chip="gfx9999")
 
 
-def test_unknown_release() -> None:
+def test_an_unknown_release_is_refused() -> None:
     with pytest.raises(ValueError, match="no recipe for LLVM 16"):
         lower.lower(FORUM, llvm=16)
 
 
-def test_runner_by_its_name_of_then() -> None:
+def test_the_runner_has_its_releases_name() -> None:
     assert toolchain.runner(22).name == "mlir-runner"
     assert toolchain.runner(19).name == "mlir-cpu-runner"
 
@@ -326,7 +326,7 @@ def test_forums_command_needs_a_namespace(
 # ---- for NVIDIA's GPUs ---------------------------------------------------------------------------
 
 
-def test_ptx_for_nvidia() -> None:
+def test_ptx_is_made_for_nvidia() -> None:
     ptx = lower.code_object(FORUM, "sm_90", image="isa")
     assert b".target sm_90" in ptx
     assert b".visible .entry test_func()" in ptx

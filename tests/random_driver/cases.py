@@ -34,12 +34,14 @@ def write(
     device: runner.Device,
     seed: int,
     without: Sequence[str] = (),
+    ends: int = 0,
 ) -> list[Path]:
-    """Cases of as many programs; every fifth is of one that goes on at the process's end."""
+    """Cases of as many programs; every fifth is of one that goes on at the process's end, and so
+    are as many more as `ends` says."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
-    while written < wanted:
-        exits = len(paths) % 5 == 4
+    while written < wanted + ends:
+        exits = len(paths) % 5 == 4 or written >= wanted
         drawn = [_program(source) for _ in range(1 if exits else PROGRAMS)]
         late, linked = bool(source.randrange(2)), bool(source.randrange(2))
         plan = programs.Plan(device, drawn, (), late, linked, exits, tuple(without))

@@ -385,6 +385,8 @@ class Program:
 
     def unevent(self, thread: int, who: int, event: Event) -> None:
         self.touch(thread, event)
+        if len(self.held) > 1 and event.who == HIP:
+            who = HIP  # docs/stock.md: where it was made, HIP tells nobody
         self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 

@@ -57,7 +57,7 @@ LIFECYCLE = [
         "lifecycle.c",
         "options.caches && hip_version >= HIP_7",
         "options.caches",
-        "tests.runtime.test_held_back:test_main_returns_while_a_stream_is_held",
+        "tests.runtime.test_held_back:test_nothing_goes_back_at_exit",
     ),
     Guard(
         "lifecycle.c",

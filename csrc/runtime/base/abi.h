@@ -10,6 +10,16 @@
  * calls of its own. */
 #include "../../hip_abi.h"
 
+/* HIP's releases, as hipRuntimeGetVersion numbers them: 50221153 is 5.2.3. */
+enum {
+    HIP_5_3 = 50300000,
+    HIP_5_7 = 50700000,
+    HIP_6_0 = 60000000,
+    HIP_6_3 = 60300000,
+    HIP_6_4 = 60400000,
+    HIP_7 = 70000000
+};
+
 /* The head of a memref descriptor; sizes[rank] and then strides[rank] follow. */
 struct mgpu_memref {
     char *allocated;

@@ -19,6 +19,7 @@ const char *const abi_names[] = {
 const char *const hip_names[] = {
 #define HIP_FN(need, name, params, args) "hip" #name,
 #include "base/hip.def"
+#include "base/state.h"
 #undef HIP_FN
 };
 
@@ -65,7 +66,7 @@ enum decision stats_take_decision(void) {
 /* The pages may be those of the parent's file, and a copy of what was touched would cost more than
  * new ones. The caches' memory is as it was. */
 void stats_reset(void) {
-    struct memory_counter memory[MEMORY_DEVICES];
+    struct memory_counter memory[MOST_DEVICES];
     memcpy(memory, counts.memory, sizeof memory);
     void *fresh = mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

@@ -5,6 +5,7 @@
 
 #include "base/abi.h"
 #include "base/options.h"
+#include "base/state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,7 +120,7 @@ struct start {
     char device[232]; /* its name; "": not known */
 };
 
-enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, MEMORY_DEVICES = 64 };
+enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512 };
 
 /* On pages of their own: a file may lie under them (output.h). */
 struct counts {
@@ -129,7 +130,7 @@ struct counts {
     struct counter abi[ABI_COUNT], hip[HIP_COUNT];
     struct cache_counter caches[CACHE_COUNT];
     struct copy_counter copies[COPY_WAYS];
-    struct memory_counter memory[MEMORY_DEVICES];
+    struct memory_counter memory[MOST_DEVICES];
     struct graph_counter graphs;
     struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* keys.h; a module's is its hash */

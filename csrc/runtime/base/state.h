@@ -52,8 +52,9 @@ extern bool runtime_forked;
  * the other locks only stream_pool_lock may be taken under it. */
 extern pthread_mutex_t tables_lock;
 
-/* In the place of one device's number. */
-enum { ALL_DEVICES = -1 };
+/* In the place of one device's number; and how many are known: what is on one beyond is HIP's
+ * alone. */
+enum { ALL_DEVICES = -1, MOST_DEVICES = 64 };
 static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;
 }

@@ -34,18 +34,16 @@ static const char free_expression[] = "hipFree(ptr)";
  * look. */
 
 static size_t
-    freed[BLOCK_DEVICES]; /* no less than what is kept, where the device is over its limit */
+    freed[MOST_DEVICES]; /* no less than what is kept, where the device is over its limit */
 
-static size_t totals[BLOCK_DEVICES]; /* bytes of its memory; 0: not known */
+static size_t totals[MOST_DEVICES]; /* bytes of its memory; 0: not known */
 
 static size_t limit_of(int device) {
     size_t limit = cache_limits.memory_bytes[device];
     if (limit)
         return limit;
     size_t available = 0, total = 0;
-    const hipError_t error = hip.MemGetInfo(&available, &total);
-    if (error != hipSuccess)
-        device_forget_error(error);
+    (void)device_answered(hip.MemGetInfo(&available, &total));
     store_relaxed(&totals[device], total);
     limit = options.memory_limit_bytes;
     if (!limit)
@@ -168,7 +166,7 @@ size_t block_held(size_t *bytes) {
 
 bool block_serves(uint64_t bytes, int device) {
     return cache_is_on(CACHE_MEMORY) && bytes != 0 && bytes <= SIZE_MAX - BLOCK_GRAIN &&
-           device < BLOCK_DEVICES;
+           device < MOST_DEVICES;
 }
 
 /* Managed memory is what LLVM's CUDA runtime has for host_shared since 19: HIP has it for every
@@ -221,7 +219,7 @@ void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
     (void)device_kept(device);
     if (LIKELY(stream && stream->device == device))
         pool = load_acquire(&stream->pool);
-    else if (device < BLOCK_DEVICES)
+    else if (device < MOST_DEVICES)
         pool = block_device_pool(device);
     struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
     if (UNLIKELY(!block))

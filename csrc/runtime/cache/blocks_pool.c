@@ -7,8 +7,8 @@
 
 enum { POOLS_PER_SEARCH = 8 };
 
-static struct block_pool device_pools[BLOCK_DEVICES];
-static struct block_pool shared_pools[BLOCK_DEVICES]; /* of managed memory, on any stream */
+static struct block_pool device_pools[MOST_DEVICES];
+static struct block_pool shared_pools[MOST_DEVICES]; /* of managed memory, on any stream */
 static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
 static struct block_pool *next_pool;    /* where the next search goes on; a hint */
 
@@ -229,7 +229,7 @@ static void empty_pool(struct block_pool *pool) {
 }
 
 void block_pools_empty(int which) {
-    for (int device = 0; device < BLOCK_DEVICES; device++)
+    for (int device = 0; device < MOST_DEVICES; device++)
         if (of_device(which, device))
             empty_pool(&device_pools[device]);
     for (struct block_pool *pool = stream_pools; pool; pool = pool->next)

@@ -73,7 +73,7 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
     return NULL;
 }
 
-/* The device's pool: blocks that are idle for every stream. device < BLOCK_DEVICES. */
+/* The device's pool: blocks that are idle for every stream. device < MOST_DEVICES. */
 struct block_pool *block_device_pool(int device);
 
 /* A stream was entered, perhaps with a handle that HIP has handed out before, on another device:

@@ -13,8 +13,6 @@
 
 static struct handle_map block_map = HANDLE_MAP(struct block);
 
-_Static_assert((int)BLOCK_DEVICES == (int)MEMORY_DEVICES, "an account for each");
-
 struct block *block_find(const void *address) {
     return handle_find(&block_map, address);
 }

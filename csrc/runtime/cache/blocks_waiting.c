@@ -14,7 +14,7 @@ enum { WAITING_MOST = 256 };
 static struct waiting {
     struct block *newest;
     size_t count;
-} waiting[BLOCK_DEVICES];
+} waiting[MOST_DEVICES];
 
 /* ---- what a block waits for ---- */
 

@@ -1,4 +1,5 @@
 #include "cache/events.h"
+#include "base/abi.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
@@ -20,7 +21,6 @@ static unsigned slots = EVENT_SLOTS;
  * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
  * when the question is safe. Creating an event and destroying it costs 2 questions there. */
 void event_cache_open(void) {
-    enum { HIP_6_0 = 60000000 };
     const bool may_ask = cuda_present() || hip_version < HIP_6_0;
     slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask) ? EVENT_SLOTS : 0;
 }
@@ -82,12 +82,7 @@ static void put_into_queue(struct event *event) {
 /* Whether the last record of an event that was kept is complete, so that a wait for it does not
  * wait for what an earlier owner recorded. */
 static bool is_over(const struct event *event) {
-    if (exclusive_hip())
-        return true;
-    const hipError_t error = hip.EventQuery(event_handle(event));
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
+    return exclusive_hip() || device_answered(hip.EventQuery(event_handle(event)));
 }
 
 /* The thread's newest one. */

@@ -2,14 +2,17 @@
 #ifndef MGPU_RT_LIMITS_H
 #define MGPU_RT_LIMITS_H
 
+#include "base/state.h"
+
 #include <stddef.h>
 
 /* What the caches may hold that the program does not; they keep to it by themselves, least recently
  * used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the manager. */
 struct cache_limits {
-    _Atomic size_t module_bytes;     /* what idle modules cost */
-    _Atomic size_t streams;          /* streams that the program does not hold */
-    _Atomic size_t memory_bytes[64]; /* freed, and kept; by device; 0: not asked for yet */
+    _Atomic size_t module_bytes; /* what idle modules cost */
+    _Atomic size_t streams;      /* streams that the program does not hold */
+    _Atomic size_t
+        memory_bytes[MOST_DEVICES]; /* freed, and kept; by device; 0: not asked for yet */
 };
 extern struct cache_limits cache_limits;
 

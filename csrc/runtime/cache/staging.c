@@ -83,10 +83,7 @@ static bool have(char **memory, bool *failed, size_t bytes) {
     if (*failed)
         return false;
     void *pinned = NULL;
-    const hipError_t error = RETRY(hip.HostMalloc(&pinned, bytes, hipHostMallocDefault));
-    *failed = error != hipSuccess;
-    if (*failed)
-        device_forget_error(error);
+    *failed = !device_answered(RETRY(hip.HostMalloc(&pinned, bytes, hipHostMallocDefault)));
     register_exit();
     *memory = pinned;
     return !*failed;

@@ -1,4 +1,5 @@
 #include "cache/streams.h"
+#include "base/abi.h"
 #include "base/state.h"
 #include "cache/limits.h"
 #include "hip/device.h"
@@ -121,9 +122,7 @@ bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t hand
         error = functions->StreamGetDevice(handle, &device);
     if (error == hipSuccess)
         error = functions->StreamGetFlags(handle, flags);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
+    return device_answered(error);
 }
 
 bool stream_ask_flags(hipStream_t handle, unsigned *flags) {
@@ -151,10 +150,8 @@ hipError_t stream_ask(struct stream *stream) {
     const uint64_t submitted = load_acquire(&stream->submitted);
     const uint64_t mark = stream_set_mark(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
-    if (error == hipSuccess)
+    if (device_answered(error))
         settle(stream, submitted, mark);
-    else
-        device_forget_error(error);
     return error;
 }
 

@@ -15,8 +15,6 @@
 #include "hip/exclusive.h"
 #include "hip/report.h"
 
-enum { STREAM_DEVICES = 64 }; /* those of a device beyond are HIP's alone */
-
 struct hip_functions;
 
 extern struct handle_map stream_map;

@@ -14,7 +14,7 @@
 #include "hip/hip.h"
 #include "hip/report.h"
 
-enum { DEVICES = STREAM_DEVICES, QUERIES_PER_CREATE = 2 };
+enum { QUERIES_PER_CREATE = 2 };
 
 pthread_mutex_t stream_pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,7 +28,7 @@ pthread_mutex_t stream_pool_lock = PTHREAD_MUTEX_INITIALIZER;
 struct stream_queue {
     struct stream *oldest, *newest;
 };
-static struct stream_queue idle[DEVICES], retired[DEVICES];
+static struct stream_queue idle[MOST_DEVICES], retired[MOST_DEVICES];
 static size_t queued; /* in all queues */
 size_t stream_pool_total;
 
@@ -51,7 +51,7 @@ static void queue_drop(struct stream *stream) {
 
 /* The state of the streams that a queue is for. */
 static int state_in_queue(const struct stream_queue *queue) {
-    return queue >= idle && queue < idle + DEVICES ? STREAM_FREE : STREAM_RETIRED;
+    return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_FREE : STREAM_RETIRED;
 }
 
 /* Takes a stream that the program does not hold: from here on it is the caller's, who puts it into
@@ -263,7 +263,7 @@ static void make_last(struct thread *thread, struct stream *stream) {
 }
 
 struct stream *stream_pool_take(struct thread *thread, int device) {
-    if (device >= DEVICES)
+    if (device >= MOST_DEVICES)
         return NULL;
     (void)device_kept(device);
     struct stream *stream = take_idle_stream(device);
@@ -286,16 +286,13 @@ static void end_past(hipStream_t handle) {
     if (LIKELY(!stream || !load_acquire(&stream->awaited)))
         return;
     const uint64_t mark = stream_set_mark(stream);
-    const hipError_t error = stream_wait_for_device(stream->device);
-    if (error == hipSuccess)
+    if (device_answered(stream_wait_for_device(stream->device)))
         stream_pass(stream, mark);
-    else
-        device_forget_error(error);
 }
 
 struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
     end_past(handle);
-    struct stream *stream = device < DEVICES ? stream_enter(handle, device) : NULL;
+    struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
     if (!stream)
         return NULL;
     make_last(thread, stream);

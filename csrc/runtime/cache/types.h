@@ -201,7 +201,7 @@ struct module {
  * unless they were in hand when the device was forgotten.
  * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
  * one chain, or in the hands of who takes or puts it. */
-enum { BLOCK_GRAIN = 256, BLOCK_DEVICES = 64, POOL_SETS = 16, POOL_WAYS = 4 };
+enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
     BLOCK_GONE,   /* HIP has it back */

@@ -8,8 +8,6 @@
 #include "hip/exclusive.h"
 #include "hip/hip.h"
 
-enum { DEVICES = 64 };
-
 /* hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
  * their addresses out anew: a handle that is there again proves nothing. What proves it is an
  * allocation of the runtime's own in the memory of that device, with the number that HIP gives to
@@ -20,10 +18,10 @@ static struct watch {
     bool claimed; /* a thread has set it up, or does so just now */
     void *memory;
     uint64_t number;
-} watches[DEVICES];
+} watches[MOST_DEVICES];
 
 static bool is_watching(int device) {
-    return device < DEVICES && !exclusive_hip() && !cuda_present() &&
+    return device < MOST_DEVICES && !exclusive_hip() && !cuda_present() &&
            load_acquire(&watches[device].memory);
 }
 
@@ -31,12 +29,8 @@ static bool is_watching(int device) {
 static bool set_up_watch(struct watch *watch) {
     void *memory = NULL;
     uint64_t number = 0;
-    const hipError_t error = hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault);
-    if (error != hipSuccess) {
-        device_forget_error(error);
-        return false;
-    }
-    if (!device_memory_number(memory, &number))
+    if (!device_answered(hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault)) ||
+        !device_memory_number(memory, &number))
         return false;
     store_relaxed(&watch->number, number);
     store_release(&watch->memory, memory);
@@ -44,7 +38,7 @@ static bool set_up_watch(struct watch *watch) {
 }
 
 void device_watch(int device) {
-    if (device >= DEVICES || exclusive_hip() || cuda_present())
+    if (device >= MOST_DEVICES || exclusive_hip() || cuda_present())
         return;
     struct watch *watch = &watches[device];
     if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
@@ -69,7 +63,7 @@ bool watch_ask(int device) {
 }
 
 void device_ask_all(void) {
-    for (int device = 0; device < DEVICES; device++)
+    for (int device = 0; device < MOST_DEVICES; device++)
         (void)device_kept(device);
 }
 
@@ -81,7 +75,7 @@ static int ask_before_giving_back(int device) {
 }
 
 static void forget_watch(int which) {
-    for (int device = 0; device < DEVICES; device++)
+    for (int device = 0; device < MOST_DEVICES; device++)
         if (of_device(which, device)) {
             store_release(&watches[device].memory, NULL);
             store_release(&watches[device].claimed, false);

@@ -1,4 +1,5 @@
 #include "calls/advice.h"
+#include "base/abi.h"
 #include "base/state.h"
 #include "cache/modules.h"
 #include "hip/cuda.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 
 enum { AMDGPU_HSA = 64, ABI_TO_VERSION = 2 }; /* EI_OSABI; EI_ABIVERSION 2 is version 4 */
-enum { HIP_5_7 = 50700000, HIP_6_4 = 60400000, HIP_MAJOR = 10000000, HIP_MINOR = 100000 };
+enum { HIP_MAJOR = 10000000, HIP_MINOR = 100000 };
 
 static struct advice refused_by_amd = {
     .text = "HIP%s refused the image at %p, which is %s. It takes code objects of version %s, "

@@ -84,10 +84,7 @@ static bool is_quiet(struct stream *stream) {
         return false;
     if (exclusive_hip())
         return true;
-    const hipError_t null_stream = hip.StreamQuery(NULL);
-    if (null_stream != hipSuccess)
-        device_forget_error(null_stream);
-    return null_stream == hipSuccess && stream_ask(stream) == hipSuccess;
+    return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
 /* True if the source has its last value already, so that it may be read now: nothing before the

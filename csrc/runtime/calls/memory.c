@@ -41,7 +41,7 @@ static const char free_expression[] = "hipFree(ptr)";
 static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
     struct advice *advice = error == hipErrorOutOfMemory ? &out_of_memory : NULL;
     report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
-                   (unsigned long long)(device < BLOCK_DEVICES ? block_reserved(device) : 0),
+                   (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0),
                    device);
 }
 

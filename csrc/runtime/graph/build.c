@@ -1,4 +1,5 @@
 #include "graph/build.h"
+#include "base/abi.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -113,7 +114,6 @@ struct past graph_now(void) {
 /* A graph that forks and joins crashes in HIP 6.4.3's and 7.2.4's launch: there each node comes
  * after the one before, an order that every program bears. */
 static bool is_chain(void) {
-    enum { HIP_6_0 = 60000000 };
     return !cuda_present() && hip_version >= HIP_6_0;
 }
 

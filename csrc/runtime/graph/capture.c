@@ -1,4 +1,5 @@
 #include "graph/capture.h"
+#include "base/abi.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
@@ -10,8 +11,6 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
-
-enum { HIP_5_3 = 50300000, HIP_6_0 = 60000000 };
 
 static struct advice not_captured = {
     .text =

@@ -1,5 +1,6 @@
 /* A function that `mgpu-rt lower --graph` has wrapped: plainly, built, or replayed. */
 #include "graph/function.h"
+#include "base/abi.h"
 #include "base/counters.h"
 #include "base/options.h"
 #include "base/state.h"
@@ -57,7 +58,6 @@ static void let_go(struct replayed *state) {
 
 /* Before HIP 6.3 a graph may go wrong beside another thread that launches the same kernel. */
 static bool may_replay(void) {
-    enum { HIP_6_3 = 60300000 };
     return cuda_present() || hip_version >= HIP_6_3 || thread_is_alone();
 }
 

@@ -49,9 +49,7 @@ static bool has_clusters(void) {
         hip.DeviceGetAttribute(&major, hipDeviceAttributeComputeCapabilityMajor, device);
     if (error == hipSuccess)
         error = hip.DeviceGetAttribute(&minor, hipDeviceAttributeComputeCapabilityMinor, device);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess && (major > 12 || (major == 12 && minor >= 5));
+    return device_answered(error) && (major > 12 || (major == 12 && minor >= 5));
 }
 
 hipError_t clusters_launch(const struct cluster_launch *launch) {

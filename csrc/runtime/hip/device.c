@@ -1,4 +1,5 @@
 #include "hip/device.h"
+#include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/options.h"
@@ -7,33 +8,33 @@
 #include "hip/hip.h"
 #include "hip/report.h"
 
-enum { DEVICES = 64 };
-
 bool device_reaches_pageable(int device) {
     enum { UNKNOWN, NO, YES };
-    static char answers[DEVICES];
-    if (device >= DEVICES)
+    static char answers[MOST_DEVICES];
+    if (device >= MOST_DEVICES)
         return true;
     char answer = load_relaxed(&answers[device]);
     if (LIKELY(answer != UNKNOWN))
         return answer == YES;
     int value = 1;
-    const hipError_t error =
-        hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device);
-    if (error != hipSuccess) {
-        device_forget_error(error);
+    if (!device_answered(
+            hip.DeviceGetAttribute(&value, hipDeviceAttributePageableMemoryAccess, device)))
         value = 1;
-    }
     answer = value ? YES : NO;
     store_relaxed(&answers[device], answer);
     return answer == YES;
 }
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
-
 void device_forget_error(hipError_t error) {
     if (error != hipErrorNotReady || hip_version < HIP_7)
         (void)hip.GetLastError();
+}
+
+bool device_answered(hipError_t error) {
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
 }
 
 /* ---- MGPU_RT_DEVICE ---- */
@@ -46,18 +47,12 @@ static struct advice shared_devices = {
 
 static int count_devices(void) {
     int count = 0;
-    const hipError_t error = hip.GetDeviceCount(&count);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess ? count : 0;
+    return device_answered(hip.GetDeviceCount(&count)) ? count : 0;
 }
 
 static bool is_chosen(void) {
     int device = 0;
-    const hipError_t error = hip.GetDevice(&device);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess && device != 0;
+    return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
 /* Ranks beyond the devices share them. One rank of each machine says so: the first that has to. */
@@ -79,8 +74,5 @@ void device_choose(void) {
 }
 
 bool device_memory_number(void *memory, uint64_t *number) {
-    const hipError_t error = hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory);
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
+    return device_answered(hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory));
 }

@@ -20,6 +20,9 @@ void device_choose(void);
  * state is the one that stock's own call would have left. */
 void device_forget_error(hipError_t error);
 
+/* True if it was answered by hipSuccess; else its error is forgotten. */
+bool device_answered(hipError_t error);
+
 /* The number that HIP gives to an allocation of whichever kind, and to no other one afterwards.
  * False if it knows of none there. */
 bool device_memory_number(void *memory, uint64_t *number);

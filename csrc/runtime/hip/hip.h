@@ -46,9 +46,8 @@ extern int hip_device_count;
 /* HIP has said that there is no device at all. */
 extern bool hip_no_device;
 
-/* hipRuntimeGetVersion's: 50221153 for 5.2.3; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
+/* Its release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
 extern int hip_version;
-enum { HIP_7 = 70000000 };
 
 /* The calling thread's current device. Costs nothing with one device, a driver call (a read of a
  * thread-local variable in HIP, 10 to 50 ns) with several: the program may have called hipSetDevice

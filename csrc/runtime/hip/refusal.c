@@ -1,4 +1,5 @@
 #include "hip/refusal.h"
+#include "base/abi.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 

@@ -1,10 +1,11 @@
 #include "image/metadata.h"
+#include "base/abi.h"
 #include "image/msgpack.h"
 
 #include <elf.h>
 #include <string.h>
 
-enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4, HIP_5_3 = 50300000 };
+enum { AMDGPU_METADATA = 32, NOTE_ALIGNMENT = 4 };
 
 /* MessagePack: a short string is 0xa0 plus its length, then the bytes. Maps and arrays count their
  * elements, not their bytes, so a string may be replaced by a shorter one. */

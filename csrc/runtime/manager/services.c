@@ -5,6 +5,7 @@
 #include "manager/services.h"
 #include "base/abi.h"
 #include "base/channel.h"
+#include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/caches.h"
 #include "cache/limits.h"
@@ -15,8 +16,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-enum { DEVICES = sizeof cache_limits.memory_bytes / sizeof *cache_limits.memory_bytes };
 
 static struct cached list[CHANNEL_ROOM]; /* touched only as far as it is filled */
 
@@ -50,7 +49,7 @@ static int64_t evict(int kind, uint64_t handle) {
 static int64_t answer_limits(struct channel *channel) {
     channel->limits.module_bytes = cache_limits.module_bytes;
     channel->limits.streams = cache_limits.streams;
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < MOST_DEVICES; i++)
         channel->limits.memory_bytes[i] = cache_limits.memory_bytes[i];
     return hipSuccess;
 }
@@ -60,7 +59,7 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
         cache_limits.module_bytes = value;
     else if (kind == KIND_STREAM)
         cache_limits.streams = value;
-    else if (kind == KIND_BLOCK && device >= 0 && device < DEVICES && value > 0)
+    else if (kind == KIND_BLOCK && device >= 0 && device < MOST_DEVICES && value > 0)
         cache_limits.memory_bytes[device] = value;
     else
         return hipErrorInvalidValue;

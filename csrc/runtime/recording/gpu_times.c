@@ -48,8 +48,8 @@ static size_t next; /* the place in it that was taken least recently */
 /* Guards these. Under it HIP is asked for the time between events that are done, and nothing else.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reference references[MEMORY_DEVICES];
-static unsigned generations[MEMORY_DEVICES]; /* grows when HIP has none of the events any more */
+static struct reference references[MOST_DEVICES];
+static unsigned generations[MOST_DEVICES]; /* grows when HIP has none of the events any more */
 
 /* "Not ready" stays the last error for a moment only: the program's own call follows. */
 static bool works(hipError_t error) {
@@ -247,7 +247,7 @@ static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = next_place();
     if (!work)
         return NULL;
-    if (device < MEMORY_DEVICES && is_timeable(stream) && have_reference(device, stream) &&
+    if (device < MOST_DEVICES && is_timeable(stream) && have_reference(device, stream) &&
         have_both(work, device) && works(hip_untimed.EventRecord(work->begin, stream)))
         return work;
     leave_work(work, FREE);
@@ -329,7 +329,7 @@ void gpu_times_close(void) {
     const size_t oldest = load_relaxed(&next);
     for (size_t i = 0; i < RING; i++)
         close_work(&ring[(oldest + i) % RING]);
-    for (size_t device = 0; device < MEMORY_DEVICES; device++) {
+    for (size_t device = 0; device < MOST_DEVICES; device++) {
         pthread_mutex_lock(&lock);
         hipEvent_t event = references[device].event;
         store_release(&references[device].event, NULL);
@@ -353,7 +353,7 @@ static void forget_gpu_times(int which) {
     if (runtime_forked)
         return;
     pthread_mutex_lock(&lock);
-    for (int device = 0; device < MEMORY_DEVICES; device++)
+    for (int device = 0; device < MOST_DEVICES; device++)
         if (of_device(which, device)) {
             store_release(&references[device].event, NULL);
             references[device].not_before = 0;

@@ -2,6 +2,7 @@
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/process.h"
+#include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/blocks_table.h"
 #include "manager/manager.h"
@@ -222,7 +223,7 @@ static struct block_account account_of(const struct memory_counter *memory) {
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
     fputs("\"memory\": {", out);
-    for (int device = 0; device < MEMORY_DEVICES; device++) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
         const struct block_account account =
             record == &counts ? block_account(device) : account_of(&record->memory[device]);
         if (!account.peak_reserved)

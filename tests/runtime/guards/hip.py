@@ -76,8 +76,8 @@ HIP = [
     ),
     Guard(
         "cache/watch.c",
-        "LIKELY(!memory || (device_memory_number(memory, &number) && number == before))",
-        "LIKELY(number == 0 || before != 0)",
+        "return memory && (!device_memory_number(memory, &number) || number != before);",
+        "return memory && number != 0 && before == 0;",
         f"{KNOWN}:test_07_reset",
     ),
     Guard(

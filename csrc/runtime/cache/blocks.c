@@ -276,10 +276,7 @@ static __attribute__((noinline)) hipError_t free_unordered(struct block *block) 
     const int device = block->device;
     const size_t size = block->size;
     const hipError_t error = stream_wait_for_device(device);
-    if (block->shared)
-        block_put_shared(block, NULL);
-    else
-        (void)block_put(block, NULL); /* a device's pool is always there */
+    block_put_idle(block);
     keep_to_limit(device, size);
     return error;
 }
@@ -289,10 +286,7 @@ static void settle_waiting(int device) {
     struct block *next, *block = block_take_settled(device);
     for (; block; block = next) {
         next = block->next_spilled;
-        if (block->shared)
-            block_put_shared(block, NULL);
-        else
-            (void)block_put(block, NULL); /* a device's pool is always there */
+        block_put_idle(block);
     }
 }
 
@@ -407,7 +401,7 @@ bool block_take_from_graph(void *address) {
         return true;
     if (!change_block(block, BLOCK_KEPT, BLOCK_CACHED))
         return false;
-    (void)block_put(block, NULL); /* a device's pool is always there */
+    block_put_idle(block);
     keep_to_limit(block_device(block), block_size(block));
     return true;
 }

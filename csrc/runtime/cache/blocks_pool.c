@@ -87,6 +87,10 @@ void block_put_shared(struct block *block, struct stream *stream) {
     put(block, stream, &shared_pools[block->device]);
 }
 
+void block_put_idle(struct block *block) {
+    put(block, NULL, block->shared ? &shared_pools[block->device] : &device_pools[block->device]);
+}
+
 static bool is_idle(const struct block *block) {
     const struct stream *stream = load_relaxed(&block->stream);
     return !stream || stream_has_passed(stream, load_relaxed(&block->mark));

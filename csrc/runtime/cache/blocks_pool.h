@@ -54,6 +54,9 @@ bool block_put(struct block *block, struct stream *stream);
 /* The same of a shared block, which goes into its device's pool of those. */
 void block_put_shared(struct block *block, struct stream *stream);
 
+/* The same of either, where no work uses it any more. */
+void block_put_idle(struct block *block);
+
 /* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
  * there is none. */
 static inline struct block *block_take(struct block_pool *pool, size_t size) {

@@ -20,9 +20,8 @@ static struct watch {
     uint64_t number;
 } watches[MOST_DEVICES];
 
-static bool is_watching(int device) {
-    return device < MOST_DEVICES && !exclusive_hip() && !cuda_present() &&
-           load_acquire(&watches[device].memory);
+static bool can_watch(int device) {
+    return device < MOST_DEVICES && !exclusive_hip() && !cuda_present();
 }
 
 /* False without memory: then there is little to be cached, too. */
@@ -38,7 +37,7 @@ static bool set_up_watch(struct watch *watch) {
 }
 
 void device_watch(int device) {
-    if (device >= MOST_DEVICES || exclusive_hip() || cuda_present())
+    if (!can_watch(device))
         return;
     struct watch *watch = &watches[device];
     if (load_relaxed(&watch->claimed) || exchange_acq_rel(&watch->claimed, true))
@@ -47,7 +46,7 @@ void device_watch(int device) {
         store_release(&watch->claimed, false);
 }
 
-static bool was_reset(void *of) {
+static inline bool was_reset(void *of) {
     const struct watch *watch = of;
     uint64_t number = 0;
     void *memory = load_acquire(&watch->memory);
@@ -55,11 +54,13 @@ static bool was_reset(void *of) {
     return memory && (!device_memory_number(memory, &number) || number != before);
 }
 
-bool watch_ask(int device) {
-    if (!is_watching(device) || LIKELY(!was_reset(&watches[device])))
-        return true;
+static __attribute__((noinline)) bool see_reset(int device) {
     caches_forget_if(device, was_reset, &watches[device]);
     return false;
+}
+
+bool watch_ask(int device) {
+    return !can_watch(device) || LIKELY(!was_reset(&watches[device])) || see_reset(device);
 }
 
 void device_ask_all(void) {

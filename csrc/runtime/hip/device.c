@@ -31,12 +31,6 @@ void device_forget_error(hipError_t error) {
         (void)hip.GetLastError();
 }
 
-bool device_answered(hipError_t error) {
-    if (error != hipSuccess)
-        device_forget_error(error);
-    return error == hipSuccess;
-}
-
 /* ---- MGPU_RT_DEVICE ---- */
 
 static struct advice no_such_device = {

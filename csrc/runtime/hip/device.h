@@ -21,7 +21,11 @@ void device_choose(void);
 void device_forget_error(hipError_t error);
 
 /* True if it was answered by hipSuccess; else its error is forgotten. */
-bool device_answered(hipError_t error);
+static inline bool device_answered(hipError_t error) {
+    if (error != hipSuccess)
+        device_forget_error(error);
+    return error == hipSuccess;
+}
 
 /* The number that HIP gives to an allocation of whichever kind, and to no other one afterwards.
  * False if it knows of none there. */

@@ -335,8 +335,11 @@ def _loop_name(loop: tuple[str, int]) -> str:
 
 def _right(parts: list[dict[str, Any]]) -> str:
     checked = sum(part["checked"] for part in parts)
-    wrong = sum(len(part["wrong"]) for part in parts)
-    return f"**{wrong} of {checked} differ**" if wrong else f"all {checked}"
+    sides = [wrong["side"] for part in parts for wrong in part["wrong"]]
+    failed = sides.count(result.HIP)
+    wrong = len(sides) - failed
+    said = f"**{wrong} of {checked} differ**" if wrong else f"all {checked}"
+    return f"{said}; HIP failed in {failed}" if failed else said
 
 
 def _numbers(values: Iterable[float | None]) -> str:

@@ -24,6 +24,7 @@ def body(result: Result) -> list[Element]:
     )
     sections = [
         _section("wrong", "What is wrong", [_wrong(wrong) for wrong in result.wrong]),
+        _section("failed", "Where HIP itself failed", [_wrong(one) for one in result.failed]),
         _section("advice", "Advice", [element("p", result.advice)] if result.advice else []),
         _section("fast", "What is gained", _timings(result)),
         _section("questions", "What each question to HIP costs", _questions(result)),
@@ -47,7 +48,7 @@ def _section(name: str, heading: str, content: list[Element]) -> Element | None:
 def _wrong(wrong: Wrong) -> Element:
     said = [element("li", code(line)) for line in wrong.says]
     again = element("p", "Again: ", code(wrong.repeat))
-    return element("div", element("h3", f"{wrong.name}, {wrong.side}"), again, element("ul", *said))
+    return element("div", element("h3", words.who(wrong)), again, element("ul", *said))
 
 
 def _timings(result: Result) -> list[Element]:
@@ -81,7 +82,7 @@ def _questions(result: Result) -> list[Element]:
 
 def _parts(result: Result) -> list[Element]:
     rows = [
-        [part.name, str(part.checked), str(part.total), str(len(part.wrong))]
+        [part.name, *map(str, (part.checked, part.total, part.differ))]
         for part in result.right
     ]
     return [table("Checks", ["part", "made", "of", "wrong"], rows)] if rows else []

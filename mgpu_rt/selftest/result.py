@@ -15,9 +15,14 @@ from typing import Any
 FORMAT = 1
 
 
+#: The side of a failure that stock's behaviour has too.
+HIP = "HIP"
+
+
 @dataclass
 class Wrong:
-    """A difference from stock's behaviour, and the command that shows it again."""
+    """A difference from stock's behaviour, or a failure of HIP itself, and the command that shows
+    it again."""
 
     name: str
     side: str
@@ -33,6 +38,11 @@ class Part:
     total: int
     checked: int = 0
     wrong: list[Wrong] = field(default_factory=list)
+
+    @property
+    def differ(self) -> int:
+        """How often stock's behaviour or the library is wrong."""
+        return sum(one.side != HIP for one in self.wrong)
 
 
 @dataclass
@@ -65,7 +75,13 @@ class Result:
 
     @property
     def wrong(self) -> list[Wrong]:
-        return [wrong for part in self.right for wrong in part.wrong]
+        """What stock's behaviour or the library does wrong."""
+        return [wrong for part in self.right for wrong in part.wrong if wrong.side != HIP]
+
+    @property
+    def failed(self) -> list[Wrong]:
+        """What HIP itself fails at: it says nothing of the library."""
+        return [wrong for part in self.right for wrong in part.wrong if wrong.side == HIP]
 
     def document(self) -> dict[str, Any]:
         """For the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt.selftest.fast import HAND, by_side
-from mgpu_rt.selftest.result import Result
+from mgpu_rt.selftest.result import HIP, Result, Wrong
 
 #: What an iteration of each loop is.
 ITERATION = {
@@ -22,7 +22,8 @@ def verdict(result: Result) -> str:
         return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done})"
     if result.wrong:
         return f"NO: {len(result.wrong)} differ from stock's behaviour ({done})"
-    return f"yes, all are as with stock's behaviour ({done})"
+    failed = f"; HIP itself failed in {len(result.failed)}" if result.failed else ""
+    return f"yes, all are as with stock's behaviour ({done}){failed}"
 
 
 def lines(result: Result, file: str = "") -> list[str]:
@@ -38,10 +39,17 @@ def lines(result: Result, file: str = "") -> list[str]:
         f"advice:   {result.advice or 'none: nothing was timed'}",
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
-    for wrong in result.wrong:
-        said += ["", f"{wrong.name}, {wrong.side}; again: {wrong.repeat}"]
+    for wrong in (*result.wrong, *result.failed):
+        said += ["", f"{who(wrong)}; again: {wrong.repeat}"]
         said += [f"    {line}" for line in wrong.says]
     return said
+
+
+def who(wrong: Wrong) -> str:
+    """The check and the side that is to blame."""
+    if wrong.side == HIP:
+        return f"{wrong.name}: HIP failed, not the library"
+    return f"{wrong.name}, {wrong.side}"
 
 
 def _ended(result: Result) -> str:

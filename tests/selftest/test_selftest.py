@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.errors import Problem
-from mgpu_rt.selftest import children, machine, result, right, sequences
+from mgpu_rt.selftest import children, machine, result, right, sequences, words
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
 from tests.support.child import environment
@@ -142,6 +142,44 @@ def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     (part,) = parts
     assert (part.checked, part.total) == (1, 2)
     assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
+
+
+ENDED = (sequences.Said(status=-6), ["status -6, in program 3"])
+WELL: tuple[sequences.Said, list[str]] = (sequences.Said(), [])
+
+
+def compared(stock: list, library: list) -> dict[str, list[str]]:
+    """What is found of a sequence whose plays end so in turn, then well."""
+    plays = {"stock": iter(stock), "library": iter(library)}
+    return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
+
+
+def test_hips_own_failure_says_nothing_of_the_library() -> None:
+    assert compared([ENDED], []).keys() == {result.HIP}
+    assert compared([ENDED] * 9, [ENDED]).keys() == {result.HIP}
+    assert compared([WELL, WELL, ENDED], [ENDED]).keys() == {result.HIP}
+
+
+def test_a_process_that_ends_with_the_library_alone_is_the_librarys_failure() -> None:
+    assert compared([], [ENDED]).keys() == {"library"}
+    assert compared([ENDED], [ENDED]).keys() == {result.HIP, "library"}
+
+
+def test_wrong_words_are_no_failure_of_hip() -> None:
+    wrong = (sequences.Said(), ["program 3, line 1: '1', not '2'"])
+    assert compared([wrong], []).keys() == {"stock"}
+    assert compared([WELL, ENDED], [wrong]).keys() == {"library"}
+
+
+def test_hips_failure_is_said_and_counts_for_nothing() -> None:
+    failed = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
+    found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
+    found.right = [result.Part("sequences", 1, 1, [failed])]
+    said = words.lines(found)
+    assert "yes, all are" in said[3] and "HIP itself failed in 1" in said[3]
+    again = "calm-03: HIP failed, not the library; again: mgpu-rt selftest --only calm-03"
+    assert said[-2:] == [again, "    status -6"]
+    assert found.wrong == []
 
 
 @pytest.mark.parametrize("part", ["graph", "hook"])

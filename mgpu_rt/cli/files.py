@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -52,20 +53,24 @@ def unwritable(path: str | Path, error: OSError) -> Problem:
     """Why a file was not written."""
     if isinstance(error, IsADirectoryError):
         return Problem(f"'{path}' is a directory: name a file")
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return _no_folder(path)
     return Problem(f"'{path}' cannot be written: {error.strerror or error}; name another place")
 
 
 def check_writable(path: str | Path) -> None:
-    """Checks that a file can be written there, before the work for it. Raises Problem."""
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        raise Problem(f"'{path}' is a directory: name a file")
-    if not os.path.isdir(folder):
-        raise _no_folder(path)
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise Problem(f"'{path}' cannot be written: permission denied; name another place")
+    """Checks that a file can be written there, before the work for it, by opening it; its content
+    stays. Raises Problem."""
+    existed = os.path.lexists(path)
+    kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | kind, 0o666))
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # a FIFO that nobody reads yet
+            raise unwritable(path, error) from None
+        return
+    if not existed:
+        os.unlink(path)
 
 
 def _no_folder(path: str | Path) -> Problem:

@@ -50,7 +50,8 @@ def selftest(
     stock's behaviour with the library's. Then it times loops in five ways. FILE says nothing of who
     ran it or where, and can be sent. No more than a tenth of the free memory is taken.
 
-    Exit status 0: all is right; 1: something is wrong, as the lines say; 2: it could not be tested.
+    Exit status 0: all is right; 1: something is wrong, as the lines say; 2: it could not be tested
+    to its end.
     """
     from mgpu_rt.cli import files
     from mgpu_rt.selftest import run, words
@@ -67,7 +68,12 @@ def selftest(
     except Problem as problem:
         _progress("")
         fail(problem)
-    sys.exit(1 if result.wrong or result.ended.startswith("hung") else 0)
+    except KeyboardInterrupt:
+        _progress("")
+        fail(Problem("interrupted before anything was tested"))
+    if result.wrong or result.ended.startswith("hung"):
+        sys.exit(1)
+    sys.exit(2 if result.ended.startswith((run.INTERRUPTED, "failed")) else 0)
 
 
 def _progress(text: str) -> None:
@@ -86,7 +92,12 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
     from mgpu_rt.cli import files
 
     if file:
-        files.write(file, (json.dumps(result.document(), indent=1) + "\n").encode())
+        document = json.dumps(result.document(), indent=1) + "\n"
+        try:
+            files.write(file, document.encode())
+        except Problem:
+            click.echo(document)  # the minutes are not lost
+            raise
     if page:
         from mgpu_rt.cli.report import format
         from mgpu_rt.selftest import page as pages

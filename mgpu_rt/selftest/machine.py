@@ -129,7 +129,7 @@ def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[G
         shows = one["watched"] == "1" or _has_screen(one["bus"])
         gpus.append(Gpu(int(one["device"]), one["name"], one["target"], shows))
     if not gpus:
-        raise Problem("HIP finds no GPU: `mgpu-rt doctor` says why")
+        raise Problem("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
     return _fields(head), gpus
 
 

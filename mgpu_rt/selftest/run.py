@@ -18,6 +18,7 @@ from mgpu_rt.selftest.result import Result
 #: Of the time, for timing at most, and how long that takes at least.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,25 @@ class Request:
 
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
-    """Tests and times. Ctrl-C and a GPU that hangs end it early. Raises Problem."""
+    """Tests and times. Ctrl-C, a GPU that hangs and a full disk end it early, and what was found
+    until then stays. Raises Problem."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)
     found = machine.find(asked.device, asked.gpu, read, asked.library)
     result = Result(__version__, datetime.date.today().isoformat(), _device(found))
     result.processor = machine.processor()
-    with machine.private_folder() as scratch:
-        folder = Path(scratch)
-        read.lay_out(read.kernels(found.chip), folder)
-        try:
+    try:
+        with machine.private_folder() as scratch:
+            folder = Path(scratch)
+            read.lay_out(read.kernels(found.chip), folder)
             _test(asked, read, found, folder, result, begin, step)
-        except KeyboardInterrupt:
-            result.ended = "interrupted"
-        except fast.Hung as problem:
-            result.ended = f"hung: {problem}"
+    except KeyboardInterrupt:
+        result.ended = INTERRUPTED
+    except fast.Hung as problem:
+        result.ended = f"hung: {problem}"
+    except OSError as error:
+        result.ended = f"failed: {error.strerror or error}, in the folder for temporary files"
     result.seconds = round(time.monotonic() - begin, 1)
     return result
 
@@ -71,7 +75,7 @@ def _test(
     step: Callable[[str], None],
 ) -> None:
     seconds = 60 * asked.minutes
-    kinds = ("calm", "harsh") if asked.harsh else ("calm",)
+    kinds = ("harsh", "calm") if asked.harsh else ("calm",)
     checks = right.checks(read, found, folder, kinds)
     known = [check.name for check in checks]
     if unknown := [name for name in asked.only if name not in (*known, TIME)]:

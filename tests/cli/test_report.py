@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mgpu_rt.cli.files import check_writable
 from mgpu_rt.cli.options import options
 from mgpu_rt.cli.report import charts, inputs, page
 from mgpu_rt.cli.report.advice import _LIMITS
@@ -472,7 +473,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert_sentence(folder.exit_code, folder.stderr, "is a directory")
 
 
-def test_unwritable_paths_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     (path,) = files(tmp_path, s=recorded.statistics())
     for place, said in [
         (tmp_path, "is a directory: name a file"),
@@ -481,9 +482,16 @@ def test_unwritable_paths_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]:
         result = invoke("report", path, "-o", str(place))
         assert_sentence(result.exit_code, result.stderr, said)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    result = invoke("report", path, "-o", str(tmp_path / "page.html"))
-    assert_sentence(result.exit_code, result.stderr, "permission denied; name another place")
+    page = tmp_path / "page.html"
+    result = invoke("report", "-o", "/proc/page.html", "--", "no-such-program")
+    assert_sentence(result.exit_code, result.stderr, "No such file or directory; name another")
+    check_writable(page)
+    assert not page.exists()
+    page.write_text("kept")
+    check_writable(page)
+    assert page.read_text() == "kept"
+    os.mkfifo(tmp_path / "fifo")
+    check_writable(tmp_path / "fifo")  # somebody may read it later
 
 
 def test_a_program_is_not_run_for_nothing(tmp_path: Path) -> None:

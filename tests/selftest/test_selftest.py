@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.errors import Problem
-from mgpu_rt.selftest import children, machine, result, right, sequences, words
+from mgpu_rt.selftest import bundle, children, machine, result, right, run, sequences, words
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
 from tests.support.child import environment
@@ -103,25 +104,79 @@ def test_what_is_said_of_a_fault_hides_paths_and_names() -> None:
     assert part["wrong"][0]["says"] == ["cannot open (path): no file"]
 
 
-def test_an_interrupt_leaves_what_was_found(tmp_path: Path) -> None:
-    file = tmp_path / "found.json"
+def interrupted(at: str, *words: object) -> tuple[int, str, str]:
+    """Presses Ctrl-C once a step has begun; the status, and what was said."""
     process = subprocess.Popen(
-        [*COMMAND, "--json", str(file), "--verbose"],
+        [*COMMAND, *map(str, words), "--verbose"],
         env=environment("softgpu"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if "sequences: calm-01" in line:
+        if at in line:
             break
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=HANG)
+    time.sleep(0.3)  # the step's own process has begun
+    os.killpg(process.pid, signal.SIGINT)  # which a terminal does
+    out, err = process.communicate(timeout=HANG)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("at", "only", "checked"),
+    [
+        ("programs: programs-22", (), [0]),
+        ("graphs: graph", ("programs-15", "graph"), [1, 0]),
+        ("sequences: calm-01", ("programs-15", "calm-00", "calm-01"), [1, 1]),
+        ("timing: forum", ("programs-15", "time"), [1]),
+    ],
+)
+def test_an_interrupt_leaves_what_was_found(
+    at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
+) -> None:
+    file = tmp_path / "found.json"
+    words = [word for name in only for word in ("--only", name)]
+    status, said, _ = interrupted(at, *words, "--json", file)
     document = json.loads(file.read_text())
-    assert document["ended"] == "interrupted"
-    assert [part["checked"] for part in document["right"]] == [3, 1, 1, 1]
+    assert (status, document["ended"]) == (2, "interrupted")
+    assert [part["checked"] for part in document["right"]] == checked
+    assert not any(part["wrong"] for part in document["right"])
     assert "ended early: interrupted" in said
+
+
+def test_an_interrupt_before_the_first_check_says_so() -> None:
+    status, said, error = interrupted("looking for a GPU")
+    assert (status, said) == (2, "")
+    assert error == "mgpu-rt: interrupted before anything was tested\n"
+
+
+def test_a_file_that_cannot_be_written_is_said_before_the_test() -> None:
+    for place in ("/proc/found.json", "/none/found.json"):
+        ended = selftest("--json", place, "--verbose")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert f"'{place}' cannot be written" in ended.stderr
+        assert "looking for a GPU" not in ended.stderr
+
+
+def test_what_was_found_is_printed_where_the_disk_is_full() -> None:
+    ended = selftest("--only", "programs-15", "--json", "/dev/full")
+    assert ended.returncode == 2
+    assert "'/dev/full' cannot be written: No space left on device" in ended.stderr
+    document = json.loads(ended.stdout[ended.stdout.index("\n{") :])
+    assert result.faults(document) == []
+
+
+def test_a_full_disk_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    monkeypatch.setattr(machine, "find", lambda *_: found)
+    monkeypatch.setattr(right, "perform", full)
+    ended = run.run(run.Request(), lambda text: None)
+    assert ended.ended == "failed: No space left on device, in the folder for temporary files"
 
 
 def test_a_program_that_hangs_is_given_up() -> None:

@@ -82,7 +82,6 @@ def _questions(result: Result) -> list[Element]:
 
 def _parts(result: Result) -> list[Element]:
     rows = [
-        [part.name, *map(str, (part.checked, part.total, part.differ))]
-        for part in result.right
+        [part.name, *map(str, (part.checked, part.total, part.differ))] for part in result.right
     ]
     return [table("Checks", ["part", "made", "of", "wrong"], rows)] if rows else []

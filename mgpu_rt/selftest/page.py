@@ -7,7 +7,7 @@ from mgpu_rt.cli.report.format import Element, code, element
 from mgpu_rt.cli.report.tables import table
 from mgpu_rt.selftest import words
 from mgpu_rt.selftest.fast import SIDES, by_side
-from mgpu_rt.selftest.result import Result, Wrong
+from mgpu_rt.selftest.result import Result, Timing, Wrong
 
 TITLE = "selftest – mgpu_rt"
 NONE = "–"
@@ -58,21 +58,24 @@ def _timings(result: Result) -> list[Element]:
     rows = []
     values = [timing.us for timing in result.fast]
     for (program, llvm), sides in loops.items():
-        cells = [f"{sides[side].us:.4g} ± {_spread(sides[side]):.2g}" if side in sides else NONE
-                 for side in SIDES]  # fmt: skip
-        name = f"{program}, LLVM {llvm}: {words.ITERATION[program]}"
+        cells = [_median(sides[side]) if side in sides else NONE for side in SIDES]
         stock, library = sides["stock"].us, sides["library"].us
         chart = charts.span(
-            f"{program}: {stock:.4g} µs, then {library:.4g} µs",
+            f"{program}: {words.number(stock)} µs, then {words.number(library)} µs",
             stock, library, min(values), max(values),
         )  # fmt: skip
-        rows.append([name, *cells, f"{stock / library:.1f}", chart])
-    heads = ["µs an iteration", *SIDES, "gain", "stock's to the library's"]
-    return [table("Medians, with half of the spread of the middle 80 %", heads, rows)]
+        rows.append([f"{program}, LLVM {llvm}", *cells, f"{stock / library:.1f}", chart])
+    heads = ["µs an iteration", *SIDES, "gain", "stock, library"]
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in words.ITERATION.items())
+    return [
+        table("Medians, with half of the spread of the middle 80 %", heads, rows),
+        element("p", f"An iteration of {meanings}."),
+    ]
 
 
-def _spread(timing) -> float:
-    return (timing.high - timing.low) / 2
+def _median(timing: Timing) -> str:
+    spread = (timing.high - timing.low) / 2 / timing.us
+    return f"{words.number(timing.us)} ± {spread:.0%}"
 
 
 def _questions(result: Result) -> list[Element]:

@@ -56,12 +56,18 @@ def _ended(result: Result) -> str:
     return f"; ended early: {result.ended}" if result.ended else ""
 
 
+def number(us: float) -> str:
+    """Microseconds to three digits, and no power of ten."""
+    return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
+
+
 def _loop(program: str, llvm: int, sides: dict) -> str:
     stock, library = sides["stock"], sides["library"]
-    by_hand = f", {sides[HAND].us:.4g} by hand" if HAND in sides else ""
+    by_hand = f", {number(sides[HAND].us)} by hand" if HAND in sides else ""
     return (
-        f"{f'{program} {llvm}:':<9} {stock.us:.4g} µs with stock's behaviour, {library.us:.4g} "
-        f"with the library ({stock.us / library.us:.1f} times){by_hand}; {ITERATION[program]}"
+        f"{f'{program} {llvm}:':<9} {number(stock.us)} µs with stock's behaviour, "
+        f"{number(library.us)} with the library ({stock.us / library.us:.1f} times){by_hand}; "
+        f"{ITERATION[program]}"
     )
 
 

@@ -179,6 +179,17 @@ def test_a_full_disk_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert ended.ended == "failed: No space left on device, in the folder for temporary files"
 
 
+def test_two_devices_are_tested_at_once_where_there_are_two() -> None:
+    ended = selftest("--only", "both", MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+    assert "yes, all are as with stock's behaviour (two devices 1 of 1)" in ended.stdout
+
+
+def test_an_emulated_chip_that_hip_does_not_know_is_no_gpu() -> None:
+    ended = selftest(MGPU_RT_SOFTGPU="gfx942")
+    assert ended.returncode == 2
+    assert "HIP finds no GPU that it knows: `mgpu-rt doctor` says why" in ended.stderr
+
+
 def test_a_program_that_hangs_is_given_up() -> None:
     begin = time.monotonic()
     ended = children.run(["sleep", "1000"], dict(os.environ), 0.2)

@@ -23,7 +23,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
 
 @click.command()
 @click.argument("program", type=parameters.PATH)
-@click.option("-o", "--out", required=True, metavar="PATH", help="What to write; -: to stdout.")
+@click.option("-o", "--out", required=True, metavar="PATH", help="The file to write; -: stdout.")
 @click.option(
     "--llvm",
     type=int,
@@ -31,7 +31,7 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     show_default=True,
     metavar="22|19|15",
     help="The LLVM release to lower with. With 22 a launch takes 5 calls of the runtime, with 19 "
-    "and 15 it takes 7. 15 is for programs with one launch of each kernel.",
+    "and 15 it takes 7. Use 15 for programs with one launch of each kernel.",
 )
 @click.option(
     "--chip",
@@ -55,9 +55,8 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "--iterations",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Lower with another N in the program's `%iterations = arith.constant N`, or, where "
-    "mlir-opt has dropped that name, as the upper bound of the only loop of the host's code that "
-    "is in no other.",
+    help="Lower with another N in the program's `%iterations = arith.constant N`. If mlir-opt has "
+    "dropped that name, N becomes the upper bound of the only outermost loop of the host's code.",
 )
 @click.option(
     "--link",

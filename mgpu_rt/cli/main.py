@@ -71,15 +71,15 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
     type=parameters.PATH,
     metavar="PATH",
     help="Keep them there, as JSON from the exit on; `mgpu-rt stats PATH` reads them however the "
-    "program ended. %p in it becomes the process id, %r MPI's rank; without them ranks and "
-    "children of fork have names of their own: s.json, s.rank3.json, s.12345.json.",
+    "program ended. %p in it becomes the process id, and %r MPI's rank. Without them, ranks and "
+    "children of fork get names of their own: s.json, s.rank3.json, s.12345.json.",
 )
 @click.option(
     "--trace",
     type=parameters.PATH,
     metavar="PATH",
-    help="Keep there when each call was, as a Chrome trace for ui.perfetto.dev (%p and %r as "
-    "above); of a program that was killed `mgpu-rt trace PATH` makes one.",
+    help="Record each call there, as a Chrome trace for ui.perfetto.dev (%p and %r as above). If "
+    "the program was killed, `mgpu-rt trace PATH` makes the Chrome trace.",
 )
 @parameters.interception
 @click.argument("program", type=parameters.PATH)

@@ -33,9 +33,9 @@ def interception(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--nth",
             type=click.IntRange(min=1),
-            help="Of hooks: the n-th launch of each kernel alone.",
+            help="For hooks: only the n-th launch of each kernel.",
         ),
-        click.option("--kernel", metavar="PATTERN", help="Of hooks: these kernels alone."),
+        click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
         click.option(
             "--hook",
             "hooks",

@@ -76,7 +76,7 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
 @click.option("--iterations", type=click.IntRange(min=1), default=1, help="How often.")
 @click.option("--tolerance", type=float, help="Compare numbers, and allow this absolute error.")
 @click.option(
-    "--dtype", default="f32", show_default=True, help="What blocks hold, for --tolerance."
+    "--dtype", default="f32", show_default=True, help="The elements of blocks, for --tolerance."
 )
 @click.option("--script", type=parameters.PATH, help="Write this replay as a script of Python's.")
 def replay(

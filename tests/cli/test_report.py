@@ -385,7 +385,7 @@ def test_a_longer_call_has_its_reason(tmp_path: Path) -> None:
     assert reason in report(tmp_path, a=before, b=after).text
     before["abi"][destroy]["ns"] = 400_000
     assert reason not in report(tmp_path, a=before, b=after).text
-    assert "What takes longer" not in report(tmp_path, a=before, b=before).text
+    assert "Calls that take longer" not in report(tmp_path, a=before, b=before).text
 
 
 # ---- what names may hold ----

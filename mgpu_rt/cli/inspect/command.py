@@ -11,7 +11,7 @@ from mgpu_rt.cli.errors import Problem, fail
 @click.command()
 @click.argument("file", type=parameters.PATH)
 @parameters.device(
-    "Whose HIP is asked to load the images, as for `mgpu-rt run`; auto starts no software GPU."
+    "Ask this device's HIP to load the images, as for `mgpu-rt run`; auto starts no software GPU."
 )
 @click.option("--no-device", is_flag=True, help="Only read the file: no GPU is started.")
 @parameters.as_json

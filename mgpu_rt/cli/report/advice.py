@@ -220,8 +220,9 @@ def _lost(run: Run) -> Iterator[Advice]:
     if run.trace and run.trace.lost:
         yield Advice(
             "The trace is incomplete",
-            f"Of {plural(run.trace.kept + run.trace.lost, 'event')} it holds "
-            f"{count(run.trace.kept)}. With statistics, the tables count all of them.",
+            f"It holds {count(run.trace.kept)} of "
+            f"{plural(run.trace.kept + run.trace.lost, 'event')}. "
+            "With statistics, the tables count all of them.",
             "Trace a run of fewer iterations to see all of it.",
             is_note=True,
         )

@@ -21,7 +21,7 @@ from mgpu_rt.cli.errors import Problem, fail
     metavar="PAGE",
     help="The page to write, - for stdout.",
 )
-@parameters.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
 @click.pass_context
 def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) -> None:
     """Write a page about a run for a browser: calls, times, memory, cache misses, advice.

@@ -101,7 +101,7 @@ def _reasons(runs: Sequence[Run]) -> Iterator[Element]:
     found = reasons(*(run.statistics for run in runs)) if len(runs) == 2 else {}
     if found:
         told = [element("li", code(name), f": {reason}") for name, reason in found.items()]
-        yield element("h3", "What takes longer, and why")
+        yield element("h3", "Calls that take longer, and why")
         yield element("ul", *told, class_="sources")
 
 
@@ -163,7 +163,7 @@ def _each(runs: Sequence[Run]) -> Iterator[Element]:
         element(
             "figcaption",
             f"Time of one call, from {duration(low)} at the left to {duration(high)} at the "
-            "right; each step to the left is a fraction of the time, not a difference.",
+            "right. Each step to the left is a fraction of the time, not a difference.",
         ),
     )
 

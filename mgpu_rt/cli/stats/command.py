@@ -34,7 +34,7 @@ def stats(file: str, as_json: bool) -> None:
 @click.argument(
     "files", nargs=-1, type=parameters.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
 )
-@parameters.device("Where PROGRAM runs, as for `mgpu-rt run`.")
+@parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
 @parameters.as_json
 @click.pass_context
 def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bool) -> None:

@@ -133,7 +133,7 @@ static void run_exit(void) {
         report_held();
         caches_forget(ALL_DEVICES);
     }
-    options.caches = 0;
+    store_relaxed(&options.caches, 0);
     fetch_or_release(&runtime_mode, MODE_EXITING);
     cancel_allow(before);
 }

@@ -2,6 +2,8 @@
 #ifndef MGPU_RT_OPTIONS_H
 #define MGPU_RT_OPTIONS_H
 
+#include "base/atomics.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,8 +36,13 @@ struct options {
 };
 extern struct options options;
 
+/* Bits of those that are on. The exit takes all out while other threads may be at work. */
+static inline unsigned caches_on(void) {
+    return load_relaxed(&options.caches);
+}
+
 static inline bool cache_is_on(enum cache_kind cache) {
-    return options.caches >> cache & 1;
+    return caches_on() >> cache & 1;
 }
 
 void options_read(struct options *out);

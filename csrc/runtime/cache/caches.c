@@ -54,7 +54,7 @@ static bool is_shortage(hipError_t error) {
 }
 
 bool caches_make_room(hipError_t error) {
-    if (!options.caches || !is_shortage(error))
+    if (!caches_on() || !is_shortage(error))
         return false;
     (void)caches_give_back();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */

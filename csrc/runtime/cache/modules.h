@@ -77,7 +77,8 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
     struct module *module = slot->module;
     if (UNLIKELY(!module || slot->image != image || !module_take(module)))
         return NULL;
-    if (LIKELY(slot->generation == module->generation && module->device == hip_current_device() &&
+    if (LIKELY(slot->generation == load_relaxed(&module->generation) &&
+               module->device == hip_current_device() &&
                (slot->constant || image_lies_at(&module->image, image)))) {
         module_note_use(module);
         thread->loaded = module;

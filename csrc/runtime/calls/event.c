@@ -27,7 +27,7 @@ static struct advice destroyed_event = {
 /* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
  * `expression`, and HIP is not to see it. */
 static bool is_usable(const struct event *event, hipEvent_t handle, const char *expression) {
-    if (LIKELY(event && event_is_held(event)) || !options.caches)
+    if (LIKELY(event && event_is_held(event)) || !caches_on())
         return true;
     struct advice *advice = NULL;
     if (event && !event_is_kept(event))
@@ -71,7 +71,7 @@ hipEvent_t impl_mgpuEventCreate(void) {
 /* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
  * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
 static bool is_stream(const struct event *event, hipEvent_t handle) {
-    if (LIKELY(event || !handle || !options.caches) || !stream_is_here((hipStream_t)handle))
+    if (LIKELY(event || !handle || !caches_on()) || !stream_is_here((hipStream_t)handle))
         return false;
     report_once(&stream_served, (void *)handle);
     return true;

@@ -84,7 +84,7 @@ static hipFunction_t ask_uncached(struct module *module, const char *name) {
 /* `known_as` is what the program calls the module. */
 static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipModule_t handle,
                                const char *name) {
-    struct module *module = options.caches ? handle_find(&module_map, handle) : NULL;
+    struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (state == MODULE_GONE || !name)
         return get_directly(handle, name);

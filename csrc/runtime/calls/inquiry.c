@@ -26,7 +26,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     const char *text = name ? name : "(null)";
     hipModule_t handle = module;
     const bool held = lazy_load(&handle, text);
-    struct module *known = options.caches ? handle_find(&module_map, handle) : NULL;
+    struct module *known = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = known ? module_state_asked(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;

@@ -69,7 +69,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* An address that is no block's start: the program's own, or a mistake. */
 static void free_foreign(void *address) {
-    struct block *around = options.caches && address ? block_around(address) : NULL;
+    struct block *around = caches_on() && address ? block_around(address) : NULL;
     if (around && device_kept(around->device) && load_acquire(&around->state) == BLOCK_CACHED) {
         REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;

@@ -52,7 +52,7 @@ void impl_mgpuDestroySparseEnv(void) {
     const int status = count > 0 ? SPARSE_SUCCESS : sparse.Destroy(NULL);
     if (status != SPARSE_SUCCESS)
         sparse_failed("%1$sDestroy(%1$s_env)", status, &sparse_no_environment);
-    if (count <= 1 && !options.caches)
+    if (count <= 1 && !caches_on())
         (void)environment_give_back(ALL_DEVICES);
 }
 

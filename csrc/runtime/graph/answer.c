@@ -7,5 +7,5 @@
 mgpu_rt_function graph_find(enum abi_index function) {
     if (graph_building)
         return graph_call(function);
-    return options.caches && runtime_is(MODE_LENT) ? capture_calls[function] : NULL;
+    return caches_on() && runtime_is(MODE_LENT) ? capture_calls[function] : NULL;
 }

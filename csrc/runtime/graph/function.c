@@ -135,8 +135,7 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
 
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes) {
-    if (graph_building || !options.caches || runtime_exiting() || capture_on_thread() ||
-        !may_replay())
+    if (graph_building || !caches_on() || runtime_exiting() || capture_on_thread() || !may_replay())
         return plainly();
     struct replayed *state = state_of(function, bytes);
     if (!state || !own_state(state))

@@ -125,9 +125,9 @@ int graph_begin(void) {
         graph_fail("the program begins another graph before it ends this one");
         return -1;
     }
-    if (!options.caches || runtime_exiting()) {
+    if (!caches_on() || runtime_exiting()) {
         report_line("a graph is not built: %s",
-                    options.caches ? "the process ends" : "it needs MGPU_RT_CACHE=on");
+                    caches_on() ? "the process ends" : "it needs MGPU_RT_CACHE=on");
         return -1;
     }
     struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);

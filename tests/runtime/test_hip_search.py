@@ -121,7 +121,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert result.stdout == "done\n"
     assert f"mgpu_rt: HIP: {good}, devices: 1;" in result.stderr
-    assert "two HIPs" not in result.stderr
+    assert "two HIP libraries" not in result.stderr
 
 
 def test_none_that_works_says_what_is_wrong_with_each(tmp_path: Path) -> None:

@@ -146,3 +146,26 @@ def test_a_thread_that_changes_devices_gets_its_streams_back(mgpu: Mgpu) -> None
         mgpu.SetDefaultDevice(number % 2)
         mgpu.StreamDestroy(mgpu.StreamCreate())
     assert mgpu.count("hipStreamCreate") == 2
+
+
+@in_child(**TWO)
+def test_a_stream_that_hip_made_anew_on_another_device_serves_that_one(mgpu: Mgpu) -> None:
+    """Its handle lies in the queue of the device whose reset has ended it."""
+
+    def streams(device: int) -> None:
+        on(mgpu, device)
+        made = [mgpu.StreamCreate() for _ in range(4)]
+        for stream in made:
+            event = mgpu.EventCreate()
+            mgpu.EventRecord(event, stream)  # which HIP refuses on another device's
+            mgpu.StreamSynchronize(stream)
+            mgpu.EventDestroy(event)
+        for stream in made:
+            mgpu.StreamDestroy(stream)
+
+    streams(0)
+    reset(mgpu, 0)
+    streams(1)
+    streams(0)
+    streams(1)
+    assert mgpu.stderr() == ""

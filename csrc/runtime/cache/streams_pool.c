@@ -68,13 +68,22 @@ static bool move_taken(struct stream *stream, int to) {
     return false;
 }
 
-/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. */
+static int device_of_queue(const struct stream_queue *queue) {
+    return (int)(queue - (state_in_queue(queue) == STREAM_FREE ? idle : retired));
+}
+
+/* Takes a stream out, the newest or the oldest; NULL if the queue is empty. After a reset HIP may
+ * have made one anew on another device, under a handle that still lies here: that one is its
+ * thread's own, where it stays. */
 static struct stream *queue_take(struct stream_queue *queue, bool newest) {
     while (queue->oldest) {
         struct stream *stream = newest ? queue->newest : queue->oldest;
         queue_drop(stream);
-        if (take_stream(stream, state_in_queue(queue)))
+        if (!take_stream(stream, state_in_queue(queue)))
+            continue;
+        if (load_relaxed(&stream->device) == device_of_queue(queue))
             return stream;
+        (void)move_taken(stream, state_in_queue(queue));
     }
     return NULL;
 }

@@ -270,6 +270,13 @@ CACHE = [
         f"{KNOWN}:test_06_a_stream_that_the_program_destroyed_by_hip",
     ),
     Guard(
+        "cache/streams_pool.c",
+        "load_relaxed(&stream->device) == device_of_queue(queue)",
+        "true",
+        "tests.runtime.test_reset:"
+        "test_a_stream_that_hip_made_anew_on_another_device_serves_that_one",
+    ),
+    Guard(
         "cache/modules_limit.c",
         "take_out_oldest(stream_all_quiet() ? keep : 2 * keep, evicted)",
         "stream_all_quiet() ? take_out_oldest(keep, evicted) : 0",

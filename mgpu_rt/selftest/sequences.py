@@ -104,10 +104,12 @@ class Case:
 
 
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
-    """Runs the player, and keeps what it says."""
+    """Runs the player, and keeps what it says. The end of the process may cut the last line: another
+    thread was writing it."""
     ended = children.run(command, env, timeout, merged=True)
     said = Said(status=children.HUNG if ended.status is None else ended.status)
-    for line in ended.out.split("\n"):
+    lines, _, _ = ended.out.rpartition("\n")
+    for line in lines.split("\n"):
         said.add(line)
     return said
 

@@ -311,7 +311,7 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
         assert program.end() == 0
         said = program.said()
         assert reason in said
-        assert said.count("failed") == 1
+        assert said.count(" failed") == 1
 
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])

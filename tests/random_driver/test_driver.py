@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
 
 import pytest
 
 from tests.random_driver import images, model, programs, runner, script, table
+from tests.support.patience import HANG
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,6 +89,12 @@ def test_the_end_of_a_process_is_seen() -> None:
     said = runner.play(case, runner.STOCK, runner.STUB)
     assert said.failures == {1: ["'hipFree(ptr)' failed with 'hipErrorInvalidValue'"]}
     assert runner.differences(said, case, runner.Said(results=said.results)) != []
+
+
+def test_a_line_that_the_end_cuts_is_nobodys() -> None:
+    """A thread was writing it when main returned."""
+    said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
+    assert (said.status, said.other) == (0, ["whole"])
 
 
 @pytest.mark.parametrize("seed", range(20))

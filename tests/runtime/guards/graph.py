@@ -61,7 +61,7 @@ GRAPH = [
     ),
     Guard(
         "graph/answer.c",
-        "options.caches && ",
+        "caches_on() && ",
         "",
         f"{CAPTURE}:test_off_is_stock_in_a_capture",
     ),
@@ -211,8 +211,8 @@ GRAPH = [
     ),
     Guard(
         "graph/function.c",
-        "if (graph_building || !options.caches",
-        "if (!options.caches",
+        "if (graph_building || !caches_on()",
+        "if (!caches_on()",
         f"{FUNCTIONS}:test_calls_within_a_graph_are_part_of_it",
     ),
     Guard(

@@ -73,8 +73,8 @@ LIFECYCLE = [
     ),
     Guard(
         "cache/caches.c",
-        "!options.caches || !is_shortage(error)",
-        "!options.caches || !is_shortage(hipErrorOutOfMemory)",
+        "!caches_on() || !is_shortage(error)",
+        "!caches_on() || !is_shortage(hipErrorOutOfMemory)",
         f"{LIMITS}:test_04_what_is_no_image_costs_the_cache_nothing",
     ),
     Guard(

@@ -104,8 +104,7 @@ class Case:
 
 
 def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
-    """Runs the player, and keeps what it says. The end of the process may cut the last line: another
-    thread was writing it."""
+    """Runs the player, and keeps its whole lines: a thread may be writing one when main returns."""
     ended = children.run(command, env, timeout, merged=True)
     said = Said(status=children.HUNG if ended.status is None else ended.status)
     lines, _, _ = ended.out.rpartition("\n")

@@ -12,7 +12,7 @@
 # make install  PREFIX=/usr/local DESTDIR=: libraries, header, command; make uninstall takes them out
 # make dist     dist/: the source archive, and a wheel for every Linux since glibc 2.28 and Python 3.10
 # make check-install   installs these in fresh environments, also in a Debian 13, and runs programs
-# make soak     20,000 random programs over this library and stock's (SOAK=n)
+# make soak     27,000 random programs over this library and stock's (SOAK=n)
 # make fuzz     the readers of images and settings under libFuzzer, FUZZ_SECONDS each (10)
 # make sanitize the runtime by gcc and clang without a warning, and under clang's sanitizers
 # make check-rocm  HIP 5.7.1, 6.4.3 and 7.2.4 on the emulated device; downloads 180 MB

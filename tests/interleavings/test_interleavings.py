@@ -167,8 +167,8 @@ MUTANTS = {
     "a stream is taken": (
         Change(
             _STREAMS_POOL,
-            "        if (take_stream(stream, state_in_queue(queue)))",
-            "        if (store_release(&stream->state, STREAM_TAKEN), true)",
+            "        if (!take_stream(stream, state_in_queue(queue)))",
+            "        if (store_release(&stream->state, STREAM_TAKEN), false)",
         ),
         "streams 1 1 1",
     ),

@@ -116,8 +116,8 @@ EDGES = {
         (
             Change(
                 "csrc/runtime/cache/watch.c",
-                "if (!is_watching(device) ||",
-                "if (device > 0 || !is_watching(device) ||",
+                "return !can_watch(device) || LIKELY",
+                "return device > 0 || !can_watch(device) || LIKELY",
             ),
         ),
     ),

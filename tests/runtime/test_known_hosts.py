@@ -66,6 +66,14 @@ int main(int count, char **words) {
 """
 
 
+def run_late(path: Path, backend: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = environment(backend, MGPU_RT_PYTHON="off", **variables)
+    env["LD_LIBRARY_PATH"] = ":".join(
+        [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
+    )
+    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)
+
+
 @pytest.mark.parametrize("backend", ["stub", "softgpu"])
 @pytest.mark.parametrize("runtime", ["ours", "stock"])
 def test_03_exit_handlers_and_destructors_use_the_device(
@@ -76,12 +84,62 @@ def test_03_exit_handlers_and_destructors_use_the_device(
     image.write_bytes(code_object("forum"))
     at = STOCK if runtime == "stock" else library()
     path = program(tmp_path, LATE, runtime=at)
-    env = environment(backend, IMAGE=str(image), MGPU_RT_PYTHON="off")
-    env["LD_LIBRARY_PATH"] = ":".join(
-        [env.get("LD_LIBRARY_PATH", ""), str(Path(env["MGPU_RT_HIP"]).parent)]
-    )
-    done = subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)
+    done = run_late(path, backend, IMAGE=str(image))
     assert (done.returncode, done.stdout, done.stderr) == (0, "launched\n7\n", "")
+
+
+REGISTERED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemcpy(void *, void *, unsigned long, void *);
+void mgpuMemHostRegister(void *, unsigned long);
+void mgpuMemHostUnregister(void *);
+enum { WORDS = 4096, BYTES = WORDS * sizeof(int) };
+static int *memory, out[WORDS];
+static void *block, *stream;
+static void fill(int value) {
+    for (int i = 0; i < WORDS; i++)
+        memory[i] = value;
+}
+static void unregister(void) { /* the memory serves something else at once, as malloc's does */
+    if (!memory)
+        return;
+    mgpuMemHostUnregister(memory);
+    fill(7);
+    mgpuMemcpy(block, memory, BYTES, stream);
+    fill(8);
+    mgpuMemcpy(out, block, BYTES, stream);
+    mgpuStreamSynchronize(stream);
+    printf("%d\\n", out[WORDS - 1]);
+}
+__attribute__((constructor)) static void construct(void) { atexit(unregister); }
+int main(void) {
+    setvbuf(stdout, 0, _IONBF, 0);
+    stream = mgpuStreamCreate();
+    block = mgpuMemAlloc(BYTES, stream, 0);
+    memory = aligned_alloc(4096, BYTES);
+    mgpuMemHostRegister(memory, BYTES);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+@pytest.mark.parametrize("runtime", ["ours", "off", "stock"])
+def test_03_memory_that_a_destructor_unregisters_is_pageable_again(
+    tmp_path: Path, backend: str, runtime: str
+) -> None:
+    """A copy from it has read it when it returns: HIP would read registered memory later."""
+    at = STOCK if runtime == "stock" else library()
+    path = program(tmp_path, REGISTERED, runtime=at)
+    off = {"MGPU_RT_CACHE": "off"} if runtime == "off" else {}
+    held = {"HIPSTUB_ASYNC": "held"}
+    done = run_late(path, backend, **held, **off)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
 
 
 # ---- 14: frees without a stream ------------------------------------------------------------------

@@ -33,7 +33,8 @@ static inline bool runtime_exiting(void) {
 }
 
 /* True if a handle that the tables knew need not be given back any more: the process ends, and what
- * HIP registered at its first call is gone, so that it may not bear it (llvm #190563). */
+ * HIP registered at its first call is gone, so that it may not bear it (llvm #190563). Memory of
+ * the program's own is not left like that: it goes on to serve. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }

@@ -1,9 +1,9 @@
 /* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
  *
  * Never cached: pages that stay pinned after their unregister would be another memory's once the
- * program has unmapped them, and nothing tells this library of that. */
+ * program has unmapped them, and nothing tells this library of that. So HIP is told of each
+ * unregister to the end, also at exit: else it would read what malloc hands out next too late. */
 #include "base/abi.h"
-#include "base/state.h"
 #include "cache/lazy_sync.h"
 #include "cache/ranges.h"
 #include "cache/thread.h"
@@ -35,8 +35,6 @@ void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
 
 void impl_mgpuMemHostUnregister(void *ptr) {
     (void)thread_get();
-    if (runtime_leaves(ptr) && ranges_find(ptr, 1) == RANGE_REGISTERED)
-        return;
     const hipError_t error = hip.HostUnregister(ptr);
     if (error != hipSuccess) {
         report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support import allocator
+from tests.support.child import Mgpu, in_child
+from tests.support.folders import folder
+from tests.support.known import program as compiled
+from tests.support.known import run_program
 from tests.support.programs import STOCK, Outcome, Way, run, ways
 
 PROGRAMS = (
@@ -87,3 +91,51 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
     for way in ({}, settings):
         outcome = play("forum", ways()["linked"], MGPU_RT_DEVICE="0", **way)
         assert [call["name"] for call in outcome.calls].count("hipSetDevice") == 1
+
+
+# ---- a stream that the library has no memory to know ---------------------------------------------
+
+#: Frees a block on one stream while another one, made later, is at work on it: stock's hipFree
+#: waits for that one, too, so the next owner of the memory keeps what it writes.
+EARLY_FREE = """
+#include <stdio.h>
+void *mgpuStreamCreate(void);
+void mgpuStreamSynchronize(void *);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemFree(void *, void *);
+void mgpuMemset32(void *, int, unsigned long, void *);
+void mgpuMemcpy(void *, void *, unsigned long, void *);
+int main(void) {
+    int out[64] = {0};
+    void *stream = mgpuStreamCreate();
+    void *block = mgpuMemAlloc(sizeof out, stream, 0);
+    void *other = mgpuStreamCreate();
+    mgpuMemset32(block, 1, 64, other);
+    mgpuMemFree(block, stream);
+    block = mgpuMemAlloc(sizeof out, stream, 0);
+    mgpuMemset32(block, 7, 64, stream);
+    mgpuStreamSynchronize(stream);
+    mgpuStreamSynchronize(other);
+    mgpuMemcpy(out, block, sizeof out, stream);
+    mgpuStreamSynchronize(stream);
+    printf("%d\\n", out[63]);
+    return 0;
+}
+"""
+
+
+@in_child(policies=("builtin",))
+def test_a_free_waits_for_a_stream_that_there_was_no_memory_to_enter(mgpu: Mgpu) -> None:
+    del mgpu  # the program is the test's own: its allocations are counted from the first on
+    at = folder("early_free")
+    path, log = compiled(at, EARLY_FREE), at / "log"
+
+    def printed(**settings: str) -> tuple[str, str]:
+        held = {"HIPSTUB_ASYNC": "held", "MGPU_RT_PYTHON": "off"}
+        done = run_program(path, **held, **allocator.settings(log, **settings))
+        return done.stdout, done.stderr
+
+    assert printed() == ("7\n", "")
+    for number in range(1, allocator.read(log).count + 1):
+        for fails in (str(number), f"{number}-"):
+            assert printed(fails=fails) == ("7\n", ""), fails

@@ -1,5 +1,6 @@
 #include "cache/blocks_waiting.h"
 #include "base/state.h"
+#include "cache/limits.h"
 #include "cache/streams_pool.h"
 
 #include <stdlib.h>
@@ -33,6 +34,8 @@ static bool add_wait(struct block *block, struct stream *stream) {
 
 enum at_work block_list_at_work(struct block *block, const struct stream *stream) {
     block->wait_count = 0;
+    if (load_relaxed(&care_of_frees) & CARE_UNKNOWN_STREAMS)
+        return AT_WORK_UNKNOWN;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == stream || stream_is_idle(other) || stream_is_gone(other) ||
             load_relaxed(&other->device) != block->device)

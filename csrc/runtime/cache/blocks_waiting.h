@@ -9,8 +9,9 @@
 #include "cache/streams.h"
 #include "cache/types.h"
 
-/* What other streams of the device than this one are at work; the caller has taken the block. */
-enum at_work { NONE_AT_WORK, SOME_AT_WORK, AT_WORK_UNKNOWN /* no memory to list them */ };
+/* What other streams of the device than this one are at work; the caller has taken the block.
+ * Unknown: there was no memory to list them, or to enter one of them when it was made. */
+enum at_work { NONE_AT_WORK, SOME_AT_WORK, AT_WORK_UNKNOWN };
 enum at_work block_list_at_work(struct block *block, const struct stream *stream);
 
 /* Puts a block away for which SOME_AT_WORK was the answer. */

@@ -17,7 +17,11 @@ struct cache_limits {
 extern struct cache_limits cache_limits;
 
 /* Why a free takes the careful way: one test on the way of a hit. */
-enum { CARE_SEVERAL_STREAMS = 1, CARE_OVER_LIMIT = 2 };
+enum {
+    CARE_SEVERAL_STREAMS = 1,
+    CARE_OVER_LIMIT = 2,
+    CARE_UNKNOWN_STREAMS = 4, /* some are not in the table: none says what is at work */
+};
 extern unsigned care_of_frees;
 
 /* As the options say. */

@@ -64,16 +64,23 @@ static void begin_life(struct stream *stream, int device, int state) {
     store_release(&stream->state, state);
 }
 
+/* A stream that is not in the table may be at work on whatever is freed, so from here on each free
+ * waits for the device, as stock's does. */
+static struct stream *leave_unknown(void) {
+    fetch_or_relaxed(&care_of_frees, CARE_UNKNOWN_STREAMS);
+    return NULL;
+}
+
 struct stream *stream_enter(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
-        return NULL;
+        return leave_unknown();
     pthread_mutex_lock(&tables_lock);
     const bool in_hand = stream_state(stream) == STREAM_LOST;
     if (!in_hand)
         begin_life(stream, device, STREAM_LIVE);
     pthread_mutex_unlock(&tables_lock);
-    return in_hand ? NULL : stream;
+    return in_hand ? leave_unknown() : stream;
 }
 
 /* ---- streams of the program's own ---- */
@@ -91,7 +98,7 @@ static void count_loans(int change) {
 struct stream *stream_lend(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
-        return NULL;
+        return leave_unknown();
     pthread_mutex_lock(&tables_lock);
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device, STREAM_BORROWED);

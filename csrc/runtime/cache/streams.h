@@ -168,7 +168,7 @@ static inline struct stream *stream_next(const struct stream *stream) {
 void stream_count_gone(void);
 
 /* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
- * stream in hand that had the handle before. */
+ * stream in hand that had the handle before: then each free waits for the device from here on. */
 struct stream *stream_enter(hipStream_t handle, int device);
 
 /* The entry of a stream that a thread lends, found or entered and counted at once: another thread

@@ -12,6 +12,7 @@ from tests.runtime.guards.guard import (
     LIMITS,
     MEMORY,
     MODULES,
+    NO_MEMORY,
     RESET,
     SYNC,
     TRAPS,
@@ -458,6 +459,19 @@ CACHE = [
         "        fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);",
         "        (void)0;",
         f"{FREED}:test_a_block_that_another_stream_works_on_waits_for_it",
+    ),
+    Guard(
+        "cache/streams.c",
+        "    fetch_or_relaxed(&care_of_frees, CARE_UNKNOWN_STREAMS);",
+        "    (void)0;",
+        f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_there_was_no_memory_to_enter",
+    ),
+    Guard(
+        "cache/blocks_waiting.c",
+        "    if (load_relaxed(&care_of_frees) & CARE_UNKNOWN_STREAMS)\n"
+        "        return AT_WORK_UNKNOWN;\n",
+        "",
+        f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_there_was_no_memory_to_enter",
     ),
     Guard(
         "cache/blocks_waiting.c",

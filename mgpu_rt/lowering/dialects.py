@@ -24,6 +24,7 @@ PASSES = {
 _YOURS = ("affine", "async", "index", "linalg", "math", "vector")
 _OPERATION = re.compile(rf'(?<![\w#!.@%"])({"|".join(_YOURS)})\.\w')
 #: gpu-to-llvm takes these only as part of a chain of tokens.
+_LAUNCH = re.compile(r"gpu\.launch\b(?!_)")
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
 
 
@@ -32,5 +33,7 @@ def left_to_the_caller(text: str) -> dict[str, str]:
     found = set(_OPERATION.findall(text))
     passes = {f"{dialect}.*": PASSES[dialect] for dialect in _YOURS if dialect in found}
     if waiting := _WAITING.search(text):
-        passes[f"{waiting[0].split()[0]} without async"] = "gpu-async-region"
+        # MLIR makes a chain of launches of functions alone.
+        first = "gpu-kernel-outlining," if _LAUNCH.search(text) else ""
+        passes[f"{waiting[0].split()[0]} without async"] = f"{first}gpu-async-region"
     return passes

@@ -225,7 +225,7 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
         (
             "%a = gpu.alloc () : memref<4xf32>\ngpu.dealloc %a : memref<4xf32>\nreturn",
             "holds gpu.alloc without async, which mgpu-rt does not lower: run mlir-opt "
-            "--gpu-async-region before",
+            "--gpu-kernel-outlining --gpu-async-region before",
         ),
     ],
 )

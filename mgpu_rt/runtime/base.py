@@ -1,8 +1,8 @@
 """Runtime: a method for every function of the mgpu* ABI.
 
-A method is called instead of its function, with handles and addresses as ints; super() goes on to
-the next class's, at last to the C library's function. Only what a class overrides is ever called in
-Python: all else stays in the C library, at its speed.
+The library calls a method instead of its function, with handles and addresses as ints. By super() it
+goes on to the next class's, at last to the C library's function. Only what a class overrides is ever
+called in Python: all else stays in the C library, at its speed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _WORDS = {"mgpu": "", "MemRef": "Memref", "Memref": "Memref", "JIT": "Jit"}
 
 
 class Runtime:
-    """What runtimes and hooks derive from. One object serves all threads of a program at once.
+    """The class that runtimes and hooks derive from. One object serves all threads of a program at
+    once.
 
     Settings are class attributes: `NanCheck(dtype="f8")` sets one, as does a word dtype=f8 in
     MGPU_RT_RUNTIME_SETTINGS.

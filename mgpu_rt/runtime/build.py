@@ -2,8 +2,8 @@
 
     python -m mgpu_rt.runtime.build OUT.c
 
-For each function of csrc/abi.def cffi makes an `extern "Python"` function, which host.py puts in
-the library's place, and a way to the library's own. csrc/host.mk compiles it.
+For each function of csrc/abi.def cffi makes an `extern "Python"` function and a way to the
+library's own. The module host.py puts the first in the library's place; csrc/host.mk compiles both.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes alike: Python sees
 ints, and no object of cffi's is made for them.

@@ -1,8 +1,8 @@
 """The runtime in readable Python, over HIP: as LLVM's own, and with the caches of mgpu_rt.
 
 For reading, and to change: the C library does the same faster, with shortcuts. Each cache is a few
-lines of two methods, one that hands out and one that takes back; the rule is the library's: a cache
-acts on what is known only, and what is not known is asked of HIP.
+lines of two methods, one that hands out and one that takes back. The rule is the library's: a cache
+acts on positive knowledge only, and asks HIP otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mgpu_rt.runtime.objects import Image, Launch
 
 
 class PlainRuntime(Runtime):
-    """What LLVM's own runtime does: HIP is asked at each call."""
+    """Stock's behaviour: HIP is asked at each call."""
 
     knows_kernels: ClassVar[bool] = False
 
@@ -103,8 +103,8 @@ class PlainRuntime(Runtime):
 
 
 def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int | None:
-    """One that is free. It is taken before HIP is asked: a call of HIP's lets other threads in, and
-    between a test and a pop one of them would have it."""
+    """One that is free. The cache takes it, then asks HIP. A call of HIP's lets other threads
+    in, and one of them could take it between a test and a pop."""
     for _ in range(len(kept)):
         try:
             found = kept.pop(0)
@@ -117,7 +117,7 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
 
 
 class _Kept:
-    """What is kept of one device. `known` are the handles of ours, all others are the program's;
+    """All that one device keeps. `known` are the handles of ours, all others are the program's;
     `held` are those of ours that the program has."""
 
     def __init__(self) -> None:
@@ -143,8 +143,8 @@ class CachedRuntime(PlainRuntime):
         self._home: dict[int, int] = {}  # the device of each handle
 
     def _of(self, device: int) -> _Kept:
-        """What is kept of a device. Somebody may have reset that: then memory of ours is gone, and
-        nothing of that device is known any more."""
+        """All that a device keeps. Somebody may have reset that: then memory of ours is gone,
+        and nothing of that device is known any more."""
         kept = self._devices.get(device)
         if kept is None:
             # The same for threads that come at once.
@@ -163,7 +163,7 @@ class CachedRuntime(PlainRuntime):
         return kept
 
     def _owner(self, handle: int) -> _Kept | None:
-        """Where a handle is kept; None if it is none of ours."""
+        """The place of a handle; None if it is none of ours."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
         return kept if kept and handle in kept.known else None
@@ -330,9 +330,9 @@ class CachedRuntime(PlainRuntime):
 
 
 class Singleton(CachedRuntime):
-    """One stream for each device, made at its first use: the simplest cache of streams. It gives up
-    the overlap of a program that has several, and must not meet one that destroys them by HIP, or
-    after its exit handlers, one by one."""
+    """One stream for each device, made at its first use: the simplest cache of streams. It gives
+    up the overlap of a program that has several. A program that destroys them by HIP, or one by
+    one after its exit handlers, must not use it."""
 
     def __init__(self, hip: Hip | None = None, **settings: Any) -> None:
         super().__init__(hip, **settings)

@@ -1,7 +1,7 @@
 """HIP for runtimes in Python: through hip-python, or through ctypes where that is missing.
 
-Both drive the very library that mgpu_rt has open. hip-python by itself opens libamdhip64.so of its
-own search path, and a second HIP in the process would know nothing of the first one's streams.
+Both drive the very library that mgpu_rt has open. By itself hip-python opens libamdhip64.so of its
+own search path. A second HIP in the process would know nothing of the first one's streams.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _TYPES = {
 class HipError(RuntimeError):
     """HIP refused a call. `function` is its name, `code` its hipError_t, `name` HIP's word for it.
 
-    Where a method of a runtime raises it, it becomes the line that LLVM's own runtime prints.
+    The host turns one that a method raises into the line that stock prints.
     """
 
     def __init__(self, function: str, code: int, name: str) -> None:
@@ -222,8 +222,8 @@ class Hip:
         return not self._is_good(error) and error == NOT_READY
 
     def stream_flags(self, stream: int) -> int | None:
-        """What a stream was made with; None for one that was destroyed, or that a reset of its
-        device has taken."""
+        """The flags that a stream was made with; None for one that was destroyed, or that a
+        reset of its device has taken."""
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 

@@ -34,7 +34,7 @@ _EXPORTS = (
 
 
 class _State:
-    """What is in place, in this process."""
+    """The runtimes that are in place in this process."""
 
     connected = False
     runtime: Runtime | None = None  # that answers

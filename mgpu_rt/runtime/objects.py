@@ -1,4 +1,4 @@
-"""What the methods of a runtime are given: images, kernels, launches, device memory."""
+"""The arguments of a runtime's methods: images, kernels, launches, device memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Image:
 
     @functools.cached_property
     def description(self) -> Description | None:
-        """What the image says of itself, as `mgpu-rt inspect` reads it."""
+        """The image's own account, as `mgpu-rt inspect` reads it."""
         from mgpu_rt.images import image
 
         return image.at(self.content) or (image.ptx(self.content) if self.content else None)
@@ -75,9 +75,9 @@ class Image:
 
     @functools.cached_property
     def label(self) -> tuple[str, str]:
-        """What tells its kernels from others of their name: the gpu.module that it was made of, ""
-        where the program's symbols do not say; and digits of its hash, as statistics show them.
-        To be asked for while it lies at its address."""
+        """The gpu.module that it was made of ("" if the program's symbols do not say), and
+        digits of its hash, as statistics show them. Both tell its kernels from others of their
+        name. To be asked for while it lies at its address."""
         name = ffi.new("char[]", 256)
         image_hash = lib.image_name(self.address, name, len(name)) if self.content else 0
         digits = f"{image_hash >> 32:08x}" if image_hash else ""
@@ -111,8 +111,8 @@ class Kernel:
 
     @property
     def label(self) -> str:
-        """The name as it is shown: before it stands what tells it from others, if it is not the
-        only one of its name so far."""
+        """The name as it is shown. If another kernel has it too, its module or hash stands
+        before it."""
         others = [image.label[0] for image in self.alike if image is not self.image]
         if self.image is None or not others:
             return self.name
@@ -127,8 +127,8 @@ class Kernel:
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """What a launch passes, as the image says it: offset, size, pointer or value. Empty where
-        it does not say."""
+        """The arguments that the image asks a launch for: offset, size, pointer or value. Empty
+        where it does not say."""
         from mgpu_rt.launch.arguments import parameters_of
 
         known = self.image.kernels.get(self.name) if self.image else None
@@ -160,7 +160,7 @@ class MemRef:
 
 @dataclass(slots=True, eq=False)
 class Launch:
-    """A launch of a kernel. What is set before it is passed on is what is launched.
+    """A launch of a kernel. A method may change it before it passes it on.
 
     `shared` is in bytes; `stream`, `function`, `params` and `extra` are the ABI's handles and
     addresses. `symbol` says that `function` is a host symbol (mgpuLaunchKernelRT).

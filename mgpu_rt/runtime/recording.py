@@ -49,7 +49,7 @@ _LONGEST = 10.0  # seconds that others may take to enter a launch
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Of all threads and processes that record there, one at a time is inside. Raises OSError."""
+    """One at a time is inside, of all threads and processes that record there. Raises OSError."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _lock(number, folder)
@@ -221,7 +221,7 @@ _BLOBS = ("before", "after")
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a replay has left something else than the recording has."""
+    """A place that a replay has left otherwise than the recording has it."""
 
     block: int
     first: int  # the index of the first element that differs, of `dtype`
@@ -237,7 +237,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of a replay. `seconds` are of each iteration, from the launch to its end."""
+    """The outcome of a replay. `seconds` are of each iteration, from the launch to its end."""
 
     kernel: str
     differences: list[Difference]
@@ -280,7 +280,7 @@ class Recording:
                 raise Damaged(f"'{self.folder}': launch {number} is damaged: {error}") from None
 
     def blob(self, name: str) -> bytes:
-        """What was kept under a hash. Raises Damaged if it is not that any more."""
+        """The content that was kept under a hash. Raises Damaged if it is not that any more."""
         content = files.read(self.folder / "blobs" / Path(name).name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")
@@ -437,7 +437,7 @@ class _Replay:
         return bytes(content)
 
     def content(self, at: int) -> bytes:
-        """What a block holds now."""
+        """The content of a block now."""
         return self._read(self._address(at), len(self._before[at]))
 
     def outside(self) -> Iterator[str]:

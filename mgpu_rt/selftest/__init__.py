@@ -1,6 +1,6 @@
 """`mgpu-rt selftest`: whether results are stock's on this machine, and what is gained.
 
-`bundle` reads the programs, kernels and sequences that the wheel carries, `machine` finds the GPU
-and the environment of children, `children` runs them with a time limit, `right` and `fast` are the
-two parts, `result` is what was found, with its schema, and `words` and `page` say it.
+`bundle` reads the programs, kernels and sequences that the wheel carries. `machine` finds the GPU
+and the environment of children, and `children` runs them with a time limit. `right` and `fast` are
+the two parts. `result` holds the findings, with their schema; `words` and `page` say them.
 """

@@ -1,7 +1,7 @@
 """The file that the wheel carries: lowered programs, their kernels by chip, saved sequences.
 
-tests/selftest/bundle.py makes it. Of a program's host code there is one for each LLVM, with room
-where its images lie; `Bundle.lay_out` fills that with a chip's.
+tests/selftest/bundle.py makes it. Each LLVM has its own host code of a program, with room where its
+images lie; `Bundle.lay_out` fills that with a chip's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def chip_of(target: str) -> str:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was read."""
+    """The bundle as it was read."""
 
     members: dict[str, bytes]
     manifest: dict

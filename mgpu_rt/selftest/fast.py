@@ -1,4 +1,4 @@
-"""What the library gains here: loops in five ways in turn, and what questions to HIP cost."""
+"""The library's gain here: loops in five ways in turn, and the cost of questions to HIP."""
 
 from __future__ import annotations
 

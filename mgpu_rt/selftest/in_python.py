@@ -1,4 +1,4 @@
-"""What the library adds in Python, on a device: a graph of launches, and a hook on a launch.
+"""The library's additions in Python, on a device: a graph of launches, and a hook on a launch.
 
     python -m mgpu_rt.selftest.in_python graph|hook IMAGE
 
@@ -60,7 +60,7 @@ class Mixer:
         self.words[0:COUNT] = range(first, first + COUNT)
 
     def wrong(self, first: int) -> Iterator[str]:
-        """What is not as it was to be, once all is done."""
+        """All that is not as it should be, once the work is done."""
         self.runtime.mgpuStreamSynchronize(self.stream)
         found = [i for i in range(COUNT) if self.words[i] != mixed(first + i)]
         if found:

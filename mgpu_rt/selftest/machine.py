@@ -39,7 +39,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the tests run on."""
+    """The machine that the tests run on."""
 
     kind: str  # hip, cuda, softgpu
     gpu: Gpu
@@ -91,7 +91,8 @@ def find(
 
 
 def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> dict[str, str]:
-    """Of children: the device's, the library first, and none of the user's other options."""
+    """The children's environment: the device's, the library first, and none of the user's other
+    options."""
     kept = ("MGPU_RT_HIP", "MGPU_RT_CUDA", "MGPU_RT_SOFTGPU")
     unwanted = ("MGPU_RT_", "LD_PRELOAD", "DRIVER_")
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}

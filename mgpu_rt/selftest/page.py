@@ -1,4 +1,4 @@
-"""What a selftest found as a page for a browser, in the style of `mgpu-rt report`."""
+"""A selftest's findings as a page for a browser, in the style of `mgpu-rt report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a selftest found, and the form of the file that holds it.
+"""The findings of a selftest, and the form of the file that holds them.
 
 `schema` is that form. A file says nothing of who ran it or where: no host, user or path.
 """
@@ -75,12 +75,12 @@ class Result:
 
     @property
     def wrong(self) -> list[Wrong]:
-        """What stock's behaviour or the library does wrong."""
+        """A fault of stock's behaviour or of the library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side != HIP]
 
     @property
     def failed(self) -> list[Wrong]:
-        """What HIP itself fails at: it says nothing of the library."""
+        """A failure of HIP itself, which says nothing of the library."""
         return [wrong for part in self.right for wrong in part.wrong if wrong.side == HIP]
 
     def document(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ schema: dict[str, Any] = {
 
 
 def faults(value: Any, form: Any = None, place: str = "") -> list[str]:
-    """Where a document, which may come from anywhere, is not as the schema has it."""
+    """The places where a document, which may come from anywhere, is not as the schema has it."""
     form = schema if form is None else form
     if isinstance(form, list):
         if not isinstance(value, list):
@@ -154,7 +154,7 @@ _PATH = re.compile(r"(?<![\w.])~?/[^\s'\":;,()]*")
 
 
 def _names() -> list[str]:
-    """Of this machine and user, which the file must not hold."""
+    """Names of this machine and user, which the file must not hold."""
     names = [socket.gethostname(), socket.gethostname().partition(".")[0]]
     with contextlib.suppress(OSError, KeyError, ImportError):
         names.append(getpass.getuser())

@@ -124,7 +124,7 @@ def _both_check(machine: Machine, folder: Path) -> Check:
 def _compared(
     command: Sequence[str], environment: Mapping[str, str], expected: str
 ) -> dict[str, list[str]]:
-    """What is wrong with the command on each side; with stock's behaviour, nothing else counts."""
+    """The faults of the command on each side. If stock's behaviour has one, nothing else counts."""
     stock = children.run(command, {**environment, **STOCK}, LIMIT)
     if wrong := _answers(stock, expected):
         return {"stock": wrong}
@@ -199,7 +199,7 @@ def _sequence_check(name: str, case: Case, machine: Machine, images: Path) -> Ch
 
 
 def sequence_compared(play: Play) -> dict[str, list[str]]:
-    """What is wrong with a sequence, by side. HIP itself may end the process now and then: where
+    """The faults of a sequence, by side. HIP itself may end the process now and then: where
     stock's behaviour ends so too, that is HIP's failure, and says nothing of the library."""
     found = {}
     stock, wrong = play("stock")
@@ -240,8 +240,8 @@ def _again(play: Play, side: str, stock: Said, said: Said) -> tuple[str, bool]:
 def _played(
     case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Said | None
 ) -> tuple[Said, list[str]]:
-    """What the player says, and what is wrong with it. What a driver says on stderr is not, where
-    stock's behaviour has it say the same."""
+    """The player's lines, and the faults in them. A driver's line on stderr is none if stock's
+    behaviour has it too."""
     said = _play(case, machine, images, options)
     usual = {_without_numbers(line) for line in (stock or said).other}
     return said, differences(

@@ -23,7 +23,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for."""
+    """The user's request."""
 
     device: str = "auto"
     gpu: int | None = None

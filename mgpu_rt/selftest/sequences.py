@@ -1,9 +1,9 @@
 """Sequences of calls, as csrc/selftest/player.c plays them, and how what it says is compared.
 
-A case holds sequences for one process. The random driver of the tests writes them, with what each
-line has to say as its model has it; all else must be as with stock's behaviour on the same device:
-null or not, the thread's last error, the lines of failures, and the process's end. Lines that begin
-with `mgpu_rt:` are advice, and count for nothing.
+A case holds sequences for one process. The random driver of the tests writes them, with the answers
+that its model expects. All else must be as with stock's behaviour on the same device. That is null
+or not, the thread's last error, the lines of failures, and the process's end. Lines that begin with
+`mgpu_rt:` are advice, and count for nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ADVICE = re.compile(r"mgpu_rt: |$")
 
 @dataclass
 class Said:
-    """What a process said, by sequence."""
+    """A process's lines, by sequence."""
 
     results: dict[int, dict[int, str]] = field(default_factory=dict)
     failures: dict[int, list[str]] = field(default_factory=dict)
@@ -72,8 +72,8 @@ class Case:
         return "\n".join(lines) + "\n"
 
     def until_exit(self) -> Case:
-        """The same without what is called once NVIDIA's driver has ended: nothing is computed then,
-        every call fails, and only stock's behaviour says so of what a cache keeps."""
+        """The same without the calls once NVIDIA's driver has ended. Nothing is computed then,
+        and every call fails; only stock's behaviour says so of what a cache keeps."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
             threads = [line.split()[0] for line in body]
@@ -123,7 +123,7 @@ def _is_less_misuse(have: str | None, want: str | None, case: Case) -> bool:
 
 
 def _is_had_at_hand(have: str | None, want: str | None) -> bool:
-    """What HIP refuses the runtime may have at hand; then it says nothing, and no error is left."""
+    """The runtime may have at hand what HIP refuses; then it says nothing, and no error is left."""
     return have == "had 0" and (want or "").startswith("refused ")
 
 

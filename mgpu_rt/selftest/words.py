@@ -1,4 +1,4 @@
-"""What a selftest found in ten lines."""
+"""A selftest's findings in ten lines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runtime: a method for every function of the mgpu* ABI.
 
-The library calls a method instead of its function, with handles and addresses as ints. By super() it
-goes on to the next class's, at last to the C library's function. Only what a class overrides is ever
-called in Python: all else stays in the C library, at its speed.
+The library calls a method instead of its function, with handles and addresses as ints. By super()
+it goes on to the next class's, at last to the C library's function. Only what a class overrides is
+ever called in Python: all else stays in the C library, at its speed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Sequences of calls, as csrc/selftest/player.c plays them, and how what it says is compared.
 
 A case holds sequences for one process. The random driver of the tests writes them, with the answers
-that its model expects. All else must be as with stock's behaviour on the same device:
-whether it is null, the last error, the lines of failures, the process's end. Lines that begin with
-`mgpu_rt:` are advice, and count for nothing.
+that its model expects. All else must be as with stock's behaviour: null or not, the thread's last
+error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
+and count for nothing.
 """
 
 from __future__ import annotations

@@ -518,7 +518,7 @@ void model_check_marks(void) {
         const struct stream *stream = handle_find(&stream_map, model_stream(i));
         if (!stream)
             continue;
-        explore_require(stream->state == STREAM_GONE || !stream_is_idle(stream) ||
+        explore_require(stream_is_gone(stream) || !stream_is_idle(stream) ||
                             world.streams[i].done >= world.streams[i].returned,
                         "a stream is called idle that is at work");
         explore_require(stream->passed <= stream->marks, "no mark is passed before it is set");

@@ -174,6 +174,44 @@ static void play_reset(unsigned operation) {
     }
 }
 
+/* ---- a stream that HIP has made anew on another device ---- */
+
+enum moved_operation { SERVE_ELSEWHERE, SERVE_AND_END, SERVE_HERE, RETURN_ALL, MOVED_OPERATIONS };
+static const char *const moved_names[] = {"create the one anew on another device, and destroy it",
+                                          "the same, and the thread ends", "create 1", "give back"};
+
+/* As a thread whose current device is 1 does; HIP makes that stream once. */
+static void serve_elsewhere(void) {
+    struct held *held = model_hold(0, NOT_HELD);
+    const hipStream_t handle = model_stream(1); /* the second that was made */
+    held->state = IS_MADE;
+    struct stream *stream = stream_enter(handle, 1);
+    make_last(thread_get(), stream);
+    count_stream();
+    held->state = IS_ENDED; /* for good */
+    impl_mgpuStreamDestroy(handle);
+}
+
+static void play_moved(unsigned operation) {
+    switch (operation) {
+    case SERVE_ELSEWHERE:
+        serve_elsewhere();
+        break;
+    case SERVE_AND_END:
+        serve_elsewhere();
+        release_of_thread(thread_get());
+        store_relaxed(&thread_get()->stream, NULL);
+        break;
+    case SERVE_HERE:
+        create(1);
+        explore_require(stream_known(world.held[1].handle)->device == 0,
+                        "a stream of another device is handed out");
+        break;
+    default:
+        give_streams_back(ALL_DEVICES);
+    }
+}
+
 static bool is_in(const struct stream_queue *queue, const struct stream *stream) {
     const struct stream *one = queue->oldest;
     while (one && one != stream)
@@ -186,6 +224,16 @@ static size_t length(const struct stream_queue *queue) {
     for (const struct stream *one = queue->oldest; one; one = one->newer)
         count++;
     return count;
+}
+
+static bool is_queued(const struct stream *stream) {
+    return is_in(&idle[0], stream) || is_in(&retired[0], stream) || is_in(&idle[1], stream) ||
+           is_in(&retired[1], stream);
+}
+
+/* Where the threads look that are on its device. */
+static bool is_in_reach(const struct stream *stream) {
+    return stream->queue && device_of_queue(stream->queue) == stream->device;
 }
 
 static bool in_slots(const struct stream *stream) {
@@ -205,11 +253,11 @@ static bool is_chosen(const struct stream *stream) {
 static void check(void) {
     model_check_marks();
     if (!explore_held(&stream_pool_lock)) {
-        explore_require(queued == length(&idle[0]) + length(&retired[0]),
+        explore_require(queued == length(&idle[0]) + length(&retired[0]) + length(&idle[1]) +
+                                      length(&retired[1]),
                         "`queued` counts the queues");
         for (struct stream *one = stream_first(); one; one = stream_next(one))
-            explore_require(one->queue ? is_in(one->queue, one)
-                                       : !is_in(&idle[0], one) && !is_in(&retired[0], one),
+            explore_require(one->queue ? is_in(one->queue, one) : !is_queued(one),
                             "a stream lies in its queue, and in no other");
     }
     if (!explore_held(&tables_lock))
@@ -237,8 +285,8 @@ static void check_between(void) {
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require(state == STREAM_FREE      ? one->queue || in_slots(one)
-                        : state == STREAM_RETIRED ? one->queue || world.exits
+        explore_require(state == STREAM_FREE      ? is_in_reach(one) || in_slots(one)
+                        : state == STREAM_RETIRED ? is_in_reach(one) || world.exits
                                                   : true,
                         "who looks for a stream can find it");
         explore_require(state != STREAM_FREE || !exclusive_hip() || stream_is_idle(one),
@@ -282,6 +330,22 @@ static void set_up_reset(bool exclusive) {
     release_of_thread(thread_get());
 }
 
+static const char *moved_operation_name(unsigned operation) {
+    return moved_names[operation];
+}
+
+/* Nothing is held; of the two in the queue a reset has ended the newest. */
+static void set_up_moved(bool exclusive) {
+    model_start(0, exclusive);
+    const hipStream_t first = impl_mgpuStreamCreate(), second = impl_mgpuStreamCreate();
+    impl_mgpuStreamDestroy(first);
+    impl_mgpuStreamDestroy(second);
+    release_of_thread(thread_get());
+    thread_get()->stream = NULL;
+    (void)stream_pool_forget(stream_known(second));
+    world.forgot = true;
+}
+
 const struct scenario explore_streams =
     SCENARIO("streams", false, OPERATIONS, play, operation_name);
 const struct scenario explore_streams_asked =
@@ -293,3 +357,12 @@ const struct scenario explore_streams_reset = {.name = "streams-reset",
                                                .check = check,
                                                .check_between = check_between,
                                                .operation_name = reset_operation_name};
+
+const struct scenario explore_streams_moved = {.name = "streams-moved",
+                                               .exclusive = true,
+                                               .operations = MOVED_OPERATIONS,
+                                               .set_up = set_up_moved,
+                                               .play = play_moved,
+                                               .check = check,
+                                               .check_between = check_between,
+                                               .operation_name = moved_operation_name};

@@ -26,6 +26,7 @@ SCENARIOS = (
     "streams",
     "streams-asked",
     "streams-reset",
+    "streams-moved",
     "staging",
     "blocks",
     "blocks-graph",
@@ -212,6 +213,18 @@ MUTANTS = {
     "a stream is entered while its first life is in hand": (
         Change(_STREAMS, "stream_state(stream) == STREAM_LOST;", "false;"),
         "streams-reset 3 1 0",
+    ),
+    "a stream of another device is left out of the queues": (
+        Change(
+            _STREAMS_POOL,
+            "queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream);",
+            "(void)move_taken(stream, state_in_queue(queue));",
+        ),
+        "streams-moved 1 1 0",
+    ),
+    "a stream of another device is handed out": (
+        Change(_STREAMS_POOL, "load_relaxed(&stream->device) == device_of_queue(queue)", "true"),
+        "streams-moved 1 1 0",
     ),
     "a stream is handed out": (
         Change(

@@ -72,9 +72,21 @@ static int device_of_queue(const struct stream_queue *queue) {
     return (int)(queue - (state_in_queue(queue) == STREAM_FREE ? idle : retired));
 }
 
+/* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
+ * forgotten meanwhile. */
+static void queue_add(struct stream_queue *queue, struct stream *stream) {
+    if (stream->queue != queue) {
+        if (stream->queue)
+            queue_drop(stream);
+        queue_append(queue, stream);
+    }
+    if (!move_taken(stream, state_in_queue(queue)))
+        queue_drop(stream);
+}
+
 /* Takes a stream out, the newest or the oldest; NULL if the queue is empty. After a reset HIP may
- * have made one anew on another device, under a handle that still lies here: that one is its
- * thread's own, where it stays. */
+ * have made one anew on another device, under a handle that still lies here: that one goes into its
+ * own device's queue, as its thread may have left it meanwhile. */
 static struct stream *queue_take(struct stream_queue *queue, bool newest) {
     while (queue->oldest) {
         struct stream *stream = newest ? queue->newest : queue->oldest;
@@ -83,7 +95,7 @@ static struct stream *queue_take(struct stream_queue *queue, bool newest) {
             continue;
         if (load_relaxed(&stream->device) == device_of_queue(queue))
             return stream;
-        (void)move_taken(stream, state_in_queue(queue));
+        queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream);
     }
     return NULL;
 }
@@ -108,17 +120,9 @@ static struct stream *take_from_threads(int device) {
     return found;
 }
 
-/* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
- * forgotten meanwhile. */
 static void queue_put(struct stream_queue *queue, struct stream *stream) {
     pthread_mutex_lock(&stream_pool_lock);
-    if (stream->queue != queue) {
-        if (stream->queue)
-            queue_drop(stream);
-        queue_append(queue, stream);
-    }
-    if (!move_taken(stream, state_in_queue(queue)))
-        queue_drop(stream);
+    queue_add(queue, stream);
     pthread_mutex_unlock(&stream_pool_lock);
 }
 

@@ -96,6 +96,20 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
     assert mgpu.count("hipDeviceSynchronize") == 0
 
 
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
+def test_what_hip_does_not_wait_for_is_not_kept(mgpu: Mgpu) -> None:
+    """It refuses to wait while another thread captures: the free is stock's then."""
+    block = alloc(mgpu, KIB, mgpu.null)
+    at_work(mgpu, block, KIB)
+    mgpu.MemFree(block, mgpu.null)
+    assert alloc(mgpu, KIB, mgpu.null) != block
+    assert mgpu.counts("hipFree", "hipDeviceSynchronize") == {
+        "hipFree": 1,
+        "hipDeviceSynchronize": 1,
+    }
+    assert (mgpu.stderr(), mgpu.stub.hipGetLastError()) == ("", 0)
+
+
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_synchronise_before_the_free_is_not_enough(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -276,9 +276,13 @@ static __attribute__((noinline)) hipError_t free_unordered(struct block *block) 
     const int device = block->device;
     const size_t size = block->size;
     const hipError_t error = stream_wait_for_device(device);
+    if (UNLIKELY(error != hipSuccess)) { /* nothing says that it is idle */
+        device_forget_error(error);
+        return free_now(block);
+    }
     block_put_idle(block);
     keep_to_limit(device, size);
-    return error;
+    return hipSuccess;
 }
 
 /* Puts those that need not wait any more into the pools. */

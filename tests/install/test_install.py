@@ -68,7 +68,7 @@ def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> N
     assert sum(path.stat().st_size for path in files) < INSTALLED_SIZE
     for path in files:
         content = path.read_bytes()
-        for place in (str(ROOT), str(wheel.parent.parent), sys.prefix, "/home/", "/root/"):
+        for place in (str(ROOT), str(wheel.parent.parent), sys.prefix, f"{Path.home()}/"):
             assert place.encode() not in content, path
     names = {path.name for path in files}
     assert {"libmlir_rocm_runtime.so", "libhsakmt.so.1", "mgpu_rt.h", "mgpu_rt.pc"} <= names

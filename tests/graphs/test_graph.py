@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from tests.support.child import BACKENDS_WITH_GPU, BUILD, Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.known import forum
+from tests.support.patience import wait_for_end
 
 KIB = 1024
 BOTH = BACKENDS_WITH_GPU
@@ -380,7 +381,7 @@ def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
     for _ in range(2):
         thread = threading.Thread(target=build)
         thread.start()
-        thread.join()
+        assert wait_for_end(thread)
     assert mgpu.stub.hipstub_live(b"graphs") == 0
     assert mgpu.stderr() == "mgpu_rt: the graph is not built: the thread that builds it ends\n" * 2
     with built(mgpu) as graph:

@@ -77,7 +77,7 @@ static const char *refuse(const char *reason) {
     return reason;
 }
 
-const char *mgpu_attach(const char *version, int program) {
+const char *mgpu_attach(const char *version, const char *python, int program) {
     static char text[128];
     if (!open_channel(program))
         return "only the library starts this: it was not, or is of another version";
@@ -89,6 +89,8 @@ const char *mgpu_attach(const char *version, int program) {
     }
     if (!start_watching())
         return refuse("no thread can be created");
+    snprintf(channel->python, sizeof channel->python, "%s", python);
+    channel->process = getpid();
     __atomic_store_n(&channel->state, CHANNEL_SERVING, __ATOMIC_RELEASE);
     ring_library();
     return NULL;

@@ -19,9 +19,10 @@ struct mgpu_cached {
     int32_t device, held;
 };
 
-/* Takes the place of the manager of the program that has started this process; `program` is its
- * process, 0 if that is not known. NULL, or why it cannot be: then the library has been told. */
-const char *mgpu_attach(const char *version, int program);
+/* Takes the place of the manager of the program that has started this process. `version` is the
+ * package's, `python` the interpreter's; `program` is that program's process, 0 if that is not
+ * known. NULL, or why it cannot be: then the library has been told. */
+const char *mgpu_attach(const char *version, const char *python, int program);
 
 /* Tells the library that there will be no manager; before or after mgpu_attach. */
 void mgpu_give_up(const char *reason);

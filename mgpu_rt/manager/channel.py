@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from mgpu_rt import __version__
@@ -36,7 +37,8 @@ class Channel:
 
     def __init__(self, program: int = 0) -> None:
         """``program`` is its process, 0 if that is not known. Raises Refused."""
-        refused = lib.mgpu_attach(__version__.encode(), program)
+        python = sys.version.split()[0].encode()
+        refused = lib.mgpu_attach(__version__.encode(), python, program)
         if refused:
             raise Refused(ffi.string(refused).decode(errors="replace"))
         self._room = ffi.new("struct mgpu_event[]", ROOM)

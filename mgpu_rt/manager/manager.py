@@ -124,7 +124,6 @@ def main() -> None:
         os.chdir("/")  # the program's directory may be unmounted
         sys.stdout = cast(TextIO, Lines(channel.say))
         sys.stderr = cast(TextIO, Lines(channel.warn))
-        channel.say(f"manager: Python {sys.version.split()[0]}, process {os.getpid()}")
         serve(channel, os.environ.get("MGPU_RT_POLICY", ""))
     except BaseException as error:
         from mgpu_rt import loading

@@ -4,7 +4,7 @@
  * writer each unless said otherwise. Neither side trusts the other: a place is masked before it is
  * used, a handle is looked up before it is followed, and nobody waits without a limit.
  *
- * MANAGER_LAYOUT grows with every change here: a library and a package of different versions
+ * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions
  * do not talk (`version` says which they are). */
 #ifndef MGPU_RT_CHANNEL_H
 #define MGPU_RT_CHANNEL_H
@@ -20,7 +20,7 @@
 
 enum {
     CHANNEL_MAGIC = 0x7570676d,
-    CHANNEL_LAYOUT = 1,
+    CHANNEL_LAYOUT = 2,
     CHANNEL_EVENTS = 4096, /* a power of two: that many events wait, the rest is summed up */
     CHANNEL_ROOM = 16384,  /* things in one list */
     CHANNEL_TEXT = 1024,
@@ -70,6 +70,8 @@ struct channel {
     char reason[216]; /* why there will be no manager; at a place that Python knows without cffi */
     uint32_t ready;   /* the library has set up what is below */
     uint32_t state;   /* enum channel_state; the manager's */
+    char python[24];  /* the manager's version of Python, and its process: set before `state` */
+    int32_t process;
 
     /* Held for life by the library's thread and by the manager: the kernel gives a robust mutex up
      * when its holder ends, by whatever way (exec, too). */

@@ -309,6 +309,12 @@ static void be_ordinary(void) {
         (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
 }
 
+/* Who sees MANAGER_SERVING has been told. */
+static void introduce(const struct channel *from) {
+    report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
+                   (int)from->process);
+}
+
 static void *run(void *unused) {
     (void)unused;
     be_ordinary();
@@ -316,6 +322,7 @@ static void *run(void *unused) {
     rest((uint64_t)options.python_delay_ms);
     struct channel *found = is_stopping() || alone() ? NULL : find_manager();
     if (found) {
+        introduce(found);
         store_release(&channel, found);
         store_release(&state, MANAGER_SERVING);
         observe_listen(found);

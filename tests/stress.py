@@ -1,12 +1,13 @@
 """Repeats the tests under load, and says which of them failed how often.
 
-    python -m tests.stress [RUNS] [TEST...] [--jobs N]
+    python -m tests.stress [RUNS] [TEST...] [--jobs N] [--check]
 
-A test that counts on time fails then. The loads take turns from run to run (LOADS); so many runs go
-on at once, each other's load, too. What a run said is kept under build/stress where it failed.
-Without tests it repeats those of `make test`, and each run is added to the record,
-tests/stress.json, from which CONTRIBUTING.md says how many have passed since the last failure. Runs
-of some tests are in build/stress/runs.json only. Exit status 1 if anything failed.
+A test that counts on time fails then. The loads take turns from run to run (LOADS). N runs go on at
+once and are each other's load; a single one has busy processes beside it. What a run said is kept
+under build/stress where it failed. Without tests it repeats those of `make test`, or with --check
+those of `make check`, and adds each run to the record, tests/stress.json. CONTRIBUTING.md says from
+it how many have passed since the last failure. Runs of some tests are in build/stress/runs.json
+only. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -56,25 +57,27 @@ class Load:
 
     name: str
     prefix: tuple[str, ...] = ()
-    spinning: int = 0  # processes that are always busy
     writing: int = 0  # processes that write files to the disk
     options: tuple[str, ...] = ()  # of pytest's
 
 
 LOADS = (
-    Load("two busy processes a core", spinning=2 * CORES),
-    Load("one core, and a busy process on it", ("taskset", "-c", "0"), spinning=CORES),
-    Load("the lowest priority, and a busy process a core", ("nice", "-n", "19"), spinning=CORES),
+    Load("other work alone"),
+    Load("one core", ("taskset", "-c", "0")),
+    Load("the lowest priority", ("nice", "-n", "19")),
     Load("files written to the disk all the time", writing=2),
     Load("four workers a core", options=("-n", str(4 * CORES))),
 )
 
+#: The tests' commands, by the name of `make`'s target.
+OPTIONS = {"test": ["-n", "auto"], "check": ["-n", "auto", "-m", "check"]}
+
 
 @contextlib.contextmanager
-def loaded(load: Load) -> Iterator[None]:
-    """The load goes on as long as this is inside."""
+def loaded(load: Load, busy: int) -> Iterator[None]:
+    """The load goes on as long as this is inside, with so many processes that are always busy."""
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
-        commands = [[sys.executable, "-S", "-c", SPIN]] * load.spinning
+        commands = [[sys.executable, "-S", "-c", SPIN]] * busy
         for number in range(load.writing):
             Path(folder, str(number)).mkdir()
             commands.append([sys.executable, "-S", "-c", WRITE, str(Path(folder, str(number)))])
@@ -91,6 +94,7 @@ def loaded(load: Load) -> Iterator[None]:
 class Run:
     """What came of one run, as it goes on record."""
 
+    target: str  # of make's: test, check
     date: str
     commit: str
     cores: int
@@ -119,13 +123,14 @@ def read(report: Path) -> tuple[int, list[str]]:
     return len(ran), [_name(case) for case in ran if _failed(case)]
 
 
-def run(number: int, load: Load, tests: list[str], jobs: int) -> Run:
+def run(number: int, load: Load, target: str, tests: list[str], jobs: int) -> Run:
     """Runs the tests once under a load."""
     report, log = OUT / f"run-{number}.xml", OUT / f"run-{number}.txt"
-    options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", *load.options]
+    options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    options += [*OPTIONS[target], *load.options]
     command = [*load.prefix, sys.executable, "-m", "pytest", *options, *tests]
     begin = datetime.datetime.now(datetime.timezone.utc)
-    with loaded(load), log.open("w") as said:
+    with loaded(load, busy=2 * CORES if jobs == 1 else 0), log.open("w") as said:
         status = subprocess.run(command, cwd=ROOT, stdout=said, stderr=said).returncode
     took = datetime.datetime.now(datetime.timezone.utc) - begin
     count, failed = read(report)
@@ -136,7 +141,7 @@ def run(number: int, load: Load, tests: list[str], jobs: int) -> Run:
     words = ", ".join(failed) or "no failure"
     print(f"run {number + 1}, {load.name}: {count} tests, {words}", flush=True)
     date, seconds = begin.date().isoformat(), round(took.total_seconds())
-    return Run(date, _commit(), CORES, jobs, load.name, seconds, count, failed)
+    return Run(target, date, _commit(), CORES, jobs, load.name, seconds, count, failed)
 
 
 @functools.cache
@@ -145,14 +150,14 @@ def _commit() -> str:
     return subprocess.check_output(command, cwd=ROOT, text=True).strip()
 
 
-def stress(runs: int, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
+def stress(runs: int, target: str, tests: list[str], jobs: int, turn: int = 0) -> Iterator[Run]:
     """Runs as they end; `turn` is the number of the first one's load."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     _commit()
     with ThreadPoolExecutor(jobs) as pool:
         loads = [LOADS[(turn + number) % len(LOADS)] for number in range(runs)]
-        started = [pool.submit(run, number, load, tests, jobs) for number, load in enumerate(loads)]
+        started = [pool.submit(run, i, load, target, tests, jobs) for i, load in enumerate(loads)]
         try:
             yield from (one.result() for one in as_completed(started))
         finally:
@@ -170,11 +175,10 @@ def record(runs: list[Run], path: Path) -> None:
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
-def sentence(runs: list[Run]) -> str:
-    """What CONTRIBUTING.md says of the runs on record."""
+def _sentence(target: str, runs: list[Run]) -> str:
     red = [number for number, one in enumerate(runs) if one.failed]
     passed = runs[red[-1] + 1 :] if red else runs
-    said = f"Runs of everything that have passed since the last failure: {len(passed)}"
+    said = f"Runs of `make {target}` that have passed since the last failure: {len(passed)}"
     if passed:
         last = passed[-1]
         said += f", the last on {last.date}, of {last.tests:,} tests on {last.cores} cores"
@@ -184,15 +188,21 @@ def sentence(runs: list[Run]) -> str:
     return said + ".\n"
 
 
+def sentences(runs: list[Run]) -> str:
+    """What CONTRIBUTING.md says of the runs on record."""
+    by_target = {target: [one for one in runs if one.target == target] for target in OPTIONS}
+    return "".join(_sentence(target, some) for target, some in by_target.items() if some)
+
+
 def held(page: str) -> str:
-    """The sentence that stands in the page."""
+    """The sentences that stand in the page."""
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def say(runs: list[Run], page: Path) -> None:
-    """Puts the sentence into the page."""
+    """Puts the sentences into the page."""
     text = page.read_text(encoding="utf-8")
-    old, new = BEGIN + held(text) + END, BEGIN + sentence(runs) + END
+    old, new = BEGIN + held(text) + END, BEGIN + sentences(runs) + END
     page.write_text(text.replace(old, new), encoding="utf-8")
 
 
@@ -201,15 +211,15 @@ def main() -> int:
     parser.add_argument("runs", type=int, nargs="?", default=RUNS)
     parser.add_argument("tests", nargs="*", help="files or folders; none: everything")
     parser.add_argument("--jobs", type=int, default=2, help="runs that go on at once")
+    parser.add_argument("--check", action="store_true", help="the tests of make check")
     options = parser.parse_args()
-    everything = not options.tests
+    everything, target = not options.tests, "check" if options.check else "test"
+    out = RECORD if everything else OUT / "runs.json"
     before = recorded(RECORD) if everything and RECORD.exists() else []
+    turn = sum(one.target == target for one in before)
     runs: list[Run] = []
-    try:
-        for one in stress(options.runs, options.tests, options.jobs, turn=len(before)):
-            runs.append(one)
-    finally:  # what has ended counts, also where the rest is given up
-        out = RECORD if everything else OUT / "runs.json"
+    for one in stress(options.runs, target, options.tests, options.jobs, turn):
+        runs.append(one)
         record([*before, *runs], out)
         if everything:
             say([*before, *runs], PAGE)

@@ -6,8 +6,8 @@ A test that counts on time fails then. The loads take turns from run to run (LOA
 once and are each other's load; a single one has busy processes beside it. What a run said is kept
 under build/stress where it failed. Without tests it repeats those of `make test`, or with --check
 those of `make check`, and adds each run to the record, tests/stress.json. CONTRIBUTING.md says from
-it how many have passed since the last failure. Runs of some tests are in build/stress/runs.json
-only. Exit status 1 if anything failed.
+it how many have passed since the last failure. build/stress/runs.json has each run as it ends.
+Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -214,19 +214,21 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="the tests of make check")
     options = parser.parse_args()
     everything, target = not options.tests, "check" if options.check else "test"
-    out = RECORD if everything else OUT / "runs.json"
     before = recorded(RECORD) if everything and RECORD.exists() else []
     turn = sum(one.target == target for one in before)
     runs: list[Run] = []
-    for one in stress(options.runs, target, options.tests, options.jobs, turn):
-        runs.append(one)
-        record([*before, *runs], out)
+    try:
+        for one in stress(options.runs, target, options.tests, options.jobs, turn):
+            runs.append(one)
+            record(runs, OUT / "runs.json")
+    finally:  # what has ended counts, also where the rest is given up; the tests read the page
         if everything:
+            record([*before, *runs], RECORD)
             say([*before, *runs], PAGE)
     failures = Counter(name for one in runs for name in one.failed)
     for name, times in failures.items():
         print(f"{name}: failed in {times} of {len(runs)} runs, see {OUT.relative_to(ROOT)}")
-    print(f"{len(runs)} runs: {out.relative_to(ROOT)}")
+    print(f"{len(runs)} runs: {(RECORD if everything else OUT / 'runs.json').relative_to(ROOT)}")
     return bool(failures)
 
 

@@ -5,8 +5,8 @@
 For each function of csrc/abi.def cffi makes an `extern "Python"` function and a way to the
 library's own. The module host.py puts the first in the library's place; csrc/host.mk compiles both.
 
-Handles and addresses are declared as numbers of their size, which x86-64 passes alike: Python sees
-ints, and no object of cffi's is made for them.
+Handles and addresses are declared as numbers of their size, which x86-64 passes alike. So Python
+sees ints, and cffi makes no object for them.
 """
 
 from __future__ import annotations

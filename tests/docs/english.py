@@ -1,0 +1,62 @@
+"""The rules of sentences that a program can check, for docstrings and pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MOST_WORDS = 25
+#: Beginnings that hide who acts; a question may begin so.
+HIDES = re.compile(r"[*(\"]*(What|Who|Whoever|Of|But for|Where|That)\b(?!.*\?)")
+#: Pages say instead: only, of the program, stock, LLVM's own library, the library prints.
+AVOIDED = re.compile(
+    r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
+    r"|\bthe program's own\b"
+    r"|\bstock's (runtime|library)\b|\b(baseline|upstream|vanilla)\b"
+    r"|\b(is|are|was|were) said\b|\bto be had\b",
+    re.IGNORECASE,
+)
+#: A full stop, also within a bracket; three of them leave something out.
+END = re.compile(r"(?<=[.!?])(?<!\.\.\.)[\")*]*\s+")
+
+
+def sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph, in which a piece of code is one word."""
+    return END.split(re.sub(r"`[^`]*`", "`code`", " ".join(paragraph.split())))
+
+
+def faults(paragraph: str) -> list[str]:
+    """The sentences that are too long or hide who acts."""
+    return [
+        sentence
+        for sentence in sentences(paragraph)
+        if HIDES.match(sentence) or len(sentence.split()) > MOST_WORDS
+    ]
+
+
+def of_docstring(text: str) -> Iterator[str]:
+    """The plain paragraphs of a docstring, without code and lists."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        if not re.match(r"\s{4}|\s*[-*]\s", paragraph):
+            yield paragraph
+
+
+def of_page(text: str) -> Iterator[str]:
+    """The paragraphs and items of a page, without tables, headings, code, pictures, addresses."""
+    text = re.sub(r"<!--.*?-->|^```.*?^```|!\[[^\]]*\]\([^)]*\)", "", text, flags=re.S | re.M)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    paragraph: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        code = line.startswith("    ") and not paragraph
+        item = re.match(r"\s{0,3}(?:[-*]|\d+\.)\s+", line)
+        if paragraph and (item or not line.strip() or line.startswith(("|", "#"))):
+            yield " ".join(paragraph)
+            paragraph = []
+        if line.strip() and not code and not line.startswith(("|", "#")):
+            paragraph.append(line[item.end() :] if item else line)
+
+
+def cells(text: str) -> Iterator[str]:
+    """The cells of a page's tables; they are no sentences, but use the same words."""
+    for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
+        yield from row.split("|")

@@ -43,12 +43,12 @@ def _dynamic(elf: ELFFile, tag: str) -> list:
 # ---- the table ----
 
 
-def test_67_functions() -> None:
+def test_the_table_has_67_functions() -> None:
     names = [function.name for function in abi.functions()]
     assert len(names) == len(set(names)) == 67
 
 
-def test_a_line_that_is_not_understood_is_an_error() -> None:
+def test_a_malformed_line_of_the_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="1 lines, but 0 understood"):
         abi.parse("MGPU_VOID(mgpuNew, (int a) (a), 12, 24)\n")
 
@@ -70,7 +70,7 @@ def test_exports_are_exactly_the_declared_names(elf: ELFFile) -> None:
     assert exported == {function.name for function in abi.functions()} | set(EXTENSIONS)
 
 
-def test_needs_only_libc(elf: ELFFile) -> None:
+def test_the_library_needs_only_libc(elf: ELFFile) -> None:
     """Neither libpython nor libamdhip64: both are found when they are needed."""
     needed = {tag.needed for tag in _dynamic(elf, "DT_NEEDED")}
     assert "libc.so.6" in needed
@@ -81,7 +81,7 @@ def test_soname_is_the_plain_name(elf: ELFFile) -> None:
     assert [tag.soname for tag in _dynamic(elf, "DT_SONAME")] == [RUNTIME]
 
 
-def test_stays_loaded_and_binds_at_once(elf: ELFFile) -> None:
+def test_the_library_stays_loaded_and_binds_at_once(elf: ELFFile) -> None:
     DF_1_NOW, DF_1_NODELETE = 0x1, 0x8
     (flags,) = _dynamic(elf, "DT_FLAGS_1")
     assert flags["d_val"] & DF_1_NODELETE
@@ -89,12 +89,12 @@ def test_stays_loaded_and_binds_at_once(elf: ELFFile) -> None:
     assert "PT_GNU_RELRO" in [segment["p_type"] for segment in elf.iter_segments()]
 
 
-def test_links_are_exactly_stocks_names() -> None:
+def test_links_have_exactly_the_names_of_stock() -> None:
     assert sorted(path.name for path in LIB.glob(f"{RUNTIME}.*")) == sorted(SONAME_LINKS)
 
 
 @pytest.mark.parametrize("soname", [RUNTIME, *SONAME_LINKS])
-def test_serves_a_program_that_asks_for(soname: str, tmp_path: Path) -> None:
+def test_a_program_linked_with_any_llvm_is_served(soname: str, tmp_path: Path) -> None:
     """One that was linked with the library of some LLVM."""
     env = environment(
         LD_LIBRARY_PATH=str(LIB), MGPU_RT_PYTHON="off", HIPSTUB_LOG=str(tmp_path / "log")
@@ -224,6 +224,6 @@ def test_every_name_that_llvm_emits_is_served(release: int) -> None:
     assert emitted <= served, emitted - served
 
 
-def test_no_release_emits_what_is_of_others() -> None:
+def test_no_release_emits_names_of_other_releases() -> None:
     others = {function.name for function in abi.functions() if function.last_llvm == 0}
     assert others == set(abi.FORKS)

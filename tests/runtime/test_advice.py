@@ -41,7 +41,7 @@ def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="0")
-def test_no_gpu_is_said_once(mgpu: Mgpu) -> None:
+def test_a_missing_gpu_is_named_once(mgpu: Mgpu) -> None:
     """And nothing else is advised: it would be wrong."""
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
@@ -50,14 +50,14 @@ def test_no_gpu_is_said_once(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="0")
-def test_no_gpu_is_said_whatever_comes_first(mgpu: Mgpu) -> None:
+def test_a_missing_gpu_is_named_whatever_call_comes_first(mgpu: Mgpu) -> None:
     mgpu.MemHostRegister(mgpu.image(bytes(4096)), 4096)
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
 
 
 @in_child(HIPSTUB_DEVICES="0", MGPU_RT_CACHE="off")
-def test_no_gpu_is_said_without_the_cache(mgpu: Mgpu) -> None:
+def test_a_missing_gpu_is_named_without_the_cache(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, code_object("forum"))
     (said,) = _advice(mgpu)
     assert "finds no GPU" in said
@@ -89,7 +89,7 @@ def _lines(calls: int, **env: str) -> list[str]:
         ({"MGPU_RT_CACHE": "off"}, "devices: not asked"),
     ],
 )
-def test_the_number_of_devices_is_hips(env: dict[str, str], words: str) -> None:
+def test_hip_counts_the_devices(env: dict[str, str], words: str) -> None:
     """None is not one."""
     (line,) = [line for line in _lines(1, MGPU_RT_VERBOSE="1", **env) if "HIP: " in line]
     assert f", {words};" in line
@@ -102,7 +102,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
 @pytest.mark.parametrize(
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
-def test_the_cause_is_said_last_as_well_as_first(env: dict[str, str], words: str) -> None:
+def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
     """Where what followed has driven it out of sight."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
@@ -116,7 +116,7 @@ def test_a_cause_in_sight_is_not_repeated(env: dict[str, str]) -> None:
     assert len(_lines(10, **env)) == 11
 
 
-def test_a_fifo_is_no_hip(tmp_path: Path) -> None:
+def test_a_fifo_is_not_opened_as_hip(tmp_path: Path) -> None:
     """The loader would wait for who writes to it."""
     os.mkfifo(tmp_path / "libamdhip64.so.5")
     lines = _lines(1, MGPU_RT_HIP=str(tmp_path / "libamdhip64.so.5"))
@@ -125,7 +125,7 @@ def test_a_fifo_is_no_hip(tmp_path: Path) -> None:
 
 @in_child(policies=("builtin",))
 @in_folder
-def test_nobody_is_waited_for_at_a_fifo(mgpu: Mgpu) -> None:
+def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
     """The same, for the guard: whoever opens it finds the other end open, and something to read."""
     os.mkfifo("libamdhip64.so.5")
     os.write(os.open("libamdhip64.so.5", os.O_RDWR), bytes(4096))
@@ -133,7 +133,7 @@ def test_nobody_is_waited_for_at_a_fifo(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_a_hostile_name_does_nothing_to_a_terminal(mgpu: Mgpu) -> None:
+def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
     """A kernel's name may come from an image, or from whoever wrote the program."""
     assert not mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb")
     said = mgpu.stderr()
@@ -141,7 +141,7 @@ def test_a_hostile_name_does_nothing_to_a_terminal(mgpu: Mgpu) -> None:
     assert "\x1b" not in said
 
 
-def test_no_gpu_with_amds_hip() -> None:
+def test_amds_hip_without_a_gpu_is_explained() -> None:
     """On a machine that has none: Debian's HIP 5.2.3 without the emulator below it."""
     hip = {"MGPU_RT_HIP": str(softgpu.hip({})), "HIP_VISIBLE_DEVICES": "-1"}
     run_child(__name__, "_without_gpu", environment(**hip))
@@ -163,14 +163,14 @@ def _refused(image: bytes) -> bytes:
 
 
 @in_child()
-def test_one_refused_image_is_one_advice(mgpu: Mgpu) -> None:
+def test_one_refused_image_gives_one_advice(mgpu: Mgpu) -> None:
     _use_it_all(mgpu, _refused(code_object("forum")))
     (said,) = _advice(mgpu)
     assert "refused the image" in said
 
 
 @in_child()
-def test_one_wrong_name_is_one_advice(mgpu: Mgpu) -> None:
+def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "no_such_kernel")
     mgpu.launch(function)
     (said,) = _advice(mgpu)
@@ -178,7 +178,7 @@ def test_one_wrong_name_is_one_advice(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_two_causes_are_two_advices(mgpu: Mgpu) -> None:
+def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
     """What was explained of images says nothing of a block."""
     mgpu.load(mgpu.image(_refused(code_object("forum"))))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
@@ -194,7 +194,7 @@ def test_two_causes_are_two_advices(mgpu: Mgpu) -> None:
         (HIP_7_2, "HIP 7.2 refused|of version 4 to 6 (abi=400, 500 or 600),"),
     ],
 )
-def test_code_object_versions(version: str, said: str) -> None:
+def test_an_unsupported_code_object_version_is_named(version: str, said: str) -> None:
     env = environment(HIPSTUB_VERSION=version, MGPU_RT_PYTHON="off", EXPECTED=said)
     run_child(__name__, "_versions", env)
 
@@ -218,7 +218,7 @@ def test_a_target_with_dashes_is_named_whole(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_block_that_no_kernel_can_have(mgpu: Mgpu) -> None:
+def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
     """forum's kernel was compiled for 256 threads, MLIR's default."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(2048, 1, 1))
@@ -229,7 +229,7 @@ def test_block_that_no_kernel_can_have(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("softgpu",))
-def test_block_that_this_kernel_cannot_have(mgpu: Mgpu) -> None:
+def test_a_block_that_this_kernel_cannot_have_is_explained(mgpu: Mgpu) -> None:
     """The GPU could."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, block=(8, 64, 1))
@@ -238,7 +238,7 @@ def test_block_that_this_kernel_cannot_have(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_launch_that_is_wrong_otherwise(mgpu: Mgpu) -> None:
+def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), KERNEL)
     mgpu.launch(function, grid=(0, 1, 1))
     (said,) = _advice(mgpu)

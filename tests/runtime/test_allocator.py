@@ -114,7 +114,7 @@ def test_programs_allocate_under_no_lock(program: str, recorded: bool, tmp_path:
     assert_clean(log)
 
 
-def test_many_things_are_kept_under_no_lock(tmp_path: Path) -> None:
+def test_many_kept_objects_are_allocated_under_no_lock(tmp_path: Path) -> None:
     log = tmp_path / "log"
     done = play(_MANY, environment(MGPU_RT_PYTHON="off", **allocator.settings(log)))
     assert done.returncode == 0, done.stderr

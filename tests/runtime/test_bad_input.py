@@ -42,7 +42,7 @@ def _still_works(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_null_module(mgpu: Mgpu) -> None:
+def test_a_null_module_is_refused(mgpu: Mgpu) -> None:
     assert not mgpu.function(mgpu.null, KERNEL)
     _expect(mgpu, "hipModuleGetFunction(&function, module, name)", "null module", "initialize()")
     mgpu.ModuleUnload(mgpu.null)
@@ -51,7 +51,7 @@ def test_null_module(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_null_function(mgpu: Mgpu) -> None:
+def test_a_null_function_is_refused(mgpu: Mgpu) -> None:
     _forum(mgpu)
     mgpu.launch(mgpu.null, mgpu.null)
     _expect(
@@ -64,7 +64,7 @@ def test_null_function(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_null_stream(mgpu: Mgpu) -> None:
+def test_the_null_stream_serves_everywhere_but_for_destroying(mgpu: Mgpu) -> None:
     """It is HIP's null stream, a good one everywhere but for destroying."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     mgpu.launch(function, mgpu.null)
@@ -81,7 +81,7 @@ def test_null_stream(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_unknown_kernel_name(mgpu: Mgpu) -> None:
+def test_an_unknown_kernel_name_is_refused(mgpu: Mgpu) -> None:
     module = _forum(mgpu)
     for wrong in ("no_such_kernel", ""):
         assert not mgpu.function(module, wrong)
@@ -93,7 +93,7 @@ def test_unknown_kernel_name(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_truncated_image(mgpu: Mgpu) -> None:
+def test_a_truncated_image_is_refused(mgpu: Mgpu) -> None:
     """Cut at many places, at the end of a mapping: the next byte cannot even be read."""
     image = code_object("forum")
     page = mmap.PAGESIZE
@@ -112,7 +112,7 @@ def test_truncated_image(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_image_overwritten_behind_its_header(mgpu: Mgpu) -> None:
+def test_an_image_overwritten_behind_its_header_is_refused(mgpu: Mgpu) -> None:
     image = bytearray(code_object("forum"))
     image[64 : len(image)] = b"\xa5" * (len(image) - 64)
     assert not mgpu.load(mgpu.image(bytes(image)))
@@ -121,7 +121,7 @@ def test_image_overwritten_behind_its_header(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_foreign_images(mgpu: Mgpu) -> None:
+def test_foreign_images_are_refused(mgpu: Mgpu) -> None:
     with open("/proc/self/exe", "rb") as file:
         program = file.read()
     assert not mgpu.load(mgpu.image(program))
@@ -132,7 +132,7 @@ def test_foreign_images(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_image_for_another_gpu(mgpu: Mgpu) -> None:
+def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
     """Refused by AMD's HIP and by NVIDIA's driver; the stub takes it."""
     module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
     if not mgpu.on_stub:
@@ -142,7 +142,7 @@ def test_image_for_another_gpu(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_empty_and_null_images(mgpu: Mgpu) -> None:
+def test_empty_and_null_images_are_refused(mgpu: Mgpu) -> None:
     for image in (mgpu.null, mgpu.image(bytes(4096))):
         assert not mgpu.load(image)
         assert "'hipModuleLoadData(&module, data)' failed with 'hipError" in mgpu.stderr()
@@ -150,7 +150,7 @@ def test_empty_and_null_images(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_grid_of_zero(mgpu: Mgpu) -> None:
+def test_a_grid_of_zero_is_refused(mgpu: Mgpu) -> None:
     function = mgpu.function(_forum(mgpu), KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream, grid=(0, 1, 1))
@@ -165,7 +165,7 @@ def test_grid_of_zero(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_stream_passed_as_event(mgpu: Mgpu) -> None:
+def test_a_stream_passed_as_an_event_is_explained(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     event = mgpu.ffi.cast("hipEvent_t", stream)
     mgpu.EventRecord(event, stream)
@@ -177,7 +177,7 @@ def test_stream_passed_as_event(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
+def test_a_stream_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     function = mgpu.function(_forum(mgpu), KERNEL)
     mgpu.StreamDestroy(stream)
@@ -191,7 +191,7 @@ def test_stream_used_after_destroy(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_event_used_after_destroy(mgpu: Mgpu) -> None:
+def test_an_event_used_after_destroy_is_refused(mgpu: Mgpu) -> None:
     """From HIP 6 on AMD's has it back, and judges its use: some releases crash, with stock too."""
     version = mgpu.stub_ffi.new("int *")
     assert mgpu.stub.hipRuntimeGetVersion(version) == 0
@@ -208,7 +208,7 @@ def test_event_used_after_destroy(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_module_used_after_unload(mgpu: Mgpu) -> None:
+def test_a_module_used_after_unload_is_refused(mgpu: Mgpu) -> None:
     module = _forum(mgpu)
     assert mgpu.function(module, KERNEL)
     mgpu.ModuleUnload(module)
@@ -220,21 +220,21 @@ def test_module_used_after_unload(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_unload_of_unknown_module(mgpu: Mgpu) -> None:
+def test_an_unload_of_an_unknown_module_is_refused(mgpu: Mgpu) -> None:
     mgpu.ModuleUnload(mgpu.ffi.cast("hipModule_t", mgpu.image(bytes(256))))
     _expect(mgpu, "hipModuleUnload(module)", "no mgpuModuleLoad returned")
     _still_works(mgpu)
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_no_such_device(mgpu: Mgpu) -> None:
+def test_an_unknown_device_is_refused(mgpu: Mgpu) -> None:
     mgpu.SetDefaultDevice(77)
     _expect(mgpu, "hipSetDevice(device)", "device 77", "HIP has 1")
     _still_works(mgpu)
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
+def test_impossible_sizes_and_foreign_addresses_are_refused(mgpu: Mgpu) -> None:
     assert not mgpu.MemAlloc(1 << 50, mgpu.null, False)
     _expect(mgpu, "hipMalloc(&ptr, sizeBytes)", str(1 << 50))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
@@ -243,7 +243,7 @@ def test_memory_that_is_not_there(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_clusters(mgpu: Mgpu) -> None:
+def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
     """Where the GPU has none it is said; those of gfx1250 are in test_inquiry.py."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     null = mgpu.null
@@ -262,7 +262,7 @@ def test_clusters(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_HIP="/nowhere/libamdhip64.so", backends=("stub",))
-def test_no_hip(mgpu: Mgpu) -> None:
+def test_calls_without_hip_fail_and_one_line_says_what_to_do(mgpu: Mgpu) -> None:
     """Every call fails as it would on a machine without a device; one line says what to do."""
     assert not mgpu.lib.mgpuStreamCreate()
     said = mgpu.stderr()
@@ -281,7 +281,7 @@ def test_no_hip(mgpu: Mgpu) -> None:
     MGPU_RT_DEVICE="first",
     MGPU_RT_HIP_SYMBOLS="some",
 )
-def test_options_that_make_no_sense(mgpu: Mgpu) -> None:
+def test_invalid_options_are_named_with_what_is_done_instead(mgpu: Mgpu) -> None:
     """Each is named, with what is done instead."""
     mgpu.StreamCreate()
     said = mgpu.stderr()

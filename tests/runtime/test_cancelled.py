@@ -126,23 +126,23 @@ PLAIN = {"policies": ("builtin",), "HIPSTUB_MODE": "fast"}
 
 @in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
 @in_folder
-def test_a_first_call_that_records_is_no_point_to_cancel_at(_: Mgpu) -> None:
+def test_a_first_call_that_records_cannot_be_cancelled(_: Mgpu) -> None:
     assert status(CANCELLED) == 0
 
 
 @in_child(**PLAIN, MGPU_RT_VERBOSE="1")
-def test_a_first_call_that_speaks_is_no_point_to_cancel_at(_: Mgpu) -> None:
+def test_a_first_call_that_prints_cannot_be_cancelled(_: Mgpu) -> None:
     assert status(CANCELLED) == 0
 
 
 @in_child(**PLAIN, MGPU_RT_SYNC="misspelt")
-def test_a_first_call_that_complains_is_no_point_to_cancel_at(_: Mgpu) -> None:
+def test_a_first_call_that_warns_cannot_be_cancelled(_: Mgpu) -> None:
     assert status(CANCELLED) == 0
 
 
 @in_child(**PLAIN, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
 @in_folder
-def test_an_exit_is_no_point_to_cancel_at(_: Mgpu) -> None:
+def test_an_exit_cannot_be_cancelled(_: Mgpu) -> None:
     """Whatever it writes is whole."""
     assert status(EXITING) == 0
     assert Path("stats").read_text().startswith("{")
@@ -150,7 +150,7 @@ def test_an_exit_is_no_point_to_cancel_at(_: Mgpu) -> None:
 
 
 @in_child(**PLAIN)
-def test_a_file_that_is_read_is_closed_all_the_same(_: Mgpu) -> None:
+def test_a_cancelled_thread_closes_the_file_that_it_reads(_: Mgpu) -> None:
     assert status(READING) == 0
 
 

@@ -62,7 +62,7 @@ def test_constants_without_pie_are_not_compared(mgpu: Mgpu) -> None:
 
 
 @in_child(BUILTIN)
-def test_constants_of_a_library_that_stays_are_not_compared(mgpu: Mgpu) -> None:
+def test_constants_of_a_library_that_cannot_be_closed_are_not_compared(mgpu: Mgpu) -> None:
     assert _second_load(_program(), "library", _library("-Wl,-z,nodelete")) == "same"
 
 
@@ -72,12 +72,12 @@ def test_writable_data_of_the_program_are_compared(mgpu: Mgpu) -> None:
 
 
 @in_child(BUILTIN)
-def test_a_library_that_can_be_closed_is_compared(mgpu: Mgpu) -> None:
+def test_constants_of_a_library_that_can_be_closed_are_compared(mgpu: Mgpu) -> None:
     assert _second_load(_program(), "library", _library()) == "other"
 
 
 @in_child(BUILTIN)
-def test_a_library_that_was_closed_is_compared(mgpu: Mgpu) -> None:
+def test_constants_at_the_address_of_a_closed_library_are_compared(mgpu: Mgpu) -> None:
     """Another image lies at the address of a constant of a library that is gone."""
     assert _second_load(_program(), "closed", _library()) == "other"
 

@@ -26,7 +26,7 @@ def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_there_and_back(mgpu: Mgpu) -> None:
+def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for size in [*UP, *DOWN]:
         data, block = pattern(mgpu, size), mgpu.MemAlloc(size, stream, False)
@@ -37,7 +37,7 @@ def test_there_and_back(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_source_is_free_at_return(mgpu: Mgpu) -> None:
+def test_the_program_may_overwrite_a_source_after_the_call(mgpu: Mgpu) -> None:
     """The stub's streams read what they are given late: pinned memory must not be used again."""
     stream = mgpu.StreamCreate()
     for size in UP:
@@ -49,7 +49,7 @@ def test_source_is_free_at_return(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_ring_is_not_overrun(mgpu: Mgpu) -> None:
+def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
     """More than the ring holds, while nothing of it has been copied on yet."""
     stream, size = mgpu.StreamCreate(), 400 * KIB
     blocks = [mgpu.MemAlloc(size, stream, False) for _ in range(6)]
@@ -61,7 +61,7 @@ def test_ring_is_not_overrun(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
+def test_the_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     for _ in range(5):
@@ -71,7 +71,7 @@ def test_host_goes_on_after_a_copy_to_the_device(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_copy_waits_for_what_is_before_it(mgpu: Mgpu) -> None:
+def test_a_copy_waits_for_earlier_work(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x01010101, 256, stream)
@@ -82,7 +82,7 @@ def test_copy_waits_for_what_is_before_it(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_what_came_back_may_go_out_at_once(mgpu: Mgpu) -> None:
+def test_a_copy_out_may_follow_a_copy_back_at_once(mgpu: Mgpu) -> None:
     """Through host memory from block to block, without a synchronise, on two streams."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for size in (KIB, 3 * MIB, 17 * MIB):
@@ -95,14 +95,14 @@ def test_what_came_back_may_go_out_at_once(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_null_stream_copies_too(mgpu: Mgpu) -> None:
+def test_the_null_stream_copies_too(mgpu: Mgpu) -> None:
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, mgpu.null)
     assert read(mgpu, block, KIB, mgpu.null) == mgpu.ffi.buffer(pattern(mgpu, KIB))[:]
 
 
 @in_child(HIPSTUB_ASYNC="held", backends=BACKENDS_WITH_GPU)
-def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
+def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
     """And does not block: the device reads it when the stream gets there, as with stock."""
     stream, data = mgpu.StreamCreate(), pattern(mgpu, 64 * KIB)
     block = mgpu.MemAlloc(64 * KIB, stream, False)
@@ -117,7 +117,7 @@ def test_registered_memory_goes_directly(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
+def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
     """On a device that reaches pageable memory: only while no kernel is before the copy. What else
     was submitted since does not hide it."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
@@ -133,7 +133,7 @@ def test_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_hip_is_asked_once_what_a_pointer_is(mgpu: Mgpu) -> None:
+def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
     """An address in no table is not host memory for that; HIP's answer holds while nothing maps."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), pattern(mgpu, KIB)
@@ -148,7 +148,7 @@ def test_hip_is_asked_once_what_a_pointer_is(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
+def test_hip_is_asked_about_memory_where_others_call_hip(mgpu: Mgpu) -> None:
     """Memory that the program has from HIP itself is copied by HIP, and no error stays behind."""
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipMalloc(own, KIB)
@@ -165,7 +165,7 @@ def test_where_others_call_hip_it_is_asked(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_copy_beyond_a_block_is_hips_to_refuse(mgpu: Mgpu) -> None:
+def test_hip_refuses_a_copy_beyond_a_block(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     if not mgpu.on_cuda:  # NVIDIA's driver knows the 2 MB that it cuts such blocks from
@@ -189,7 +189,7 @@ def test_without_pinned_memory_hip_copies(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_FAULT="hipStreamSynchronize:1:700")
-def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
+def test_an_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     read(mgpu, block, KIB, stream)
@@ -199,7 +199,7 @@ def test_error_of_earlier_work_shows_in_the_copy(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
-def test_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
+def test_a_copy_back_is_complete_with_an_error_pending(mgpu: Mgpu) -> None:
     """And the error stays, as with stock from HIP 7 on: no question of ours fails there."""
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)

@@ -47,17 +47,17 @@ SLOW = {**COUNTED, "HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}
 
 
 @in_child(policies=("builtin",), **SLOW)
-def test_hips_start_is_in_no_call(mgpu: Mgpu) -> None:
+def test_no_call_includes_hips_start(mgpu: Mgpu) -> None:
     first_call_after_a_slow_start(mgpu)
 
 
 @in_child(policies=("builtin",), **SLOW, MGPU_RT_CACHE="off")
-def test_hips_start_is_in_no_call_of_stocks_either(mgpu: Mgpu) -> None:
+def test_no_call_with_the_cache_off_includes_hips_start(mgpu: Mgpu) -> None:
     first_call_after_a_slow_start(mgpu)
 
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")
-def test_the_device_that_a_program_chooses_first_is_started_alone(mgpu: Mgpu) -> None:
+def test_only_the_first_chosen_device_is_started(mgpu: Mgpu) -> None:
     """Another one's context would take its memory for nothing."""
     mgpu.SetDefaultDevice(1)
     assert mgpu.count("hipFree") == 0
@@ -67,13 +67,13 @@ def test_the_device_that_a_program_chooses_first_is_started_alone(mgpu: Mgpu) ->
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off")
-def test_without_statistics_stocks_behaviour_starts_nothing(mgpu: Mgpu) -> None:
+def test_the_cache_off_without_statistics_starts_nothing(mgpu: Mgpu) -> None:
     mgpu.StreamDestroy(mgpu.StreamCreate())
     assert mgpu.counts("hipInit", "hipFree") == {"hipInit": 0, "hipFree": 0}
 
 
 @in_child(policies=("builtin",), **COUNTED)
-def test_launches_by_kernel(mgpu: Mgpu) -> None:
+def test_launches_are_counted_by_kernel(mgpu: Mgpu) -> None:
     forum, churn = (mgpu.image(code_object(name)) for name in ("forum", "churn"))
     for _ in range(3):
         run_kernel(mgpu, forum, FORUM)
@@ -106,7 +106,7 @@ def by_loads(stats: dict) -> list[dict]:
 
 
 @in_child(policies=("builtin",), **COUNTED)
-def test_launches_of_what_was_not_looked_up_here(mgpu: Mgpu) -> None:
+def test_launches_of_foreign_functions_are_counted_as_others(mgpu: Mgpu) -> None:
     """HIP's own function, and a kernel's symbol in the host's code."""
     null = mgpu.ffi.NULL
     mgpu.launch(mgpu.ffi.cast("hipFunction_t", 0x1230))
@@ -115,7 +115,7 @@ def test_launches_of_what_was_not_looked_up_here(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), **COUNTED)
-def test_why_an_image_is_loaded_anew(mgpu: Mgpu) -> None:
+def test_the_reason_of_reloads_is_shown(mgpu: Mgpu) -> None:
     forum, private = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
     for _ in range(3):
         run_kernel(mgpu, forum, FORUM)
@@ -130,7 +130,7 @@ def test_why_an_image_is_loaded_anew(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **COUNTED)
-def test_without_the_cache_the_same_is_counted(mgpu: Mgpu) -> None:
+def test_counts_are_the_same_without_the_cache(mgpu: Mgpu) -> None:
     """So that two runs can be compared."""
     image = mgpu.image(code_object("forum"))
     for _ in range(3):
@@ -145,7 +145,7 @@ MANY = 1200  # kernels; there are 1024 rows
 
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", **COUNTED)
-def test_more_kernels_than_there_are_rows(mgpu: Mgpu) -> None:
+def test_kernels_without_a_row_are_counted_as_others(mgpu: Mgpu) -> None:
     """Those that find none are counted as others: none is lost, none counted twice."""
     functions = [f"gpu.func @kernel{number}() kernel {{ gpu.return }}" for number in range(MANY)]
     with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +189,7 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
 @in_folder
-def test_a_miss_outside_of_the_abi_is_no_calls(mgpu: Mgpu) -> None:
+def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
     """A scratch buffer's memory was a miss, the load after it is a hit."""
     image = mgpu.image(code_object("forum"))
     run_kernel(mgpu, image, FORUM)
@@ -237,7 +237,7 @@ def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_a_limit_of_file_sizes_is_kept_to(mgpu: Mgpu) -> None:
+def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
     """What is beyond it would end most programs by SIGXFSZ; Python ignores that."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     mgpu.StreamCreate()
@@ -245,7 +245,7 @@ def test_a_limit_of_file_sizes_is_kept_to(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="")
-def test_nothing_is_counted_that_was_not_asked_for(mgpu: Mgpu) -> None:
+def test_nothing_is_counted_unless_asked_for(mgpu: Mgpu) -> None:
     run_kernel(mgpu, mgpu.image(code_object("forum")), FORUM)
     stats = mgpu.stats()
     assert (stats["abi"], stats["kernels"], stats["modules"]) == ({}, {}, [])

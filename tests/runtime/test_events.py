@@ -64,7 +64,7 @@ def test_an_event_that_is_destroyed_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_an_event_that_hip_has_back_is_forgotten(mgpu: Mgpu) -> None:
+def test_an_event_that_hip_destroyed_is_forgotten(mgpu: Mgpu) -> None:
     """Its handle is somebody else's by now: HIP is to judge what is done with it."""
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
@@ -92,7 +92,7 @@ def test_a_slot_serves_no_event_that_came_back_to_another_thread(mgpu: Mgpu) -> 
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_a_reused_event_is_waited_for_once_it_was_recorded(mgpu: Mgpu) -> None:
+def test_a_recorded_reused_event_is_waited_for(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.EventDestroy(mgpu.EventCreate())
     event = mgpu.EventCreate()
@@ -102,7 +102,7 @@ def test_a_reused_event_is_waited_for_once_it_was_recorded(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_an_event_at_work_serves_once_it_is_over(mgpu: Mgpu) -> None:
+def test_an_event_at_work_is_reused_once_it_is_over(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     event = mgpu.EventCreate()
     mgpu.EventRecord(event, stream)
@@ -113,7 +113,7 @@ def test_an_event_at_work_serves_once_it_is_over(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="70253211")
-def test_hip_7_is_asked_about_no_event(mgpu: Mgpu) -> None:
+def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
     """It reads the stream that the event was recorded on, which somebody may have destroyed."""
     stream = mgpu.StreamCreate()
     for event in [mgpu.EventCreate() for _ in range(20)]:  # more than a thread's slots
@@ -125,7 +125,7 @@ def test_hip_7_is_asked_about_no_event(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="70253211", MGPU_RT_EXCLUSIVE="on")
-def test_hip_7s_events_are_kept_where_no_question_is_needed(mgpu: Mgpu) -> None:
+def test_hip_7s_events_are_kept_where_hip_need_not_be_asked(mgpu: Mgpu) -> None:
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     assert mgpu.EventCreate() == event
@@ -133,7 +133,7 @@ def test_hip_7s_events_are_kept_where_no_question_is_needed(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_a_reset_ends_what_is_known_of_an_event(mgpu: Mgpu) -> None:
+def test_a_reset_makes_events_unknown(mgpu: Mgpu) -> None:
     """The program makes one by HIP itself, which gets the handle: it is no spare one."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     spare = mgpu.EventCreate()
@@ -165,7 +165,7 @@ def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mg
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_an_event_that_a_reset_has_taken_is_hips_to_judge(mgpu: Mgpu) -> None:
+def test_hip_judges_an_event_that_a_reset_destroyed(mgpu: Mgpu) -> None:
     """Stream and event of the program's own have handles that were ours. That a reset has taken
     these shows at the stream, after the event was looked up."""
     event, stream = mgpu.EventCreate(), mgpu.StreamCreate()

@@ -35,7 +35,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("mode", MODES)
-def test_nothing_hangs_or_crashes(mode: str, setting: str, program: Path, tmp_path: Path) -> None:
+def test_no_function_hangs_or_crashes(
+    mode: str, setting: str, program: Path, tmp_path: Path
+) -> None:
     env = environment(**SETTINGS[setting], HIPSTUB_MODE="fast")
     done = subprocess.run(
         [program, mode], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG
@@ -44,7 +46,9 @@ def test_nothing_hangs_or_crashes(mode: str, setting: str, program: Path, tmp_pa
 
 
 @pytest.mark.parametrize("mode", ("wild", "exit"))
-def test_on_the_emulated_device(mode: str, program: Path, tmp_path: Path) -> None:
+def test_no_function_hangs_or_crashes_on_the_emulated_device(
+    mode: str, program: Path, tmp_path: Path
+) -> None:
     """HIP reads what a stream points to, where it is asked about one that is none."""
     env = environment("softgpu", MGPU_RT_PYTHON="off")
     done = subprocess.run(
@@ -70,7 +74,7 @@ print("both")
 """
 
 
-def test_two_libraries_of_a_process_have_all_of_their_own(tmp_path: Path) -> None:
+def test_two_libraries_in_a_process_share_nothing(tmp_path: Path) -> None:
     """Managers and recordings; each takes the other's stream for the program's."""
     folder = tmp_path / "build" / "lib"
     folder.mkdir(parents=True)

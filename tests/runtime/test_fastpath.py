@@ -47,7 +47,7 @@ def profile(calls: int, copy: bool = False) -> instructions.Profile:
 
 @needs_valgrind
 @pytest.mark.parametrize(("calls", "bound"), BOUNDS)
-def test_instructions(calls: int, bound: int) -> None:
+def test_a_hit_keeps_to_its_instructions(calls: int, bound: int) -> None:
     assert 50 < profile(calls).per_iteration(RUNTIME) <= bound
 
 
@@ -59,13 +59,13 @@ def test_constants_are_not_compared(calls: int) -> None:
 
 @needs_valgrind
 @pytest.mark.parametrize(("calls", "bound"), COPY_BOUNDS)
-def test_instructions_of_a_jit(calls: int, bound: int) -> None:
+def test_a_hit_of_a_jit_keeps_to_its_instructions(calls: int, bound: int) -> None:
     assert 50 < profile(calls, copy=True).per_iteration(RUNTIME) <= bound
 
 
 @needs_valgrind
 @pytest.mark.parametrize("calls", [7, 5])
-def test_the_rest_is_compared_once(calls: int) -> None:
+def test_writable_images_are_compared_once(calls: int) -> None:
     assert 10 < profile(calls, copy=True).per_iteration("libc.so") <= COMPARISONS[calls]
 
 
@@ -98,7 +98,7 @@ def names(profile: instructions.Profile) -> set[str]:
 
 @needs_valgrind
 @pytest.mark.parametrize("calls", [7, 5])
-def test_calls_nothing_slow(calls: int) -> None:
+def test_a_hit_calls_nothing_slow(calls: int) -> None:
     """No allocation, no lock, no system call, nothing of Python's and no slow path."""
     ran = names(profile(calls))
     assert {"mgpuModuleGetFunction", "mgpuStreamCreate", "hipModuleLaunchKernel"} <= ran
@@ -109,7 +109,7 @@ def test_calls_nothing_slow(calls: int) -> None:
 
 
 @needs_valgrind
-def test_the_slow_way_would_be_seen() -> None:
+def test_the_profile_shows_a_slow_path() -> None:
     """The counts are of the loop: the cache switched off shows what it otherwise spares."""
     off = names(instructions.count(7, variables={"MGPU_RT_CACHE": "off"}))
     assert {"hipModuleLoadData", "load_slow"} <= off
@@ -118,7 +118,7 @@ def test_the_slow_way_would_be_seen() -> None:
 @pytest.mark.parametrize("python", ["off", ""], ids=["builtin", "python"])
 @pytest.mark.parametrize("calls", [7, 5])
 @pytest.mark.parametrize("word", ["on", "off"])
-def test_driver_calls(calls: int, python: str, word: str) -> None:
+def test_a_hit_makes_only_the_necessary_driver_calls(calls: int, python: str, word: str) -> None:
     """A launch and a synchronise; unless nobody else calls HIP, whether what was kept is there."""
     iterations = 10
     exclusive = {"MGPU_RT_EXCLUSIVE": word}

@@ -52,7 +52,7 @@ int main(int count, char **words) {
 
 
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
-def test_a_free_looks_at_no_stream_that_hip_has_back(tmp_path: Path) -> None:
+def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
     path = program(tmp_path, FREES)
     variables = {"MGPU_RT_PYTHON": "off", "MGPU_RT_STREAM_LIMIT": "0", "HIPSTUB_MODE": "fast"}
 
@@ -65,7 +65,7 @@ def test_a_free_looks_at_no_stream_that_hip_has_back(tmp_path: Path) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_a_wait_for_the_device_counts_for_a_stream_that_hip_has_back(mgpu: Mgpu) -> None:
+def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
     """The program has destroyed it by HIP itself, and a block waits for what was done on it."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
@@ -97,7 +97,7 @@ def test_a_block_that_another_stream_works_on_waits_for_it(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
-def test_what_hip_does_not_wait_for_is_not_kept(mgpu: Mgpu) -> None:
+def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
     """It refuses to wait while another thread captures: the free is stock's then."""
     block = alloc(mgpu, KIB, mgpu.null)
     at_work(mgpu, block, KIB)
@@ -122,7 +122,7 @@ def test_a_synchronise_before_the_free_is_not_enough(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_every_stream_at_work_is_waited_for(mgpu: Mgpu) -> None:
+def test_a_block_waits_for_every_stream_at_work(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     others = [at_work(mgpu, block, KIB) for _ in range(9)]
@@ -134,7 +134,7 @@ def test_every_stream_at_work_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_a_third_stream_waits_for_both(mgpu: Mgpu) -> None:
+def test_a_third_stream_waits_for_both_others(mgpu: Mgpu) -> None:
     stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.Memset32(block, 1, KIB // 4, stream)
@@ -237,7 +237,7 @@ def own(mgpu: Mgpu, size: int) -> int:
 
 
 @in_child(HIPSTUB_MEMORY=str(1024 * MIB))
-def test_what_is_freed_leaves_room_for_the_programs_own(mgpu: Mgpu) -> None:
+def test_freed_blocks_leave_room_for_memory_of_the_program(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     blocks = [alloc(mgpu, 100 * MIB, stream) for _ in range(8)]
     for block in blocks:
@@ -247,7 +247,7 @@ def test_what_is_freed_leaves_room_for_the_programs_own(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(1024 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
-def test_the_option_lifts_the_bound(mgpu: Mgpu) -> None:
+def test_the_option_raises_the_bound(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(3):
         blocks = [alloc(mgpu, 100 * MIB, stream) for _ in range(8)]
@@ -274,7 +274,7 @@ def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> No
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="8M")
-def test_frees_count_that_came_before_the_bound_was_reached(mgpu: Mgpu) -> None:
+def test_frees_before_the_bound_was_reached_count(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
 
     def free_both(size: int) -> None:
@@ -288,7 +288,7 @@ def test_frees_count_that_came_before_the_bound_was_reached(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_an_allocation_gives_nothing_back(mgpu: Mgpu) -> None:
+def test_an_allocation_frees_no_block(mgpu: Mgpu) -> None:
     """hipFree waits for the device, and stock's hipMalloc does not."""
     stream = mgpu.StreamCreate()
     mgpu.MemFree(alloc(mgpu, 900 * KIB, stream), stream)
@@ -298,7 +298,7 @@ def test_an_allocation_gives_nothing_back(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_what_the_program_holds_does_not_count(mgpu: Mgpu) -> None:
+def test_memory_that_the_program_holds_does_not_count(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(20):
         alloc(mgpu, MIB, stream)
@@ -308,7 +308,7 @@ def test_what_the_program_holds_does_not_count(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(16 * MIB))
-def test_what_no_device_has_empties_no_cache(mgpu: Mgpu) -> None:
+def test_an_impossible_allocation_empties_no_cache(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.MemFree(alloc(mgpu, MIB, stream), stream)
     assert mgpu.MemAlloc(17 * MIB, stream, False) == mgpu.null

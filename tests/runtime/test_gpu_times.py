@@ -45,7 +45,7 @@ def made(mgpu: Mgpu) -> tuple[int, ...]:
 
 @in_child(**OFF)
 @in_folder
-def test_nothing_is_timed_that_was_not_asked_for(mgpu: Mgpu) -> None:
+def test_nothing_is_timed_unless_asked_for(mgpu: Mgpu) -> None:
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     assert made(mgpu) == (0, 0, 0)
 
@@ -176,7 +176,7 @@ def occupy(mgpu: Mgpu, function, stream) -> threading.Event:
 
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
-def test_a_first_stream_that_waits_for_the_program_is_left(mgpu: Mgpu) -> None:
+def test_a_first_stream_that_waits_for_the_program_is_abandoned(mgpu: Mgpu) -> None:
     """Its first event is looked at for a second; what is submitted then has no time."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     memory = mgpu.MemAlloc(4, stream, False)
@@ -190,7 +190,7 @@ def test_a_first_stream_that_waits_for_the_program_is_left(mgpu: Mgpu) -> None:
 
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
-def test_nobody_waits_for_a_thread_that_looks(mgpu: Mgpu) -> None:
+def test_no_thread_waits_for_another_that_reads_an_event(mgpu: Mgpu) -> None:
     """Two threads on two streams: the first looks at an event, the second ends that. The kernel is
     Python's, so it has ended before the interpreter does."""
     function, stream, other = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -210,7 +210,7 @@ def test_nobody_waits_for_a_thread_that_looks(mgpu: Mgpu) -> None:
 
 @in_child(**ON, HIPSTUB_FAULT="hipModuleLaunchKernel:1:98")
 @in_folder
-def test_the_error_of_a_launch_stays(mgpu: Mgpu) -> None:
+def test_timing_keeps_the_error_of_a_launch(mgpu: Mgpu) -> None:
     """Up to HIP 6 a call that succeeds clears it."""
     mgpu.launch(kernel(mgpu), mgpu.StreamCreate())
     assert mgpu.stub.hipGetLastError() == 98
@@ -230,25 +230,25 @@ def an_error_of_ours(mgpu: Mgpu) -> None:
 
 @in_child(**ON, HIPSTUB_FAULT=RECORDS[2])
 @in_folder
-def test_an_error_of_an_event_is_not_the_programs(mgpu: Mgpu) -> None:
+def test_the_program_sees_no_error_of_a_timing_event(mgpu: Mgpu) -> None:
     an_error_of_ours(mgpu)
 
 
 @in_child(**ON, HIPSTUB_FAULT=RECORDS[0], HIPSTUB_VERSION=HIP_7)
 @in_folder
-def test_no_reference_is_no_error_of_the_programs(mgpu: Mgpu) -> None:
+def test_the_program_sees_no_error_without_a_reference(mgpu: Mgpu) -> None:
     an_error_of_ours(mgpu)
 
 
 @in_child(**ON, HIPSTUB_FAULT="hipEventCreateWithFlags:*:2", HIPSTUB_VERSION=HIP_7)
 @in_folder
-def test_no_event_is_no_error_of_the_programs(mgpu: Mgpu) -> None:
+def test_the_program_sees_no_error_without_an_event(mgpu: Mgpu) -> None:
     an_error_of_ours(mgpu)
 
 
 @in_child(**ON, backends=("softgpu",))
 @in_folder
-def test_no_event_is_put_around_what_hip_lacks(mgpu: Mgpu) -> None:
+def test_a_function_that_hip_lacks_is_not_timed(mgpu: Mgpu) -> None:
     """As 5.2.3 lacks cooperative launches: up to HIP 6 an event would clear the last error."""
     stream = mgpu.StreamCreate()
     error = mgpu.stub.hipSetDevice(99)
@@ -290,13 +290,13 @@ def at_end(how: str) -> None:
 
 @in_child(policies=("builtin",))
 @in_folder
-def test_an_exit_reads_what_is_done(mgpu: Mgpu) -> None:
+def test_an_exit_reads_finished_events(mgpu: Mgpu) -> None:
     at_end("exit")
 
 
 @in_child(policies=("builtin",))
 @in_folder
-def test_a_quick_exit_reads_what_is_done(mgpu: Mgpu) -> None:
+def test_a_quick_exit_reads_finished_events(mgpu: Mgpu) -> None:
     at_end("quick_exit")
 
 

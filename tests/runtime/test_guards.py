@@ -19,7 +19,7 @@ HANGS = "12"  # seconds: where a mutant hangs, its test fails then
 
 
 @pytest.mark.parametrize("number", range(len(GUARDS)), ids=lambda i: GUARDS[i].name)
-def test_trap_is_noticed_without_its_guard(number: int) -> None:
+def test_a_test_notices_the_missing_guard(number: int) -> None:
     guard = GUARDS[number]
     library = build(f"mutant-{number}", *guard.changes, flags=FLAGS)
     module, _, name = guard.test.partition(":")

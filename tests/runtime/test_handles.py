@@ -47,7 +47,7 @@ def instructions_of(path: Path, kind: str, count: int) -> float:
 
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 @pytest.mark.parametrize("kind", ["events", "streams"])
-def test_a_handle_costs_as_much_among_many(kind: str, tmp_path: Path) -> None:
+def test_the_price_of_a_handle_does_not_depend_on_their_number(kind: str, tmp_path: Path) -> None:
     path = program(tmp_path, PROGRAM)
     few, many = (instructions_of(path, kind, count) for count in (FEW, MANY))
     assert many < 1.5 * few

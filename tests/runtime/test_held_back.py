@@ -134,7 +134,7 @@ int main(int count, char **words) {
 @pytest.mark.parametrize("whose", ["ours", "own"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("runtime", [STOCK, None], ids=["stock", "mgpu_rt"])
-def test_allocations_beyond_the_limit_while_a_stream_is_held(
+def test_allocations_beyond_the_limit_go_on_while_a_stream_is_held(
     tmp_path: Path, runtime: Path | None, backend: str, whose: str
 ) -> None:
     """The last of them asks for what no device has."""

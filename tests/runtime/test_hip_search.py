@@ -42,7 +42,7 @@ def found(below: Path, **changes: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_any_number_will_do(tmp_path: Path) -> None:
+def test_any_version_number_is_found(tmp_path: Path) -> None:
     """Versioned names only, as in ROCm's wheels; a number that nobody has seen yet; lib64."""
     lay(tmp_path / "lib", "libamdhip64.so.8")
     lay(tmp_path / "lib", "libamdhip64.so.11")
@@ -51,7 +51,7 @@ def test_any_number_will_do(tmp_path: Path) -> None:
     assert names == ["lib/libamdhip64.so.11", "lib64/libamdhip64.so.9", "lib/libamdhip64.so.8"]
 
 
-def test_the_real_names_decide(tmp_path: Path) -> None:
+def test_the_names_behind_links_decide(tmp_path: Path) -> None:
     """And a file with several names counts once."""
     lay(tmp_path / "a" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.2.70204")
     lay(tmp_path / "b" / "lib", "libamdhip64.so.7", "libamdhip64.so.7.10.1")
@@ -63,7 +63,7 @@ def test_the_real_names_decide(tmp_path: Path) -> None:
     ]
 
 
-def test_what_the_user_says_comes_before_what_is_newer(tmp_path: Path) -> None:
+def test_the_users_choice_comes_before_a_newer_release(tmp_path: Path) -> None:
     for number, folder in enumerate(("rocm", "hip", "search", "conda"), 5):
         lay(tmp_path / folder / "lib", f"libamdhip64.so.{number}")
     packages = tmp_path / "venv" / "lib" / "python3.13" / "site-packages"
@@ -87,7 +87,7 @@ def test_what_the_user_says_comes_before_what_is_newer(tmp_path: Path) -> None:
     ]
 
 
-def test_releases_in_opt(tmp_path: Path) -> None:
+def test_releases_in_opt_are_found(tmp_path: Path) -> None:
     """Those of /opt/rocm-* and ROCm 10's /opt/rocm/core-*, in a mount namespace of its own."""
     opt = tmp_path / "opt"
     lay(opt / "rocm-6.4.3" / "lib", "libamdhip64.so.6")
@@ -124,7 +124,7 @@ def test_the_newest_that_works_serves(tmp_path: Path) -> None:
     assert "two HIP libraries" not in result.stderr
 
 
-def test_none_that_works_says_what_is_wrong_with_each(tmp_path: Path) -> None:
+def test_each_unusable_hip_is_named_with_its_fault(tmp_path: Path) -> None:
     program = stream_program(tmp_path, RUNTIME)
     hip = tmp_path / "libamdhip64.so.8"
     compile_c(hip, "int hipInit(int f) { return f; }", "-shared", "-fPIC")
@@ -134,7 +134,7 @@ def test_none_that_works_says_what_is_wrong_with_each(tmp_path: Path) -> None:
     assert f"Tried: {hip} (it has no hip" in result.stderr
 
 
-def test_two_in_one_process_are_named(tmp_path: Path) -> None:
+def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
     """The program is linked with one, MGPU_RT_HIP names another."""
     program = stream_program(tmp_path, RUNTIME)
     mine = lay(tmp_path, "libamdhip64.so.6")

@@ -12,7 +12,7 @@ from tests.support.images import code_object
 
 
 @in_child(policies=("builtin",))
-def test_names_that_are_none_are_no_functions(mgpu: Mgpu) -> None:
+def test_unknown_names_give_no_functions(mgpu: Mgpu) -> None:
     lib, null = mgpu.lib, mgpu.ffi.NULL
     for name in (null, b"", b"mgpuNothing", b"x" * 100_000, b"\xff\x1b[31m"):
         assert lib.mgpu_rt_native(name) == null
@@ -22,7 +22,7 @@ def test_names_that_are_none_are_no_functions(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",))
 @in_folder
-def test_a_recording_is_a_file_and_nobody_is_waited_for(mgpu: Mgpu) -> None:
+def test_a_recording_opens_files_and_waits_for_no_fifo(mgpu: Mgpu) -> None:
     """The other end of a FIFO may never come; here it is open, and nothing is read from it."""
     os.mkfifo("fifo")
     fifo = os.open("fifo", os.O_RDWR | os.O_NONBLOCK)
@@ -47,7 +47,7 @@ def test_a_recording_is_a_file_and_nobody_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_an_image_that_is_not_there_has_no_name(mgpu: Mgpu) -> None:
+def test_a_missing_image_has_no_name(mgpu: Mgpu) -> None:
     lib, ffi = mgpu.lib, mgpu.ffi
     name = ffi.new("char[]", b"untouched")
     for address in (0, 8, 1 << 47, (1 << 64) - 8):
@@ -59,7 +59,7 @@ def test_an_image_that_is_not_there_has_no_name(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_scratch_of_more_than_there_is_is_none(mgpu: Mgpu) -> None:
+def test_an_impossible_scratch_buffer_is_null(mgpu: Mgpu) -> None:
     owner = mgpu.ffi.new("struct mgpu_rt_scratch *")
     before = mgpu.lib.mgpu_rt_scratch_reserve(owner, 64)
     assert before
@@ -73,7 +73,7 @@ def test_scratch_of_more_than_there_is_is_none(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_an_error_of_no_number_of_hips_is_reported(mgpu: Mgpu) -> None:
+def test_an_error_with_an_unknown_number_is_reported(mgpu: Mgpu) -> None:
     for error in (-1, 123456, 1 << 30):
         mgpu.lib.mgpu_rt_report(b"mine()", error)
     assert mgpu.lib.mgpu_rt_take_error() != mgpu.ffi.NULL
@@ -82,7 +82,7 @@ def test_an_error_of_no_number_of_hips_is_reported(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_no_graph_is_no_crash(mgpu: Mgpu) -> None:
+def test_a_null_graph_crashes_no_function(mgpu: Mgpu) -> None:
     """mgpu_rt_graph_end gives none where it could not be built."""
     lib, null = mgpu.lib, mgpu.ffi.NULL
     assert lib.mgpu_rt_graph_end() == null

@@ -71,7 +71,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 
 
 @in_child(backends=BACKENDS)
-def test_header_size_of_a_fatbin_entry(mgpu: Mgpu) -> None:
+def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
     """Where the entry's content would begin by it, nothing can be read."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
         assert not mgpu.load(_at_the_edge(mgpu, _fatbin(header_size)))
@@ -80,7 +80,7 @@ def test_header_size_of_a_fatbin_entry(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_offset_of_an_empty_bundle_entry(mgpu: Mgpu) -> None:
+def test_an_empty_bundle_entrys_offset_is_ignored(mgpu: Mgpu) -> None:
     """HIP does not look at it."""
     image = bytearray(bundle(code_object("forum")))
     for offset in (0, 1 << 40, (1 << 62) - 1, (1 << 64) - 1):
@@ -93,7 +93,7 @@ def test_offset_of_an_empty_bundle_entry(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("softgpu",))
-def test_damaged_entry_for_another_gpu(mgpu: Mgpu) -> None:
+def test_a_damaged_entry_for_another_gpu_is_ignored(mgpu: Mgpu) -> None:
     """It does not keep HIP from the entry for this one; only HIP knows which that is."""
     image = bytearray(bundle(code_object("forum"), code_object("forum", None, "gfx1100")))
     second = image.index(b"hipv4-amdgcn", image.index(b"hipv4-amdgcn") + 1)
@@ -106,7 +106,7 @@ def test_damaged_entry_for_another_gpu(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_memory_that_may_not_be_read(mgpu: Mgpu) -> None:
+def test_unreadable_memory_is_not_read(mgpu: Mgpu) -> None:
     """Mapped, as far as msync says, but without the right to read."""
     for content in (code_object("forum"), bundle(code_object("forum")), _fatbin(24), bytes(5000)):
         assert not mgpu.load(_at_the_edge(mgpu, content, NONE))
@@ -115,7 +115,7 @@ def test_memory_that_may_not_be_read(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_file_that_is_shorter_than_its_mapping(mgpu: Mgpu) -> None:
+def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
     """Reading behind the end of the file would be SIGBUS."""
     libc = _libc(mgpu)
     file = libc.memfd_create(b"image", 0)
@@ -132,7 +132,7 @@ def test_file_that_is_shorter_than_its_mapping(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_strings_behind_the_section_headers(mgpu: Mgpu) -> None:
+def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
     """Taken, kept and shared like any other; its writable globals are seen."""
     content = _tables_first(code_object("forum"))
     modules = {_load_and_unload(mgpu, _at_the_edge(mgpu, content)) for _ in range(3)}
@@ -148,7 +148,7 @@ def test_strings_behind_the_section_headers(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_shorter_image_at_the_same_address(mgpu: Mgpu) -> None:
+def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """Its size is not in its header, which equals that of the longer one before it: what the table
     behind it says is compared before anything is read by it."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
@@ -169,7 +169,7 @@ def test_shorter_image_at_the_same_address(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_shorter_bundle_at_the_same_address(mgpu: Mgpu) -> None:
+def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """The same, for a table of a bundle."""
     short, long = bundle(code_object("forum")), bundle(code_object("forum") + bytes(3 * PAGE))
     libc = _libc(mgpu)
@@ -187,7 +187,7 @@ def test_shorter_bundle_at_the_same_address(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_sections_that_lie_about_their_size(mgpu: Mgpu) -> None:
+def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
     """AMD's HIP takes the image, as it reads the sections of another place only: each load is its
     own, since this library cannot read all that the image claims to have."""
     content = code_object("forum")
@@ -206,7 +206,7 @@ def test_sections_that_lie_about_their_size(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_sections_that_lie_about_their_place(mgpu: Mgpu) -> None:
+def test_images_with_a_false_offset_of_a_section_are_refused(mgpu: Mgpu) -> None:
     """AMD's HIP would read up to there, and crash."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
@@ -220,7 +220,7 @@ def test_sections_that_lie_about_their_place(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_small_things_at_the_edge(mgpu: Mgpu) -> None:
+def test_tiny_images_at_the_end_of_memory_are_refused(mgpu: Mgpu) -> None:
     """Only the stub survives all of them: AMD's HIP takes whatever it does not know for an ELF."""
     for content in (
         b"CCOB" + struct.pack("<HH", 2, 1),
@@ -264,7 +264,7 @@ long syscall(long number, ...) {
 """
 
 
-def test_a_page_is_looked_at_once(tmp_path: Path) -> None:
+def test_each_page_of_an_image_is_checked_once(tmp_path: Path) -> None:
     """A miss costs a system call for each page of the image, a hit none."""
     counter = compile_c(
         tmp_path / "counter.so",

@@ -76,7 +76,7 @@ def test_occupancy_loads_an_image_once(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS)
-def test_occupancy_of_no_such_kernel_is_0(mgpu: Mgpu) -> None:
+def test_occupancy_of_an_unknown_kernel_is_0(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("vecadd"))
     assert mgpu.ModuleOccupancyMaxActiveBlocks(image, b"absent", 256, 0) == 0
     assert "absent" in mgpu.stderr()

@@ -110,7 +110,7 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
-def test_images_of_the_same_bytes_are_one(mgpu: Mgpu) -> None:
+def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
     """Of whichever modules they were made; the first names the row."""
     folder = Path.cwd()
     launch_mark(
@@ -153,7 +153,7 @@ def test_a_library_that_was_replaced_names_nothing(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
-def test_a_table_of_symbols_without_end_is_left(mgpu: Mgpu) -> None:
+def test_a_table_of_symbols_without_an_end_is_ignored(mgpu: Mgpu) -> None:
     """A file that was changed after it was mapped has tables of 800 MB, the names at their ends."""
     one = constant(Path.cwd() / "one.so", "first_binary", "first")
     ctypes.CDLL(str(one))
@@ -178,6 +178,6 @@ def test_a_table_of_symbols_without_end_is_left(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
-def test_a_constant_that_is_none_of_mlirs_names_nothing(mgpu: Mgpu) -> None:
+def test_a_constant_that_mlir_did_not_make_names_nothing(mgpu: Mgpu) -> None:
     launch_mark(mgpu, constant(Path.cwd() / "one.so", "table", "first"))
     assert mgpu.stats()["kernels"]["mark"]["module"] is None

@@ -83,7 +83,7 @@ int main(void) {
 """
 
 
-def test_02_a_plug_in_that_opens_hip_later(tmp_path: Path) -> None:
+def test_02_a_plug_in_that_opens_hip_later_is_noticed(tmp_path: Path) -> None:
     done = run_program(program(tmp_path, PLUG_IN), HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
     assert (done.stdout, done.stderr) == ("9 7\n", "")
 
@@ -107,7 +107,7 @@ int main(void) {
 """
 
 
-def test_02_work_of_the_programs_own_is_waited_for(tmp_path: Path) -> None:
+def test_02_work_that_the_program_submits_itself_is_waited_for(tmp_path: Path) -> None:
     stub = environment()["MGPU_RT_HIP"]
     path = program(tmp_path, FILL_UNSEEN, stub, f"-Wl,-rpath,{Path(stub).parent}")
     done = run_program(path, HIPSTUB_ASYNC="held", MGPU_RT_PYTHON="off")
@@ -129,7 +129,7 @@ def test_02_a_stream_that_others_left_busy_is_not_handed_out(mgpu: Mgpu) -> None
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_06_a_stream_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> None:
+def test_06_a_foreign_stream_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
     function = forum(mgpu)
     ours = mgpu.StreamCreate()
     mgpu.StreamDestroy(ours)
@@ -146,7 +146,7 @@ def test_06_a_stream_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> No
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_06_a_module_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> None:
+def test_06_a_foreign_module_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))
     ours = mgpu.load(image)
     mgpu.ModuleUnload(ours)
@@ -162,7 +162,7 @@ def test_06_a_module_of_the_programs_own_at_an_address_of_ours(mgpu: Mgpu) -> No
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_06_a_stream_of_another_kind_at_an_address_of_ours(mgpu: Mgpu) -> None:
+def test_06_a_stream_with_other_flags_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
     """One that does not wait for the null stream is not to be handed out as one that does."""
     non_blocking = 1
     for held in (1, 2):  # it is the thread's last stream, or another one
@@ -182,7 +182,7 @@ def test_06_a_stream_of_another_kind_at_an_address_of_ours(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="70200000")
-def test_06_a_stream_that_the_program_destroyed_by_hip(mgpu: Mgpu) -> None:
+def test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused(mgpu: Mgpu) -> None:
     """And then by mgpuStreamDestroy too, which stock survives. HIP 7 has flags for any address."""
     ours = mgpu.StreamCreate()
     assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(ours)) == 0
@@ -197,12 +197,12 @@ def test_06_a_stream_that_the_program_destroyed_by_hip(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="2", HIPSTUB_VERSION="70200000")
-def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream_on_hip_7(mgpu: Mgpu) -> None:
+def test_06_on_hip_7_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
     an_event_at_an_address_of_our_stream(mgpu)
 
 
 @in_child(HIPSTUB_REUSE="2")
-def test_06_an_event_of_the_programs_own_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
+def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu) -> None:
     """Not a stream that LLVM 22 passes as an event: the program has destroyed that one by HIP."""
     an_event_at_an_address_of_our_stream(mgpu)
 
@@ -229,7 +229,7 @@ def an_event_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("stub", "softgpu"))
-def test_07_reset(mgpu: Mgpu) -> None:
+def test_07_a_reset_ends_what_is_cached_without_a_word(mgpu: Mgpu) -> None:
     """What was cached is gone with it; what is asked for afterwards is new, and no line is said."""
     for byte in range(3):
         stream = mgpu.StreamCreate()
@@ -252,7 +252,7 @@ def test_07_reset(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_11_a_block_whose_address_came_back_smaller(mgpu: Mgpu) -> None:
+def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(4 * KIB, stream, False)
     assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
@@ -275,7 +275,7 @@ def test_11_a_block_whose_address_came_back_smaller(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_17_a_stream_of_ours_that_is_lent(mgpu: Mgpu) -> None:
+def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
     """The lowered destroy leaves it alone, on any thread."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0

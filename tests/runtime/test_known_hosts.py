@@ -204,7 +204,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize("python", ["off", ""])
-def test_15_dlmopen(tmp_path: Path, python: str) -> None:
+def test_15_a_library_opened_by_dlmopen_serves(tmp_path: Path, python: str) -> None:
     path = compile_c(tmp_path / "program", NAMESPACE, "-ldl")
     done = run_program(path, RUNTIME=str(library()), MGPU_RT_PYTHON=python)
     assert (done.returncode, done.stdout, done.stderr) == (0, "created\n", "")
@@ -237,7 +237,7 @@ int main(void) {
 """
 
 
-def test_16_another_runtime_unloads(tmp_path: Path) -> None:
+def test_16_another_runtime_may_unload_a_module(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes(code_object("forum"))
     path = program(tmp_path, TWO_RUNTIMES)

@@ -39,14 +39,14 @@ def _fails_once(mgpu: Mgpu, function: str, answer: str = "2") -> None:
 
 
 @in_child()
-def test_04_a_module_that_needs_the_memory(mgpu: Mgpu) -> None:
+def test_04_a_load_without_memory_is_tried_again(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipModuleLoadData")
     assert mgpu.load(mgpu.image(code_object("forum")))
     assert mgpu.stderr() == ""
 
 
 @in_child()
-def test_04_a_module_that_5_2_3_finds_no_memory_for(mgpu: Mgpu) -> None:
+def test_04_a_load_that_fails_as_in_5_2_3_is_tried_again(mgpu: Mgpu) -> None:
     """So measured with 5.7.1 too: a name that says nothing of memory."""
     _fails_once(mgpu, "hipModuleLoadData", "303")
     assert mgpu.load(mgpu.image(code_object("forum")))
@@ -54,7 +54,7 @@ def test_04_a_module_that_5_2_3_finds_no_memory_for(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_04_a_module_that_7_2_4_finds_no_memory_for(mgpu: Mgpu) -> None:
+def test_04_a_load_that_fails_as_in_7_2_4_is_tried_again(mgpu: Mgpu) -> None:
     """So measured with 6.4.3 too."""
     _fails_once(mgpu, "hipModuleLoadData", "209")
     assert mgpu.load(mgpu.image(code_object("forum")))
@@ -62,7 +62,7 @@ def test_04_a_module_that_7_2_4_finds_no_memory_for(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_04_what_is_no_image_costs_the_cache_nothing(mgpu: Mgpu) -> None:
+def test_04_an_invalid_image_costs_the_cache_nothing(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.MemFree(block, stream)
@@ -71,28 +71,28 @@ def test_04_what_is_no_image_costs_the_cache_nothing(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_04_shared_memory(mgpu: Mgpu) -> None:
+def test_04_shared_memory_is_tried_again(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipMallocManaged")
     assert mgpu.MemAlloc(KIB, mgpu.null, True)
     assert mgpu.stderr() == ""
 
 
 @in_child()
-def test_04_an_event(mgpu: Mgpu) -> None:
+def test_04_an_event_is_tried_again(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipEventCreateWithFlags")
     assert mgpu.EventCreate()
     assert mgpu.stderr() == ""
 
 
 @in_child()
-def test_04_a_stream(mgpu: Mgpu) -> None:
+def test_04_a_stream_is_tried_again(mgpu: Mgpu) -> None:
     _fails_once(mgpu, "hipStreamCreate")
     assert mgpu.StreamCreate()
     assert mgpu.stderr() == ""
 
 
 @in_child()
-def test_04_a_launch(mgpu: Mgpu) -> None:
+def test_04_a_launch_is_tried_again(mgpu: Mgpu) -> None:
     function = forum(mgpu)
     _fails_once(mgpu, "hipModuleLaunchKernel")
     mgpu.launch(function)
@@ -113,7 +113,7 @@ def test_05_streams_that_nobody_holds_are_bounded(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_STREAM_LIMIT="8", HIPSTUB_ASYNC="held")
-def test_05_so_are_those_destroyed_with_work_pending(mgpu: Mgpu) -> None:
+def test_05_streams_destroyed_with_work_pending_are_bounded(mgpu: Mgpu) -> None:
     function = forum(mgpu)
     for _ in range(200):
         stream = mgpu.StreamCreate()
@@ -215,7 +215,7 @@ def instructions_of(path: Path, *words: str, **changes: str) -> int:
 
 
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
-def test_10_no_allocation_looks_at_all_blocks(tmp_path: Path) -> None:
+def test_10_no_allocation_walks_all_blocks(tmp_path: Path) -> None:
     path = program(tmp_path, ABOVE)
     few, many = (
         instructions_of(path, steps, MGPU_RT_MEMORY_LIMIT="4M") for steps in ("100", "400")

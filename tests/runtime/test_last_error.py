@@ -119,7 +119,7 @@ def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_it_ends_the_process_only_where_stock_does(device: str) -> None:
+def test_the_library_ends_the_process_only_where_stock_does(device: str) -> None:
     """And not where HIP would read what cannot be read."""
     ours, stocks = _played(False, device, "none"), _played(True, device, "none")
     assert ours.ended() <= stocks.ended()
@@ -145,7 +145,7 @@ def test_events_around_what_is_submitted_change_nothing(device: str, pending: st
     assert differences(ours, _played(False, device, pending)) == {}
 
 
-def test_all_functions_are_called() -> None:
+def test_the_situations_call_all_functions() -> None:
     """Of those that stock's has: it has none for sparse matrices."""
     text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
     stock = (ROOT / "bench" / "stock" / "stock.c").read_text()
@@ -153,7 +153,7 @@ def test_all_functions_are_called() -> None:
     assert [name for name in names if name in stock and name not in text] == []
 
 
-def test_the_stub_has_all_functions() -> None:
+def test_the_stub_serves_all_situations() -> None:
     """No situation ends the process there or is left out, and many succeed."""
     results = _played(False, "stub-5", "none").results
     assert all(isinstance(result, Left) for result in results.values())
@@ -171,7 +171,7 @@ def _refused(mgpu: Mgpu) -> int:
 
 
 @in_child()
-def test_a_stream_that_was_destroyed(mgpu: Mgpu) -> None:
+def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     mgpu.Memset32(mgpu.MemAlloc(64, mgpu.null, False), 0, 16, stream)
@@ -179,7 +179,7 @@ def test_a_stream_that_was_destroyed(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="70253211")
-def test_a_stream_that_was_destroyed_from_hip_7_on(mgpu: Mgpu) -> None:
+def test_a_memset_on_a_destroyed_stream_leaves_the_error_of_hip_7(mgpu: Mgpu) -> None:
     """HIP 7 would read what a stream's handle points to, but for a launch."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
@@ -192,7 +192,7 @@ def test_a_stream_that_was_destroyed_from_hip_7_on(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_stream_that_was_destroyed_and_is_waited_for(mgpu: Mgpu) -> None:
+def test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     """The wait succeeds, and up to HIP 6 clears the error that was reported."""
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
@@ -201,7 +201,7 @@ def test_a_stream_that_was_destroyed_and_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_an_event_that_was_destroyed(mgpu: Mgpu) -> None:
+def test_a_destroyed_event_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
     mgpu.EventRecord(event, mgpu.null)
@@ -209,7 +209,7 @@ def test_an_event_that_was_destroyed(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_module_that_was_unloaded(mgpu: Mgpu) -> None:
+def test_an_unloaded_module_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum")))
     mgpu.ModuleUnload(module)
     mgpu.ModuleUnload(module)
@@ -217,7 +217,7 @@ def test_a_module_that_was_unloaded(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_block_that_was_freed(mgpu: Mgpu) -> None:
+def test_a_freed_block_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     block = mgpu.MemAlloc(64, mgpu.null, False)
     mgpu.MemFree(block, mgpu.null)
     mgpu.MemFree(block, mgpu.null)
@@ -225,7 +225,7 @@ def test_a_block_that_was_freed(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_an_image_that_is_cut(mgpu: Mgpu) -> None:
+def test_a_truncated_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     """HIP would read beyond it: it says instead what it thinks of no image."""
     image = bytearray(code_object("forum"))
     image[40:48] = (1 << 40).to_bytes(8, "little")
@@ -234,13 +234,13 @@ def test_an_image_that_is_cut(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_no_image_at_all(mgpu: Mgpu) -> None:
+def test_a_null_image_leaves_the_error_of_stock(mgpu: Mgpu) -> None:
     assert not mgpu.load(mgpu.null)
     assert _refused(mgpu) == 1
 
 
 @in_child()
-def test_an_image_of_a_few_bytes(mgpu: Mgpu) -> None:
+def test_an_image_of_a_few_bytes_is_not_read_beyond_its_end(mgpu: Mgpu) -> None:
     """AMD's HIP compares the first 24 bytes, whether or not they can be read."""
     page = mmap.PAGESIZE
     mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
@@ -254,7 +254,7 @@ def test_an_image_of_a_few_bytes(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_an_elf_of_32_bits(mgpu: Mgpu) -> None:
+def test_an_elf_of_32_bits_is_refused(mgpu: Mgpu) -> None:
     """AMD's HIP crashes with it."""
     image = bytearray(code_object("forum"))
     image[4] = 1
@@ -263,7 +263,7 @@ def test_an_elf_of_32_bits(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_null_symbol_is_hips_to_judge(mgpu: Mgpu) -> None:
+def test_hip_judges_a_null_symbol(mgpu: Mgpu) -> None:
     null = mgpu.null
     mgpu.LaunchKernelRT(null, 1, 1, 1, 1, 1, 1, 0, null, null, null, 0)
     assert _refused(mgpu) == 98

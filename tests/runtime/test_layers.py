@@ -82,7 +82,7 @@ def test_every_folder_is_a_layer() -> None:
     assert folders == {name or "." for name in LAYERS}
 
 
-def test_the_runtime_includes_downwards() -> None:
+def test_the_runtime_includes_only_lower_layers() -> None:
     upwards = [
         f"{path.relative_to(RUNTIME)} includes {header.relative_to(RUNTIME)}"
         for path in sources("runtime")
@@ -106,7 +106,7 @@ def test_no_other_folder_is_included(tree: str) -> None:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_no_circle_of_includes(tree: str) -> None:
+def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
     graph: dict[str, set[str]] = {}
     for path in sources(tree):
         needs = graph.setdefault(unit(path), set())
@@ -143,7 +143,7 @@ def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_no_circle_of_calls(tree: str, tmp_path: Path) -> None:
+def test_no_files_call_each_other_in_a_circle(tree: str, tmp_path: Path) -> None:
     """What a common header hides: a file uses another's functions, and that one its."""
     files = sources(tree, "c")
     made = objects(tree, files, tmp_path)
@@ -171,7 +171,7 @@ def test_the_readme_has_the_file_of_each_call() -> None:
     assert told == files
 
 
-def test_a_static_functions_name_leads_to_one_place() -> None:
+def test_a_static_function_has_its_name_for_itself() -> None:
     places: dict[str, set[str]] = {}
     for path in sources("runtime", "c"):
         for before, name, _ in functions(path):

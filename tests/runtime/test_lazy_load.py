@@ -20,7 +20,7 @@ def all_images(mgpu: Mgpu) -> dict[str, object]:
 
 
 @in_child(**LAZY)
-def test_what_is_never_asked_for_is_never_loaded(mgpu: Mgpu) -> None:
+def test_an_image_that_is_never_asked_for_is_never_loaded(mgpu: Mgpu) -> None:
     image = all_images(mgpu)
     modules = [mgpu.load(image[program]) for program in PROGRAMS]
     assert len({*modules, mgpu.null}) == 4
@@ -36,14 +36,14 @@ def test_what_is_never_asked_for_is_never_loaded(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_without_the_option_each_is_loaded_at_once(mgpu: Mgpu) -> None:
+def test_without_the_option_each_image_is_loaded_at_once(mgpu: Mgpu) -> None:
     for program, image in all_images(mgpu).items():
         assert mgpu.load(image), program
     assert mgpu.count(LOAD) == len(PROGRAMS)
 
 
 @in_child(**LAZY)
-def test_what_may_change_is_loaded_at_once(mgpu: Mgpu) -> None:
+def test_an_image_that_may_change_is_loaded_at_once(mgpu: Mgpu) -> None:
     """By the time its kernel is asked for, something else may lie there."""
     buffer = mgpu.image(code_object("forum"))
     module = mgpu.load(buffer)
@@ -79,7 +79,7 @@ def test_two_loads_of_an_image_are_two_modules(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_DEVICES="2")
-def test_it_is_loaded_on_the_device_of_its_load(mgpu: Mgpu) -> None:
+def test_a_deferred_image_is_loaded_on_the_device_of_its_load(mgpu: Mgpu) -> None:
     image = all_images(mgpu)
     module = mgpu.load(image["forum"])
     mgpu.SetDefaultDevice(1)
@@ -114,7 +114,7 @@ def test_an_error_shows_when_the_kernel_is_asked_for(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY)
-def test_use_after_unload_is_said(mgpu: Mgpu) -> None:
+def test_use_after_unload_is_reported(mgpu: Mgpu) -> None:
     image = all_images(mgpu)
     for program in ("forum", "vecadd"):
         module = mgpu.load(image[program])
@@ -134,7 +134,7 @@ def test_use_after_unload_is_said(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY)
-def test_threads_that_ask_at_once_get_one_module(mgpu: Mgpu) -> None:
+def test_concurrent_first_requests_load_one_module(mgpu: Mgpu) -> None:
     module = mgpu.load(all_images(mgpu)["globals"])
     mgpu.stub.hipstub_set_meeting(LOAD.encode(), 2)
     name, found = mgpu.name("count"), []
@@ -154,7 +154,7 @@ def test_threads_that_ask_at_once_get_one_module(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, MGPU_RT_CACHE="off")
-def test_stocks_behaviour_loads_at_once(mgpu: Mgpu) -> None:
+def test_the_cache_off_loads_at_once(mgpu: Mgpu) -> None:
     mgpu.load(all_images(mgpu)["forum"])
     assert mgpu.count(LOAD) == 1
 

@@ -39,9 +39,7 @@ def run(held: int, tmp_path: Path, **env: str) -> tuple[subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("python", [{}, {"MGPU_RT_PYTHON": "off"}], ids=["python", "builtin"])
-def test_the_driver_takes_what_was_freed_with_the_process(
-    python: dict[str, str], tmp_path: Path
-) -> None:
+def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Path) -> None:
     """A call that gives it back would wait for the device, which may wait for the program."""
     result, log = run(0, tmp_path, MGPU_RT_VERBOSE="1", **python)
     assert log["counts"]["hipMalloc"] == 3
@@ -50,18 +48,18 @@ def test_the_driver_takes_what_was_freed_with_the_process(
     assert log["misuse"] == []
 
 
-def test_what_was_not_freed_is_said(tmp_path: Path) -> None:
+def test_the_number_of_unfreed_blocks_is_printed(tmp_path: Path) -> None:
     result, log = run(2, tmp_path, MGPU_RT_VERBOSE="1")
     assert "hipFree" not in log["counts"]
     assert "2 blocks of device memory (3072 bytes) were not freed by the program" in result.stderr
 
 
-def test_nothing_is_said_unasked(tmp_path: Path) -> None:
+def test_nothing_is_printed_unless_asked_for(tmp_path: Path) -> None:
     result, _ = run(2, tmp_path)
     assert result.stderr == ""
 
 
-def test_summary(tmp_path: Path) -> None:
+def test_the_table_counts_device_memory(tmp_path: Path) -> None:
     result, _ = run(1, tmp_path, MGPU_RT_STATS="/dev/null")
     assert "Device memory" in result.stdout
     assert "0 hits, 3 misses, 0 given back" in result.stdout

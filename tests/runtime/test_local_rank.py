@@ -59,7 +59,7 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
 # ---- each launcher -------------------------------------------------------------------------------
 
 
-def test_the_launchers_that_were_asked_for_are_known() -> None:
+def test_the_common_launchers_are_known() -> None:
     words = " ".join(LAUNCHERS.values())
     for launcher in ("Open MPI", "MPICH", "MVAPICH", "Slurm", "PMI", "PALS", "Flux", "torchrun"):
         assert launcher in words
@@ -71,14 +71,14 @@ def test_a_launchers_rank_is_the_device(variable: str, program: Path) -> None:
     assert run(program, **{variable: "1"}) == (1, "")
 
 
-def test_of_nested_launchers_the_innermost_counts(program: Path) -> None:
+def test_the_innermost_of_nested_launchers_counts(program: Path) -> None:
     """mpirun in a batch job of Slurm's, where SLURM_LOCALID is 0 for every rank."""
     outer = {"SLURM_LOCALID": "0", "FLUX_TASK_LOCAL_ID": "0"}
     assert run(program, **outer, OMPI_COMM_WORLD_LOCAL_RANK="1") == (1, "")
     assert run(program, **outer, LOCAL_RANK="1") == (1, "")
 
 
-def test_an_empty_variable_is_none(program: Path) -> None:
+def test_an_empty_variable_counts_as_unset(program: Path) -> None:
     assert run(program, OMPI_COMM_WORLD_LOCAL_RANK="", SLURM_LOCALID="1") == (1, "")
 
 
@@ -86,14 +86,14 @@ def test_an_empty_variable_is_none(program: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["first", "-1", "1.5", " ", "99999999999999999999"])
-def test_a_rank_that_is_none_is_said_in_one_sentence(value: str, program: Path) -> None:
+def test_an_invalid_rank_is_named_in_one_sentence(value: str, program: Path) -> None:
     problem = "is not a number from 0 on: HIP's default device is used"
     for variable in LAUNCHERS:
         said = f"mgpu_rt: {variable}='{value}' {problem}\n"
         assert run(program, **{variable: value}) == (0, said)
 
 
-def test_no_launcher_is_said_in_one_sentence(program: Path) -> None:
+def test_a_missing_launcher_is_named_in_one_sentence(program: Path) -> None:
     device, said = run(program)
     assert device == 0
     assert said.startswith("mgpu_rt: MGPU_RT_DEVICE='local-rank' but no launcher has set a rank")
@@ -127,7 +127,7 @@ def test_a_rank_beyond_the_devices_shares_one(mgpu: Mgpu) -> None:
     assert _device(mgpu) == 1
 
 
-def test_a_number_is_no_rank(program: Path) -> None:
+def test_a_device_that_is_named_by_number_must_exist(program: Path) -> None:
     """A device that is named must be there."""
     device, said = run(program, MGPU_RT_DEVICE="2")
     assert device == 0
@@ -135,7 +135,7 @@ def test_a_number_is_no_rank(program: Path) -> None:
     assert "mgpu_rt: MGPU_RT_DEVICE names device 2; HIP has 2, counted from 0" in said
 
 
-def test_without_a_device(program: Path) -> None:
+def test_a_missing_device_is_named_once(program: Path) -> None:
     _, said = run(program, devices=0, SLURM_LOCALID="1")
     assert said.count("mgpu_rt: ") == 1
     assert "HIP finds no GPU here" in said
@@ -145,7 +145,7 @@ def test_without_a_device(program: Path) -> None:
 
 
 @pytest.mark.parametrize("wish", ["local-rank", "2"])
-def test_what_the_program_chose_before_stays(wish: str, program: Path) -> None:
+def test_a_device_chosen_before_stays_chosen(wish: str, program: Path) -> None:
     env = {"SLURM_LOCALID": "2", "MGPU_RT_DEVICE": wish}
     assert run(program, devices=3, **env) == (2, "")
     assert run(program, 1, devices=3, **env) == (1, "")

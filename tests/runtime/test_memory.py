@@ -43,7 +43,7 @@ def test_a_block_is_never_split(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_many_blocks_of_one_size(mgpu: Mgpu) -> None:
+def test_many_blocks_of_one_size_are_all_reused(mgpu: Mgpu) -> None:
     """More than the ways of a set: the others are chained, none is lost."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
@@ -55,7 +55,7 @@ def test_many_blocks_of_one_size(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_many_sizes(mgpu: Mgpu) -> None:
+def test_blocks_of_many_sizes_are_all_reused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(3):
         blocks = [alloc(mgpu, 256 * (i + 1), stream) for i in range(200)]
@@ -93,7 +93,7 @@ def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
-def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
+def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu) -> None:
     """HIP may give a handle that it got back to the next stream, wherever that is."""
     first = mgpu.StreamCreate()
     here = alloc(mgpu, KIB, first)
@@ -116,7 +116,7 @@ def test_a_stream_comes_back_on_another_device(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
-def test_a_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
+def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The program has destroyed it by HIP itself, with work pending that HIP did not wait for: what
     was freed on it is not in the order of the stream that has its handle now."""
     first = mgpu.StreamCreate()
@@ -130,7 +130,7 @@ def test_a_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
-def test_a_lent_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
+def test_a_lent_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
     """The same with one of the program's own, which memory was freed on while it was lent."""
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipStreamCreate(own) == 0
@@ -147,7 +147,7 @@ def test_a_lent_stream_comes_back_that_hip_destroyed(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_15_nothing_is_null_and_success(mgpu: Mgpu) -> None:
+def test_15_an_allocation_of_nothing_is_null_and_succeeds(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     assert alloc(mgpu, 0, stream) == mgpu.null
     free(mgpu, mgpu.null, stream)
@@ -156,7 +156,7 @@ def test_15_nothing_is_null_and_success(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_CACHE="off")
-def test_off_is_stocks_behaviour(mgpu: Mgpu) -> None:
+def test_off_is_stock_call_for_call(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(3):
         block = alloc(mgpu, 100, stream)
@@ -172,7 +172,7 @@ def test_off_is_stocks_behaviour(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
+def test_the_host_reads_and_writes_shared_memory(mgpu: Mgpu) -> None:
     shared = mgpu.MemAlloc(100, mgpu.null, True)
     view = mgpu.ffi.cast("uint32_t *", shared)
     stream = mgpu.StreamCreate()
@@ -186,7 +186,7 @@ def test_shared_memory_is_the_hosts_too(mgpu: Mgpu) -> None:
 
 #: 801: not supported, as HIP 5 to 7 have it.
 @in_child(HIPSTUB_FAULT="hipMallocManaged:*:801", backends=("stub",))
-def test_without_managed_memory_shared_memory_is_stocks(mgpu: Mgpu) -> None:
+def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu) -> None:
     """Device memory, of which it says nothing; HIP 7 keeps an error until it is read."""
     block = shared(mgpu, 1000)
     assert block and mgpu.count("hipMalloc") == 1
@@ -202,7 +202,7 @@ def test_without_managed_memory_no_error_is_left(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_FAULT="hipMallocManaged:*:1", backends=("stub",))
-def test_a_refusal_is_no_want_of_memory(mgpu: Mgpu) -> None:
+def test_a_refusal_is_not_taken_for_a_lack_of_memory(mgpu: Mgpu) -> None:
     assert not shared(mgpu, 1000)
     assert mgpu.stderr() == "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorInvalidValue'\n"
 
@@ -212,7 +212,7 @@ def shared(mgpu: Mgpu, size: int):
 
 
 @in_child()
-def test_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
+def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
     """LLVM 17 and older leave garbage there, but pass a stream."""
     stream = mgpu.StreamCreate()
     free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
@@ -281,7 +281,7 @@ def test_shared_memory_serves_shared_memory_only(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="256K")
-def test_shared_memory_goes_back_for_the_limit(mgpu: Mgpu) -> None:
+def test_shared_memory_above_the_limit_is_given_back(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     blocks = [shared(mgpu, 200 * KIB) for _ in range(3)]
     assert mgpu.lib.mgpu_rt_empty_cache() == 0  # the program's
@@ -301,7 +301,7 @@ def test_shared_memory_is_forgotten_at_a_reset(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_shared_memory_whose_address_came_back_smaller(mgpu: Mgpu) -> None:
+def test_smaller_shared_memory_at_the_same_address_is_another_block(mgpu: Mgpu) -> None:
     """The program has freed it by a call of its own, and frees here what HIP has put there."""
     stream = mgpu.StreamCreate()
     block = shared(mgpu, 4 * KIB)
@@ -321,7 +321,7 @@ def test_shared_memory_whose_address_came_back_smaller(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_shared_memory_freed_twice(mgpu: Mgpu) -> None:
+def test_shared_memory_freed_twice_is_refused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = shared(mgpu, KIB)
     free(mgpu, block, stream)
@@ -336,7 +336,7 @@ def test_shared_memory_freed_twice(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_freed_twice(mgpu: Mgpu) -> None:
+def test_memory_freed_twice_is_refused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     free(mgpu, block, stream)
@@ -349,7 +349,7 @@ def test_freed_twice(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
+def test_an_address_inside_a_cached_block_is_refused(mgpu: Mgpu) -> None:
     """HIP 5.2.3 would free the block, which the cache is about to hand out."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
@@ -366,7 +366,7 @@ def test_address_inside_a_cached_block(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_memory_of_the_programs_own_goes_to_hip(mgpu: Mgpu) -> None:
+def test_memory_that_the_program_got_from_hip_goes_back_to_hip(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     assert mgpu.stub.hipMalloc(own, 1000) == 0
     free(mgpu, mgpu.from_stub(own[0]))
@@ -375,7 +375,7 @@ def test_memory_of_the_programs_own_goes_to_hip(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS_WITH_GPU)
-def test_address_of_nothing(mgpu: Mgpu) -> None:
+def test_an_unknown_address_is_refused(mgpu: Mgpu) -> None:
     free(mgpu, mgpu.ffi.new("char[64]"))
     text = mgpu.stderr()
     assert "'hipFree(ptr)' failed with" in text
@@ -386,7 +386,7 @@ def test_address_of_nothing(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
-def test_out_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
+def test_a_lack_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
     """On every stream, those at work included; and no error is left behind."""
     streams = [mgpu.StreamCreate() for _ in range(3)]
     for stream in streams:
@@ -400,7 +400,7 @@ def test_out_of_memory_gives_back_all_that_is_cached(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(MIB))
-def test_out_of_memory_says_how_much(mgpu: Mgpu) -> None:
+def test_a_lack_of_memory_is_reported_with_sizes(mgpu: Mgpu) -> None:
     held = alloc(mgpu, 512 * KIB)
     assert alloc(mgpu, MIB) == mgpu.null
     text = mgpu.stderr()
@@ -411,7 +411,7 @@ def test_out_of_memory_says_how_much(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_absurd_sizes(mgpu: Mgpu) -> None:
+def test_absurd_sizes_are_refused(mgpu: Mgpu) -> None:
     for size in (2**64 - 1, 2**64 - 255, 2**63):
         assert alloc(mgpu, size) == mgpu.null
     assert mgpu.stderr().count("'hipMalloc(&ptr, sizeBytes)' failed with") == 3
@@ -434,7 +434,7 @@ def churn(mgpu: Mgpu, stream, data, sizes=(KIB, 3 * KIB)) -> None:
 
 @pytest.mark.parametrize("point", range(1, 5))
 @pytest.mark.parametrize("function", ["hipMalloc", "hipHostMalloc", "hipMemcpyAsync", "hipFree"])
-def test_each_failure(function: str, point: int) -> None:
+def test_each_failure_leaves_no_leak_and_no_lost_block(function: str, point: int) -> None:
     """No leak, no lost block: afterwards the same work is done, and all is given back."""
     env = environment(HIPSTUB_FAULT=f"{function}:{point}:2", MGPU_RT_EXCLUSIVE="on")
     run_child(__name__, "_survives", env)
@@ -461,7 +461,7 @@ def _survives(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_limit_holds_what_is_kept(mgpu: Mgpu) -> None:
+def test_the_cache_stays_within_its_limit(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     blocks = [alloc(mgpu, 256 * KIB, stream) for _ in range(8)]
     assert mgpu.stub.hipstub_live(b"bytes") == 2 * MIB  # what the program holds is never refused
@@ -472,7 +472,7 @@ def test_limit_holds_what_is_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="1M")
-def test_least_recently_used_goes_first(mgpu: Mgpu) -> None:
+def test_the_least_recently_used_block_is_freed_first(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     sizes = [200 * KIB, 210 * KIB, 220 * KIB, 230 * KIB]
     blocks = {size: alloc(mgpu, size, stream) for size in sizes}
@@ -488,7 +488,7 @@ def test_least_recently_used_goes_first(mgpu: Mgpu) -> None:
 
 
 @pytest.mark.parametrize("value", ["much", "12X", "-1", "1MB", ""])
-def test_a_limit_that_makes_no_sense(value: str) -> None:
+def test_an_invalid_limit_is_named(value: str) -> None:
     run_child(__name__, "_limit_is_complained_of", environment(MGPU_RT_MEMORY_LIMIT=value or " "))
 
 
@@ -499,7 +499,7 @@ def _limit_is_complained_of(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_empty_cache_gives_back_and_counts(mgpu: Mgpu) -> None:
+def test_empty_cache_gives_blocks_back_and_returns_their_size(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     held = alloc(mgpu, KIB, stream)
     for size in (KIB, 2 * KIB, 3 * KIB):
@@ -510,7 +510,7 @@ def test_empty_cache_gives_back_and_counts(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_STATS="1")
-def test_statistics(mgpu: Mgpu) -> None:
+def test_statistics_count_blocks_and_bytes(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(10):
         first, second = alloc(mgpu, KIB, stream), alloc(mgpu, 2 * KIB, stream)

@@ -52,18 +52,24 @@ def _program(mgpu: Mgpu) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(("mode", "seed"), STUB)
-def test_stub(mode: dict[str, str], seed: int, threads: int) -> None:
+def test_random_allocations_on_the_stub_follow_the_model(
+    mode: dict[str, str], seed: int, threads: int
+) -> None:
     play("stub", mode, seed, threads, 400 // threads)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(("mode", "seed"), DEVICE)
-def test_softgpu(mode: dict[str, str], seed: int, threads: int) -> None:
+def test_random_allocations_on_softgpu_follow_the_model(
+    mode: dict[str, str], seed: int, threads: int
+) -> None:
     play("softgpu", mode, seed, threads, 800 // threads)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(("mode", "seed"), [(mode, s) for mode, _ in DEVICE for s in range(4)])
-def test_cuda(mode: dict[str, str], seed: int, threads: int) -> None:
+def test_random_allocations_on_cuda_follow_the_model(
+    mode: dict[str, str], seed: int, threads: int
+) -> None:
     play("cuda", mode, seed, threads, 4000 // threads)

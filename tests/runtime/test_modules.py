@@ -45,7 +45,7 @@ def test_an_emptied_cache_frees_the_copies(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_reset_frees_the_copies_of_what_nobody_holds(mgpu: Mgpu) -> None:
+def test_a_reset_frees_the_copies_of_modules_that_nobody_holds(mgpu: Mgpu) -> None:
     _, kept = load_many(mgpu, unload=True)
     mgpu.stub.hipDeviceReset()
     mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
@@ -53,7 +53,7 @@ def test_a_reset_frees_the_copies_of_what_nobody_holds(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_reset_leaves_the_copy_of_what_the_program_holds(mgpu: Mgpu) -> None:
+def test_a_reset_leaves_the_copy_of_a_module_that_the_program_holds(mgpu: Mgpu) -> None:
     """A thread may compare it just now, and at the end of the process HIP reads it still."""
     _, kept = load_many(mgpu, unload=False)
     mgpu.stub.hipDeviceReset()

@@ -63,7 +63,7 @@ def allocations(program: str, log: Path, **changes: str) -> int:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_each_allocation_may_fail(program: str, tmp_path: Path) -> None:
+def test_any_single_allocation_may_fail(program: str, tmp_path: Path) -> None:
     count = allocations(program, tmp_path / "log")
     assert count > 8
     for number in range(1, count + 1):
@@ -78,7 +78,7 @@ def test_all_allocations_may_fail(program: str, cache: str, tmp_path: Path) -> N
     assert_as_stock(program, play(program, ways()["linked"], **settings, MGPU_RT_CACHE=cache))
 
 
-def test_hip_is_found_although_the_search_lacks_memory_once(tmp_path: Path) -> None:
+def test_hip_is_found_after_a_search_without_memory(tmp_path: Path) -> None:
     count = allocations("forum", tmp_path / "log", MGPU_RT_HIP="")
     for number in range(1, count + 1):
         settings = allocator.settings(tmp_path / "log", fails=str(number))
@@ -125,7 +125,7 @@ int main(void) {
 
 
 @in_child(policies=("builtin",))
-def test_a_free_waits_for_a_stream_that_there_was_no_memory_to_enter(mgpu: Mgpu) -> None:
+def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
     del mgpu  # the program is the test's own: its allocations are counted from the first on
     at = folder("early_free")
     path, log = compiled(at, EARLY_FREE), at / "log"

@@ -43,7 +43,7 @@ def test_no_results_are_written_where_they_are_off(
 
 
 @pytest.mark.parametrize("value", ["1", "on"])
-def test_table_of_statistics(value: str, tmp_path: Path) -> None:
+def test_statistics_are_printed_as_a_table(value: str, tmp_path: Path) -> None:
     assert "mgpuStreamCreate" in _probe(tmp_path, MGPU_RT_STATS=value)
     assert list(tmp_path.iterdir()) == []
 
@@ -64,21 +64,21 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     ("value", "speaks"),
     [("", False), ("0", False), ("off", False), ("1", True), ("on", True), ("2", True)],
 )
-def test_verbose(value: str, speaks: bool, tmp_path: Path) -> None:
+def test_the_library_says_what_it_found_if_asked(value: str, speaks: bool, tmp_path: Path) -> None:
     said = _probe(tmp_path, MGPU_RT_VERBOSE=value)
     assert ("mgpu_rt: HIP: " in said) == speaks
     assert ("VERBOSE='2' is neither on nor off: on is used" in said) == (value == "2")
 
 
 @pytest.mark.parametrize("value", ["1e300", "1e18", "99999999999G", "nan", "inf", "-1", "1KK"])
-def test_limits_that_no_machine_has(value: str, tmp_path: Path) -> None:
+def test_impossible_limits_are_named(value: str, tmp_path: Path) -> None:
     said = _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value, MGPU_RT_MODULE_LIMIT=value)
     assert f"MGPU_RT_MEMORY_LIMIT='{value}' is neither a number of bytes" in said
     assert f"MGPU_RT_MODULE_LIMIT='{value}' is not a number of bytes" in said
 
 
 @pytest.mark.parametrize("value", ["0", "0.25", "0x10", "1.5G", "17179869184", " 5"])
-def test_limits_that_make_sense(value: str, tmp_path: Path) -> None:
+def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_MEMORY_LIMIT=value) == ""
 
 
@@ -130,7 +130,7 @@ def test_all_caches_are_on(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,streams")
-def test_caches_that_are_named_are_on(mgpu: Mgpu) -> None:
+def test_only_named_caches_are_on(mgpu: Mgpu) -> None:
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "streams"}
 
@@ -149,7 +149,7 @@ def test_copies_of_pageable_memory_may_go_hips_way(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules,memory,events,staging")
-def test_one_cache_can_be_left_out(mgpu: Mgpu) -> None:
+def test_single_caches_can_be_left_out(mgpu: Mgpu) -> None:
     """Here two, to see that each is by itself; nothing is staged without a stream of ours."""
     _three_rounds(mgpu)
     assert _once(mgpu) == {"modules", "memory", "events"}
@@ -163,7 +163,7 @@ def test_a_kernel_after_its_modules_unload_is_refused(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_CACHE="modules")
-def test_without_the_cache_of_functions_a_mistake_is_told(mgpu: Mgpu) -> None:
+def test_without_the_cache_of_functions_a_mistake_is_reported(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum")))
     assert not mgpu.function(module, "other")
     assert "has no kernel 'other'; it has 'test_func'" in mgpu.stderr()
@@ -173,7 +173,7 @@ def test_without_the_cache_of_functions_a_mistake_is_told(mgpu: Mgpu) -> None:
 
 
 @pytest.mark.parametrize("value", ["strems", "modules,strems", "modules,", ",", "on,off", "all"])
-def test_caches_that_are_none(value: str, tmp_path: Path) -> None:
+def test_an_unknown_cache_is_named(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_CACHE=value) == (
         f"mgpu_rt: MGPU_RT_CACHE='{value}' is neither on nor off nor a list of modules, functions, "
         "streams, events, memory, staging: on is used\n"
@@ -181,7 +181,7 @@ def test_caches_that_are_none(value: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["on", "1", "off", "0", ",".join(NAMES), "events"])
-def test_caches_that_are_some(value: str, tmp_path: Path) -> None:
+def test_valid_lists_of_caches_are_taken(value: str, tmp_path: Path) -> None:
     assert _probe(tmp_path, MGPU_RT_CACHE=value) == ""
 
 

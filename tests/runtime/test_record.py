@@ -167,7 +167,9 @@ def shown(path: Path) -> dict:
 
 
 @pytest.mark.parametrize(("how", "status"), CUT_OFF.items())
-def test_nothing_measured_is_lost(how: str, status: int, program: Path, tmp_path: Path) -> None:
+def test_a_killed_program_leaves_all_that_was_counted(
+    how: str, status: int, program: Path, tmp_path: Path
+) -> None:
     done = run(program, tmp_path, how, MGPU_RT_STATS="stats.json", MGPU_RT_TRACE="trace.json")
     assert (done.returncode, done.stderr) == (status, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stats.json", "trace.json"]
@@ -209,7 +211,7 @@ def test_json_has_points_whatever_the_locale(program: Path, tmp_path: Path) -> N
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
 
 
-def test_a_recording_is_what_the_json_would_have_been(program: Path, tmp_path: Path) -> None:
+def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) -> None:
     """But for times and what happens at exit."""
     run(program, tmp_path, "", MGPU_RT_STATS="ended.json")
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="killed.json")
@@ -272,7 +274,7 @@ def test_a_recording_of_a_dead_process_gives_way(program: Path, tmp_path: Path) 
         ("100%", "NOTHING", "100%"),
     ],
 )
-def test_names_of_ranks(
+def test_a_rank_shows_in_the_name_of_its_file(
     pattern: str, variable: str, name: str, program: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.b").mkdir()
@@ -281,7 +283,7 @@ def test_names_of_ranks(
     assert stats["process"]["rank"] == (None if variable in ("NOTHING", "RANK") else 3)
 
 
-def test_what_is_no_file_is_written_at_exit(program: Path, tmp_path: Path) -> None:
+def test_an_output_that_is_no_file_is_written_at_exit(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, MGPU_RT_STATS="/dev/stdout", OMPI_COMM_WORLD_RANK="3")
     assert made(json.loads(done.stdout)) == CALLS
 
@@ -289,7 +291,7 @@ def test_what_is_no_file_is_written_at_exit(program: Path, tmp_path: Path) -> No
 # ---- what is counted ----
 
 
-def test_copies_by_direction(program: Path, tmp_path: Path) -> None:
+def test_copies_are_counted_by_direction(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path, MGPU_RT_STATS="stats.json")
     copies = json.loads((tmp_path / "stats.json").read_text())["copies"]
     assert copies == {
@@ -304,7 +306,7 @@ def test_copies_by_direction(program: Path, tmp_path: Path) -> None:
 # ---- places that cannot be written ----
 
 
-def test_one_sentence_and_the_program_goes_on(program: Path, tmp_path: Path) -> None:
+def test_each_unwritable_path_is_named_in_one_sentence(program: Path, tmp_path: Path) -> None:
     for how in ("", "quick_exit"):
         done = run(program, tmp_path, how, MGPU_RT_STATS="/nowhere/s", MGPU_RT_TRACE="/nowhere/t")
         assert done.returncode == 0
@@ -343,7 +345,7 @@ def room_for(size: str, folder: Path) -> Iterator[None]:
         subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_place(program: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_named_at_the_first_call(program: Path, tmp_path: Path) -> None:
     """Known at the first call: later nothing can be lost for want of room."""
     with room_for("64k", tmp_path):
         done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
@@ -353,7 +355,7 @@ def test_a_full_place(program: Path, tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_is_full_at_exit(program: Path, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_at_exit_keeps_the_recording(program: Path, tmp_path: Path) -> None:
     """The recording stays: as large as it is, nothing else has room."""
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="size")
     with room_for(str((tmp_path / "size").stat().st_size), tmp_path):
@@ -386,14 +388,16 @@ def test_recordings_have_a_command_each(killed: Path) -> None:
 
 @pytest.mark.parametrize("name", ["stats", "trace"])
 @pytest.mark.parametrize("size", [100, 4096, 5000, 300_000])
-def test_truncated_recordings(name: str, size: int, killed: Path, tmp_path: Path) -> None:
+def test_truncated_recordings_are_refused(
+    name: str, size: int, killed: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "cut"
     path.write_bytes((killed / name).read_bytes()[:size])
     result = invoke(name, str(path))
     assert_sentence(result.exit_code, result.stderr, "the recording is damaged or truncated")
 
 
-def test_a_recording_of_another_version(killed: Path, tmp_path: Path) -> None:
+def test_a_recording_of_another_version_is_refused(killed: Path, tmp_path: Path) -> None:
     path = tmp_path / "other"
     content = bytearray((killed / "stats").read_bytes())
     content[8:13] = b"9.8.7"
@@ -420,7 +424,9 @@ for seed in range(int(sys.argv[2])):
 
 
 @pytest.mark.parametrize(("name", "times"), [("stats", 30), ("trace", 3)])
-def test_damaged_recordings(name: str, times: int, killed: Path, tmp_path: Path) -> None:
+def test_damaged_recordings_still_give_json(
+    name: str, times: int, killed: Path, tmp_path: Path
+) -> None:
     """Whatever stands behind the head, what comes of it is JSON."""
     path = Path(shutil.copy(killed / name, tmp_path))
     code = [sys.executable, "-c", READ_DAMAGED, path, str(times)]
@@ -428,7 +434,7 @@ def test_damaged_recordings(name: str, times: int, killed: Path, tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_traces_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_no_traces_are_refused(tmp_path: Path) -> None:
     (tmp_path / "json").write_text('{"displayTimeUnit": "ns", "traceEvents": []}')
     (tmp_path / "empty").touch()
     for name, words in [
@@ -441,7 +447,7 @@ def test_traces_that_are_none(tmp_path: Path) -> None:
         assert_sentence(result.exit_code, result.stderr, words)
 
 
-def test_a_place_that_the_trace_cannot_be_written_to(killed: Path) -> None:
+def test_an_unwritable_path_of_a_trace_is_named(killed: Path) -> None:
     result = invoke("trace", str(killed / "trace"), "-o", "/nowhere/out")
     assert_sentence(
         result.exit_code, result.stderr, "'/nowhere/out' cannot be written: there is no folder"

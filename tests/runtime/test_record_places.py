@@ -50,7 +50,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(program: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("variable", ["MGPU_RT_STATS", "MGPU_RT_TRACE"])
-def test_a_fifo_that_is_read_has_all(variable: str, program: Path, tmp_path: Path) -> None:
+def test_the_reader_of_a_fifo_gets_everything(variable: str, program: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     got: list[str] = []
     opened = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -70,7 +70,7 @@ def test_a_fifo_that_is_read_has_all(variable: str, program: Path, tmp_path: Pat
     assert json.loads(got[0])
 
 
-def test_a_reader_that_takes_nothing_is_left(program: Path, tmp_path: Path) -> None:
+def test_a_reader_that_takes_nothing_is_given_up(program: Path, tmp_path: Path) -> None:
     """After ten seconds in which a full FIFO stays full."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
@@ -86,7 +86,7 @@ def test_a_reader_that_takes_nothing_is_left(program: Path, tmp_path: Path) -> N
     assert done.stderr.endswith("fifo': its reader has taken nothing for 10 seconds\n")
 
 
-def test_a_reader_that_goes_is_no_signal(program: Path, tmp_path: Path) -> None:
+def test_a_reader_that_leaves_ends_no_program(program: Path, tmp_path: Path) -> None:
     """SIGPIPE would end the program."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -104,7 +104,7 @@ def test_a_reader_that_goes_is_no_signal(program: Path, tmp_path: Path) -> None:
     assert done.stderr == "mgpu_rt: MGPU_RT_STATS: cannot write '/dev/stdout': Broken pipe\n"
 
 
-def test_a_fifo_as_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
+def test_a_fifo_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
     """The first name is a living process's."""
     os.mkfifo(tmp_path / "stats.2.json")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
@@ -139,7 +139,7 @@ def limit_files(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 100, 4096])
-def test_a_file_beyond_the_limit_is_no_signal(size: int, program: Path, tmp_path: Path) -> None:
+def test_a_file_beyond_the_limit_ends_no_program(size: int, program: Path, tmp_path: Path) -> None:
     """SIGXFSZ would end the program at its exit."""
     done = subprocess.run(
         [program],
@@ -179,7 +179,7 @@ def test_a_link_that_leads_nowhere_makes_no_file(program: Path, tmp_path: Path) 
     assert names(tmp_path) == ["link.json"]
 
 
-def test_a_link_as_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
+def test_a_link_with_the_second_name_is_passed_over(program: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "stats.2.json").symlink_to("victim")
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats.json")
@@ -198,7 +198,7 @@ def test_a_folder_may_be_a_link(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["", "_exit"])
-def test_a_new_file_is_its_owners_alone(how: str, program: Path, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_new_file(how: str, program: Path, tmp_path: Path) -> None:
     run(program, tmp_path, how, MGPU_RT_STATS="stats", MGPU_RT_TRACE="trace")
     assert (mode(tmp_path / "stats"), mode(tmp_path / "trace")) == (0o600, 0o600)
 
@@ -260,7 +260,7 @@ def listen(*processes: subprocess.Popen[str]) -> None:
         assert process.stdout.readline()
 
 
-def test_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
+def test_concurrent_starts_over_an_old_file_lose_none(tmp_path: Path) -> None:
     """Each has a file, be they ever so close."""
     for _ in range(5):
         for path in tmp_path.iterdir():
@@ -292,7 +292,7 @@ def test_a_process_of_another_container_keeps_its_file(tmp_path: Path) -> None:
     assert names(tmp_path) == ["stats.2.json", "stats.json"]
 
 
-def test_an_exit_takes_no_others_file(tmp_path: Path) -> None:
+def test_an_exit_overwrites_no_file_of_another_process(tmp_path: Path) -> None:
     """Somebody has moved the recording, and another process has the name by then."""
     first = begin(tmp_path)
     listen(first)
@@ -315,14 +315,14 @@ def test_an_exit_takes_no_others_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["", "_exit"])
-def test_a_name_may_be_as_long_as_names_are(how: str, program: Path, tmp_path: Path) -> None:
+def test_a_name_may_have_the_longest_length(how: str, program: Path, tmp_path: Path) -> None:
     name = "s" * 255
     done = run(program, tmp_path, how, MGPU_RT_STATS=name)
     assert (done.returncode, done.stderr) == (0, "")
     assert names(tmp_path) == [name]
 
 
-def test_a_trace_without_memory_is_said(program: Path, tmp_path: Path) -> None:
+def test_a_trace_without_memory_is_reported(program: Path, tmp_path: Path) -> None:
     """It takes 48 MiB of addresses, in a file or without."""
     limit = 40 << 20
     done = subprocess.run(
@@ -340,7 +340,7 @@ def test_a_trace_without_memory_is_said(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("descriptors", [4, 5, 6])
-def test_few_descriptors_are_enough(descriptors: int, program: Path, tmp_path: Path) -> None:
+def test_few_file_descriptors_are_enough(descriptors: int, program: Path, tmp_path: Path) -> None:
     limit = (descriptors, descriptors)
     done = subprocess.run(
         [program],
@@ -356,7 +356,7 @@ def test_few_descriptors_are_enough(descriptors: int, program: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("variable", ["MGPU_RT_STATS", "MGPU_RT_TRACE"])
-def test_a_full_device_is_said(variable: str, program: Path, tmp_path: Path) -> None:
+def test_a_full_device_is_reported(variable: str, program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, **{variable: "/dev/full"})
     assert done.returncode == 0
     assert (
@@ -386,7 +386,7 @@ def test_a_link_is_refused_at_the_first_call(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_no_link_is_followed_to_a_second_name(mgpu: Mgpu) -> None:
+def test_a_second_name_follows_no_link(mgpu: Mgpu) -> None:
     Path("victim").write_text("precious")
     Path("stats.2.json").symlink_to("victim")
     mgpu.StreamCreate()
@@ -396,7 +396,7 @@ def test_no_link_is_followed_to_a_second_name(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_no_fifo_is_opened_for_a_second_name(mgpu: Mgpu) -> None:
+def test_a_second_name_opens_no_fifo(mgpu: Mgpu) -> None:
     os.mkfifo("stats.2.json")
     mgpu.StreamCreate()
     run_other()
@@ -405,7 +405,7 @@ def test_no_fifo_is_opened_for_a_second_name(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
 @in_folder
-def test_a_trace_that_has_no_memory_is_none(mgpu: Mgpu) -> None:
+def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:
     """And the program goes on."""
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = held + (32 << 20)
@@ -417,7 +417,7 @@ def test_a_trace_that_has_no_memory_is_none(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_a_file_that_is_locked_is_held(mgpu: Mgpu) -> None:
+def test_a_locked_file_is_not_taken_over(mgpu: Mgpu) -> None:
     """By a process whose number means nothing here, or that is just taking its place."""
     with Path("stats.json").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -435,7 +435,7 @@ def test_a_recording_is_locked(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_a_program_that_becomes_another_leaves_its_recording(mgpu: Mgpu) -> None:
+def test_a_program_that_calls_exec_leaves_its_recording(mgpu: Mgpu) -> None:
     """It lives, but its lock is gone with its memory."""
     child = os.fork()
     if not child:
@@ -448,7 +448,7 @@ def test_a_program_that_becomes_another_leaves_its_recording(mgpu: Mgpu) -> None
 
 @in_child(**FILES)
 @in_folder
-def test_a_mode_is_kept(mgpu: Mgpu) -> None:
+def test_a_file_keeps_its_mode_from_the_first_call(mgpu: Mgpu) -> None:
     Path("stats.json").write_text("old")
     Path("stats.json").chmod(0o640)
     mgpu.StreamCreate()
@@ -457,7 +457,7 @@ def test_a_mode_is_kept(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_a_mode_of_another_user_is_not_kept(mgpu: Mgpu) -> None:
+def test_a_file_of_another_user_does_not_keep_its_mode(mgpu: Mgpu) -> None:
     Path("stats.json").write_text("planted")
     Path("stats.json").chmod(0o666)
     if os.geteuid() == 0:
@@ -483,7 +483,7 @@ def exits(last: str, **more: object) -> int:
 
 @in_child(**FILES)
 @in_folder
-def test_a_limit_at_exit_is_no_signal(mgpu: Mgpu) -> None:
+def test_a_limit_at_exit_ends_no_program(mgpu: Mgpu) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))"
     assert exits(limit) == 0
 
@@ -497,7 +497,7 @@ def test_a_fifo_is_not_waited_for_at_exit(mgpu: Mgpu) -> None:
 
 @in_child(**FILES)
 @in_folder
-def test_a_name_that_another_has_by_the_exit_stays_its(mgpu: Mgpu) -> None:
+def test_a_name_that_another_process_took_stays_its_own(mgpu: Mgpu) -> None:
     assert (
         exits(
             "os.rename('stats.json', 'moved'); open('stats.json', 'w').write('other'); "

@@ -36,7 +36,7 @@ def job(mgpu: Mgpu, word: int, size: int = 64 * KIB) -> None:
 
 
 @in_child(backends=BACKENDS, **TWO)
-def test_a_job_after_the_reset_of_its_device_gets_memory_anew(mgpu: Mgpu) -> None:
+def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
     for number in range(6):
         for device in (0, 1):
             on(mgpu, device)
@@ -51,7 +51,7 @@ def test_a_job_after_the_reset_of_its_device_gets_memory_anew(mgpu: Mgpu) -> Non
 
 
 @in_child(**TWO)
-def test_the_other_device_keeps_what_is_cached(mgpu: Mgpu) -> None:
+def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))
 
     def all_of(device: int) -> None:
@@ -77,7 +77,7 @@ def test_the_other_device_keeps_what_is_cached(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_REUSE="1")
-def test_a_reset_is_seen_before_anything_is_handed_out_again(mgpu: Mgpu) -> None:
+def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
     """By the call that hands it out: what HIP has by now in its place is of the program's own."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
@@ -104,7 +104,7 @@ def test_a_reset_is_seen_before_anything_is_handed_out_again(mgpu: Mgpu) -> None
 
 
 @in_child(HIPSTUB_MEMORY=str(MIB), HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
-def test_what_was_cached_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
+def test_memory_from_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) -> None:
     """Where it lay is memory of the program's own by now; the room is wanted on another device."""
     on(mgpu, 1)
     mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)
@@ -118,7 +118,7 @@ def test_what_was_cached_before_a_reset_is_not_freed_to_make_room(mgpu: Mgpu) ->
 
 
 @in_child(**TWO)
-def test_jobs_with_a_reset_each_do_not_pile_memory_up(mgpu: Mgpu) -> None:
+def test_jobs_that_each_reset_do_not_pile_up_memory(mgpu: Mgpu) -> None:
     for number in range(20):
         on(mgpu, 0)
         job(mgpu, number, MIB)

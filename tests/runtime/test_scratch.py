@@ -13,7 +13,7 @@ KIB = 1 << 10
 
 
 @in_child()
-def test_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
+def test_a_buffer_is_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
     with Library(str(library())).scratch() as scratch:
         assert (scratch.address, scratch.capacity) == (0, 0)
         assert mgpu.count("hipMalloc") == 0
@@ -25,7 +25,7 @@ def test_allocated_at_first_use_and_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_grows_in_its_streams_order(mgpu: Mgpu) -> None:
+def test_a_buffer_grows_in_the_order_of_its_stream(mgpu: Mgpu) -> None:
     """The smaller buffer may still be in use: only its own stream gets it at once."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     runtime = Library(str(library()))
@@ -39,7 +39,7 @@ def test_grows_in_its_streams_order(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_FAULT="hipMalloc:2:2,hipMalloc:3:2")
-def test_failure_to_grow_keeps_what_there_is(mgpu: Mgpu) -> None:
+def test_a_buffer_that_cannot_grow_stays(mgpu: Mgpu) -> None:
     scratch = Library(str(library())).scratch()
     address = scratch.reserve(KIB)
     with pytest.raises(MemoryError, match="no device memory for 65536 bytes"):
@@ -50,7 +50,7 @@ def test_failure_to_grow_keeps_what_there_is(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_moved(mgpu: Mgpu) -> None:
+def test_a_buffer_can_be_moved(mgpu: Mgpu) -> None:
     first = Library(str(library())).scratch()
     address = first.reserve(KIB)
     second = first.move()
@@ -64,7 +64,7 @@ def test_moved(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_move_gives_back_what_the_target_had(mgpu: Mgpu) -> None:
+def test_a_move_frees_the_buffer_of_the_target(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     to, source = (mgpu.ffi.new("struct mgpu_rt_scratch *") for _ in range(2))
     to.stream = source.stream = stream
@@ -76,7 +76,7 @@ def test_move_gives_back_what_the_target_had(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_never_copied(mgpu: Mgpu) -> None:
+def test_a_buffer_is_never_copied(mgpu: Mgpu) -> None:
     scratch = Library(str(library())).scratch()
     for duplicate in (copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="one owner"):

@@ -24,7 +24,7 @@ def program() -> Path:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("threads", ["2", "5"])
-def test_streams_of_several_threads(program: Path, threads: str, seed: int) -> None:
+def test_random_use_of_streams_by_threads_goes_well(program: Path, threads: str, seed: int) -> None:
     """Created, used, handed on, synchronised and destroyed at random."""
     tight = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
     env = environment(

@@ -17,7 +17,7 @@ def kernel(mgpu: Mgpu):
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_second_synchronise_asks_nothing(mgpu: Mgpu) -> None:
+def test_a_second_synchronise_calls_no_driver(mgpu: Mgpu) -> None:
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     for _ in range(5):
         mgpu.launch(function, stream)
@@ -27,7 +27,7 @@ def test_second_synchronise_asks_nothing(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_ASYNC="held")
-def test_synchronise_after_a_copy_back_asks_nothing(mgpu: Mgpu) -> None:
+def test_a_synchronise_after_a_copy_back_calls_no_driver(mgpu: Mgpu) -> None:
     stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 0x05050505, 256, stream)
@@ -67,7 +67,7 @@ def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_where_others_call_hip_every_synchronise_asks(mgpu: Mgpu) -> None:
+def test_every_synchronise_asks_hip_where_others_call_hip(mgpu: Mgpu) -> None:
     """A library may have submitted to the stream without our knowing."""
     stream = mgpu.StreamCreate()
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_where_others_call_hip_every_synchronise_asks(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_a_second_destroy_is_said(mgpu: Mgpu) -> None:
+def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)
     assert mgpu.stderr() == ""
@@ -85,7 +85,7 @@ def test_a_second_destroy_is_said(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_a_stream_of_the_programs_own_is_always_asked(mgpu: Mgpu) -> None:
+def test_hip_is_always_asked_about_a_foreign_stream(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     mgpu.stub.hipStreamCreate(own)
     handle = mgpu.from_stub(own[0], "hipStream_t")
@@ -97,7 +97,7 @@ def test_a_stream_of_the_programs_own_is_always_asked(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT=f"{SYNC}:1:700")
-def test_after_an_error_it_asks_again(mgpu: Mgpu) -> None:
+def test_a_synchronise_after_an_error_asks_hip_again(mgpu: Mgpu) -> None:
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)
@@ -121,7 +121,7 @@ def loop(mgpu: Mgpu, function, iterations: int = 5):
 
 
 @in_child(**LAZY)
-def test_launches_only_are_not_waited_for(mgpu: Mgpu) -> None:
+def test_lazy_waits_for_no_mere_launches(mgpu: Mgpu) -> None:
     loop(mgpu, kernel(mgpu))
     assert mgpu.counts(SYNC, "hipStreamCreate", "hipStreamQuery") == {
         SYNC: 0,
@@ -131,19 +131,19 @@ def test_launches_only_are_not_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="off")
-def test_lazy_needs_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+def test_lazy_waits_where_others_call_hip(mgpu: Mgpu) -> None:
     loop(mgpu, kernel(mgpu))
     assert mgpu.count(SYNC) == 5
 
 
 @in_child(**LAZY, HIPSTUB_PAGEABLE="1")
-def test_lazy_needs_that_kernels_cannot_reach_the_host(mgpu: Mgpu) -> None:
+def test_lazy_waits_where_kernels_can_reach_the_host(mgpu: Mgpu) -> None:
     loop(mgpu, kernel(mgpu))
     assert mgpu.count(SYNC) == 5
 
 
 @in_child(**LAZY)
-def test_registered_memory_is_observable(mgpu: Mgpu) -> None:
+def test_lazy_waits_where_memory_is_registered(mgpu: Mgpu) -> None:
     function, data = kernel(mgpu), mgpu.ffi.new("char[]", KIB)
     mgpu.MemHostRegister(data, KIB)
     loop(mgpu, function)
@@ -154,7 +154,7 @@ def test_registered_memory_is_observable(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY)
-def test_shared_memory_is_observable(mgpu: Mgpu) -> None:
+def test_lazy_waits_where_memory_is_shared(mgpu: Mgpu) -> None:
     function, shared = kernel(mgpu), mgpu.MemAlloc(KIB, mgpu.null, True)
     loop(mgpu, function)
     assert mgpu.count(SYNC) == 5
@@ -164,7 +164,7 @@ def test_shared_memory_is_observable(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY)
-def test_kernels_that_print_are_observable(mgpu: Mgpu) -> None:
+def test_lazy_waits_for_kernels_that_print(mgpu: Mgpu) -> None:
     """Their image names HIP's buffer for it in its metadata."""
     image = code_object("forum") + b"hidden_hostcall_buffer"
     head = bytearray(image)
@@ -176,7 +176,7 @@ def test_kernels_that_print_are_observable(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_another_streams_work_waits_first(mgpu: Mgpu) -> None:
+def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
     """The program believes that the first is done, so the second may use its results."""
     function, stream = kernel(mgpu), mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
@@ -194,7 +194,7 @@ def test_another_streams_work_waits_first(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY)
-def test_streams_at_once_are_left_alone(mgpu: Mgpu) -> None:
+def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
     """Making up for one would wait for what came since, and the streams would not overlap."""
     function, first, second = kernel(mgpu), mgpu.StreamCreate(), mgpu.StreamCreate()
     for stream in (first, second):
@@ -204,7 +204,7 @@ def test_streams_at_once_are_left_alone(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
+def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
     """What is put off is made up for before more comes on its stream, not after."""
     function = kernel(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -217,7 +217,7 @@ def test_two_streams_at_once_stay_at_once(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
+def test_a_copy_back_sees_the_result_of_the_kernel(mgpu: Mgpu) -> None:
     stream, out = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
     block = mgpu.MemAlloc(KIB, stream, False)
     for value, reader in ((1, stream), (2, mgpu.null)):
@@ -228,7 +228,7 @@ def test_copy_back_sees_the_kernels_result(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
-def test_memory_goes_to_nobody_else_meanwhile(mgpu: Mgpu) -> None:
+def test_memory_of_a_deferred_wait_serves_nobody_else(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)
     mgpu.Memset32(block, 1, 256, stream)
@@ -251,7 +251,7 @@ def test_a_destroyed_stream_with_later_work_is_busy(mgpu: Mgpu) -> None:
 
 
 @in_child(**LAZY, HIPSTUB_FAULT=f"{SYNC}:1:700")
-def test_fault_is_reported_by_the_next_wait(mgpu: Mgpu) -> None:
+def test_the_next_wait_reports_a_fault(mgpu: Mgpu) -> None:
     function = kernel(mgpu)
     loop(mgpu, function)
     assert mgpu.stderr() == ""
@@ -260,6 +260,6 @@ def test_fault_is_reported_by_the_next_wait(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_SYNC="sometimes")
-def test_unknown_mode_is_complained_of(mgpu: Mgpu) -> None:
+def test_an_unknown_mode_is_named(mgpu: Mgpu) -> None:
     mgpu.StreamCreate()
     assert "is neither strict nor lazy: strict is used" in mgpu.stderr()

@@ -68,7 +68,7 @@ def events(recorded: tuple[Outcome, Path]) -> list[dict]:
     return json.loads(recorded[1].read_text())["traceEvents"]
 
 
-def test_every_call_is_there(traced: tuple[Outcome, list[dict]]) -> None:
+def test_a_trace_has_every_call(traced: tuple[Outcome, list[dict]]) -> None:
     """As often as the statistics count it, the calls that Python makes included."""
     outcome, calls = traced
     assert outcome.stats is not None
@@ -86,7 +86,7 @@ FIELDS = {
 ARGS = {"stream": int, "kernel": str, "bytes": int, "result": str, "error": int}
 
 
-def test_events_are_as_the_format_has_them(events: list[dict]) -> None:
+def test_events_keep_to_the_format(events: list[dict]) -> None:
     for event in events:
         fields = {name: value for name, value in event.items() if name != "ph"}
         assert {name: type(value) for name, value in fields.items()} == FIELDS[event["ph"]], event
@@ -99,7 +99,7 @@ def test_events_are_as_the_format_has_them(events: list[dict]) -> None:
     assert {e["pid"] for e in events if e["name"] == "process_name"} == {p for p, _ in named}
 
 
-def test_streams_are_rows(events: list[dict]) -> None:
+def test_each_stream_is_a_row(events: list[dict]) -> None:
     """Of what the program has them do; a launch is called as its kernel is."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
@@ -111,7 +111,7 @@ def test_streams_are_rows(events: list[dict]) -> None:
     assert all(row["args"]["stream"] == row["tid"] for row in rows)
 
 
-def test_decisions_of_caches(events: list[dict]) -> None:
+def test_caches_show_their_decisions(events: list[dict]) -> None:
     """7 iterations: one miss each, then hits."""
     told: dict[str, list[str]] = {}
     for event in events:
@@ -122,7 +122,7 @@ def test_decisions_of_caches(events: list[dict]) -> None:
         assert told[name][0] == "miss"
 
 
-def test_device_memory_is_counted(events: list[dict]) -> None:
+def test_a_trace_counts_device_memory(events: list[dict]) -> None:
     """What is cached at the end goes back."""
     values = [event["args"] for event in events if event["ph"] == "C"]
     assert max(value["allocated"] for value in values) > 0
@@ -144,7 +144,7 @@ READ = """(async () => {
 
 
 @pytest.mark.skipif(not browser.find(), reason="there is no Chromium")
-def test_a_browser_reads_it(events: list[dict]) -> None:
+def test_a_browser_reads_a_trace(events: list[dict]) -> None:
     """In Chromium, whose chrome://tracing Debian's lacks: its developer tools read traces too."""
     trace = json.dumps({"traceEvents": events})
     with browser.page() as page:
@@ -163,7 +163,7 @@ def test_a_browser_reads_it(events: list[dict]) -> None:
         assert shown[row["args"]["name"]] == Counter(made)
 
 
-def test_driver_calls_lie_within_the_programs(traced: tuple[Outcome, list[dict]]) -> None:
+def test_driver_calls_lie_within_calls_of_the_program(traced: tuple[Outcome, list[dict]]) -> None:
     """Save those at exit; and the program's come one after the other."""
     _, calls = traced
     program = sorted((c for c in calls if c["cat"] == "program"), key=lambda c: c["ts"])
@@ -243,7 +243,7 @@ def test_the_newest_million_events_are_kept(threads: Path, tmp_path: Path) -> No
 
 @in_child(policies=("builtin",), HIPSTUB_MODE="fast", MGPU_RT_TRACE="trace.json")
 @in_folder
-def test_more_streams_than_there_are_rows(mgpu: Mgpu) -> None:
+def test_a_stream_beyond_the_last_row_has_none(mgpu: Mgpu) -> None:
     """One that has no row has none at each of its calls, and nobody else's."""
     streams = [mgpu.StreamCreate() for _ in range(4500)]
     for _ in range(2):
@@ -259,7 +259,7 @@ def test_more_streams_than_there_are_rows(mgpu: Mgpu) -> None:
     assert 3500 < len(numbers) <= 4096
 
 
-def test_path_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_named(tmp_path: Path) -> None:
     """One line says so, and the program's status is its own."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     env = run_environment(ways()["linked"], "stub", 22, "builtin", MGPU_RT_TRACE="/nowhere/trace")
@@ -296,7 +296,7 @@ def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path: Path) -> None:
     assert sorted(made.values()) == [1, 2]
 
 
-def test_by_the_command(tmp_path: Path) -> None:
+def test_the_command_writes_a_trace_where_it_was_called(tmp_path: Path) -> None:
     """A relative path is the command's, whatever directory the program goes to."""
     executable = build("forum", 22, 3, ways()["linked"].linked)
     command = [str(Path(sys.executable).parent / "mgpu-rt"), "run", "--trace", "here.json"]
@@ -322,7 +322,7 @@ def results(mgpu: Mgpu) -> list[str | None]:
 
 @in_child(**TRACED)
 @in_folder
-def test_a_copy_says_which_way_it_went(mgpu: Mgpu) -> None:
+def test_a_copy_shows_its_way(mgpu: Mgpu) -> None:
     """Through pinned memory up to 512 KiB there and 16 MiB back, else HIP's own."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(17 * MIB, stream, False), mgpu.ffi.new("char[]", 17 * MIB)
@@ -336,7 +336,7 @@ def test_a_copy_says_which_way_it_went(mgpu: Mgpu) -> None:
 
 @in_child(**TRACED)
 @in_folder
-def test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it(mgpu: Mgpu) -> None:
+def test_a_copy_without_pinned_memory_shows_no_way(mgpu: Mgpu) -> None:
     """On the device, from and to registered memory, within the host's."""
     stream = mgpu.StreamCreate()
     block, other = (mgpu.MemAlloc(KIB, stream, False) for _ in range(2))
@@ -351,7 +351,7 @@ def test_a_copy_that_needs_no_pinned_memory_says_nothing_of_it(mgpu: Mgpu) -> No
 
 @in_child(**TRACED)
 @in_folder
-def test_a_copy_that_was_refused_went_no_way(mgpu: Mgpu) -> None:
+def test_a_refused_copy_shows_no_way(mgpu: Mgpu) -> None:
     """On a stream that was destroyed."""
     stream, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(KIB, stream, False), mgpu.ffi.new("char[]", KIB)
@@ -363,7 +363,7 @@ def test_a_copy_that_was_refused_went_no_way(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",), **TRACED)
 @in_folder
-def test_a_small_copy_is_nvidias_drivers(mgpu: Mgpu) -> None:
+def test_nvidias_driver_does_small_copies(mgpu: Mgpu) -> None:
     """Which takes the bytes at once: pinned memory is of no use."""
     stream = mgpu.StreamCreate()
     block, host = mgpu.MemAlloc(MIB, stream, False), mgpu.ffi.new("char[]", MIB)

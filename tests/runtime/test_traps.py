@@ -28,7 +28,7 @@ def _threads(*targets) -> None:
 
 
 @in_child()
-def test_01_address_reused_for_another_image(mgpu: Mgpu) -> None:
+def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
     """A JIT frees an image and puts another one at its address."""
     first, second = code_object("samename", "first"), code_object("forum")
     buffer = mgpu.image(first, room=len(second))
@@ -42,7 +42,7 @@ def test_01_address_reused_for_another_image(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_01_one_byte_differs(mgpu: Mgpu) -> None:
+def test_01_an_image_that_differs_in_one_byte_is_loaded(mgpu: Mgpu) -> None:
     """The last byte counts as much as the first."""
     image = bytearray(code_object("forum"))
     buffer = mgpu.image(bytes(image))
@@ -77,7 +77,7 @@ def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_01_the_callers_copy_may_go_away(mgpu: Mgpu) -> None:
+def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
     """A JIT's own copy lives shorter than the module, which HIP and the cache go on reading."""
     image = code_object("forum")
     buffer = mgpu.image(image)
@@ -92,7 +92,7 @@ def test_01_the_callers_copy_may_go_away(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_02_same_kernel_name_in_two_modules(mgpu: Mgpu) -> None:
+def test_02_one_name_in_two_modules_gives_two_functions(mgpu: Mgpu) -> None:
     first = mgpu.load(mgpu.image(code_object("samename", "first")))
     second = mgpu.load(mgpu.image(code_object("samename", "second")))
     name = "mark"
@@ -102,7 +102,7 @@ def test_02_same_kernel_name_in_two_modules(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_02_address_of_a_name_reused(mgpu: Mgpu) -> None:
+def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) -> None:
     """The name's bytes count, not where they lie."""
     module = mgpu.load(mgpu.image(code_object("many", "part0")))
     name = mgpu.ffi.new("char[]", b"kernel00")
@@ -115,7 +115,7 @@ def test_02_address_of_a_name_reused(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_03_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
+def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
     """LLVM 20 and older load at each launch, and so begin with fresh globals each time."""
     buffer = mgpu.image(code_object("globals"))
     for _ in range(3):
@@ -138,7 +138,7 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_03_globals_in_a_bundle(mgpu: Mgpu) -> None:
+def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
     buffer = mgpu.image(bundle(code_object("globals")))
     assert mgpu.load(buffer) != mgpu.load(buffer)
     mgpu.ModuleUnload(mgpu.load(buffer))
@@ -149,7 +149,7 @@ def test_03_globals_in_a_bundle(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_04_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
+def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     """async.execute destroys a stream with work pending; the next one must not queue behind it."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first = mgpu.StreamCreate()
@@ -166,7 +166,7 @@ def test_04_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="0")
-def test_04_two_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
+def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
     """Only on two streams do both run."""
     meeting = threading.Barrier(2, timeout=HANG)
     met = []
@@ -187,7 +187,7 @@ def test_04_two_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="0")
-def test_04_launch_while_a_stream_is_waited_for(mgpu: Mgpu) -> None:
+def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> None:
     """The wait does not cover what another thread launches on the stream meanwhile."""
     meeting, ending = threading.Event(), threading.Event()
     events = [meeting, ending]
@@ -219,7 +219,7 @@ def test_04_launch_while_a_stream_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="0")
-def test_04_first_launch_of_another_thread(mgpu: Mgpu) -> None:
+def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> None:
     """Each thread's first launch: the wait for the one says nothing of the other."""
     ending = threading.Event()
     waits = [lambda: None, lambda: ending.wait(HANG)]
@@ -265,13 +265,13 @@ def test_04_one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
-def test_04_one_stream_serves_a_synchronous_loop_unasked(mgpu: Mgpu) -> None:
+def test_04_one_stream_serves_a_synchronous_loop_without_asking_hip(mgpu: Mgpu) -> None:
     one_stream_serves_a_synchronous_loop(mgpu)
     assert mgpu.count("hipStreamQuery") == 0
 
 
 @in_child()
-def test_04_several_streams_at_once_are_several(mgpu: Mgpu) -> None:
+def test_04_concurrent_streams_are_several(mgpu: Mgpu) -> None:
     streams = [mgpu.StreamCreate() for _ in range(8)]
     assert len(set(streams)) == 8
 
@@ -288,7 +288,7 @@ def busy_free(mgpu: Mgpu, stream):
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_05_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
+def test_05_a_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = busy_free(mgpu, first)
     assert mgpu.MemAlloc(4096, second, False) != block
@@ -297,7 +297,7 @@ def test_05_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_05_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
+def test_05_a_synchronise_before_the_free_does_not_count(mgpu: Mgpu) -> None:
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     busy_free(mgpu, first)
     mgpu.StreamSynchronize(first)
@@ -321,7 +321,7 @@ def test_05_an_event_after_the_free_does_not_count(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_06_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
+def test_06_a_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
     """All streams may still use the block."""
     busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, mgpu.null, False)
@@ -333,7 +333,7 @@ def test_06_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_06_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
+def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
     busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, gone, False)
     mgpu.Memset32(block, 7, 1024, busy)
@@ -344,7 +344,7 @@ def test_06_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_06_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
+def test_06_a_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
     """HIP never sees the handle: it may be dead, and stock does not look at it either."""
     busy = mgpu.StreamCreate()
     block = mgpu.MemAlloc(4096, busy, False)
@@ -355,7 +355,7 @@ def test_06_free_on_an_unknown_stream_waits_for_all(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_06_null_stream_work_is_waited_for(mgpu: Mgpu) -> None:
+def test_06_work_on_the_null_stream_is_waited_for(mgpu: Mgpu) -> None:
     block, victim = mgpu.MemAlloc(4096, mgpu.null, False), mgpu.MemAlloc(4096, mgpu.null, False)
     mgpu.Memset32(block, 7, 1024, mgpu.null)
     mgpu.MemFree(victim, mgpu.null)
@@ -363,7 +363,7 @@ def test_06_null_stream_work_is_waited_for(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_08_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
+def test_08_a_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None:
     """The handle's next owner works on the same stream of HIP, so its memory is safe to take."""
     stream = mgpu.StreamCreate()
     block = busy_free(mgpu, stream)
@@ -374,7 +374,7 @@ def test_08_stream_that_comes_back_keeps_its_memory_in_order(mgpu: Mgpu) -> None
 
 
 @in_child()
-def test_14_the_pool_is_over_hipMalloc(mgpu: Mgpu) -> None:
+def test_14_the_pool_gets_its_memory_from_hipMalloc(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     for _ in range(10):
         mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
@@ -402,7 +402,7 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_08_event_that_is_not_over_is_not_handed_out(mgpu: Mgpu) -> None:
+def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
     """A wait for it would wait for what the owner before has recorded."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     busy, event = mgpu.StreamCreate(), mgpu.EventCreate()
@@ -418,7 +418,7 @@ def test_08_event_that_is_not_over_is_not_handed_out(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
-def test_08_reused_event_was_never_recorded(mgpu: Mgpu) -> None:
+def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
     """Waiting for an event that its owner has not recorded is no wait, whatever it was before."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
@@ -440,7 +440,7 @@ def test_08_reused_event_was_never_recorded(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_STREAM_LIMIT="0")
-def test_08_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
+def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
     """A stream that HIP has destroyed is unknown, even if its handle comes back from elsewhere."""
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(first)
@@ -454,7 +454,7 @@ def test_08_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_09_stream_passed_to_event_synchronize(mgpu: Mgpu) -> None:
+def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream)
@@ -485,7 +485,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
+def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
     """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first = mgpu.StreamCreate()
@@ -497,7 +497,7 @@ def test_12_last_error_is_left_alone(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_MODULE_LIMIT="60K")  # room for one module
-def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
+def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
     """It asks whether streams are at work, and no call that succeeds comes after it."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
@@ -510,7 +510,7 @@ def test_12_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
-def test_12_pending_error_survives(mgpu: Mgpu) -> None:
+def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
     """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     first = mgpu.StreamCreate()
@@ -526,7 +526,7 @@ def test_12_pending_error_survives(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_15_zero_sizes(mgpu: Mgpu) -> None:
+def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream, grid=(0, 1, 1))
@@ -567,7 +567,7 @@ def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="2")
-def test_16_device_chosen_through_hip(mgpu: Mgpu) -> None:
+def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
     """The program may call hipSetDevice itself, behind the library's back."""
     buffer = mgpu.image(code_object("forum"))
     here = mgpu.load(buffer), mgpu.StreamCreate()
@@ -580,7 +580,7 @@ def test_16_device_chosen_through_hip(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
-def test_16_device_before_main(mgpu: Mgpu) -> None:
+def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> None:
     """LLVM 21 and later load modules before main, where no mgpuSetDefaultDevice can come first."""
     buffer = mgpu.image(code_object("forum"))
     module = mgpu.load(buffer)

@@ -16,14 +16,14 @@ QUEUE = b"\xab.value_kind\xb4hidden_default_queue"
 
 
 @in_child(policies=("builtin",))
-def test_words_that_are_one(mgpu: Mgpu) -> None:
+def test_repeated_words_are_read_in_bounded_time(mgpu: Mgpu) -> None:
     """Whether each is an instruction's was asked of all before it."""
     words = b".version 8.0 x" + b".global" * (SIZE // 7) + b"\0"
     mgpu.load(mgpu.image(words))
 
 
 @in_child(policies=("builtin",))
-def test_segments_that_share_their_notes(mgpu: Mgpu) -> None:
+def test_shared_notes_are_read_in_bounded_time(mgpu: Mgpu) -> None:
     """HIP 5.2 is given a copy with other notes, which were written as often."""
     text = QUEUE * (SIZE // 2 // len(QUEUE) // 4 * 4)
     note = struct.pack("<III", 0, len(text), 32) + text
@@ -31,7 +31,7 @@ def test_segments_that_share_their_notes(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_kernels_whose_names_are_one(mgpu: Mgpu) -> None:
+def test_repeated_names_are_listed_in_bounded_time(mgpu: Mgpu) -> None:
     """They are listed where one is missing."""
     image = mgpu.image(elf_of(elf.AMDGPU, [(STRTAB, 0, 0, 1)], content=b".kd" * (SIZE // 3)))
     module = mgpu.load(image)

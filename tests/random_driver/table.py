@@ -30,9 +30,9 @@ def render(results: Path) -> str:
         if counts.get("undecided"):
             lines += [
                 "",
-                f"Not counted: {counts['undecided']} processes on {name}, in which stock's",
+                f"Not counted on {name}: {counts['undecided']}, in which",
+                "the plain runtime was not as the model has it.",
             ]
-            lines += ["runtime was not as the model has it."]
     return "\n".join([*lines, END])
 
 

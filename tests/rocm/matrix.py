@@ -152,12 +152,11 @@ its hardware's speed. Counts and faults come from a recording stub of HIP.
 
 A person runs the suites marked `gpu` on an NVIDIA H100 (driver 580), through
 [csrc/cuhip](../../csrc/cuhip/README.md). They have programs lowered by LLVM 22 and 19 to cubins and
-to PTX, bad input, memory and copies, and random programs on 8 streams and 4 threads. They have
-kernels that wait for each other, and one that writes out of bounds; compute-sanitizer watches the
-programs.
+to PTX, bad input, memory and copies. They have random programs on 8 streams and 4 threads, kernels
+that wait for each other, and one that writes out of bounds. compute-sanitizer watches the programs.
 
 `make soak` compares random programs with stock on all of these ([soak.md](soak.md)). `make fuzz`
-has the readers of images and settings under libFuzzer
-([tests/fuzz](../../tests/fuzz/README.md)). `make sanitize` has the runtime, by gcc 12 and clang 22,
-under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+runs the readers of images and settings under libFuzzer
+([tests/fuzz](../../tests/fuzz/README.md)). `make sanitize` runs the runtime, by gcc 12 and clang
+22, under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 """

@@ -97,8 +97,8 @@ def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"
-        " program: some generate\ngigabytes. Of those that are late, what had passed by then"
-        " counts.\n",
+        " program: some generate\ngigabytes. A program that is late counts with the tests that"
+        " had passed by then.\n",
         "| HIP | programs | of them late | tests passed | failed | skipped |",
         "|---|---:|---:|---:|---:|---:|",
     ]

@@ -40,10 +40,10 @@ def section(outcomes: Outcomes) -> str:
     right = [seed for seed in ended if outcomes[seed][0] == RIGHT]
     lines = [
         "## Random C programs\n",
-        f"Csmith's programs of the seeds {min(outcomes)} to {max(outcomes)}, compiled by clang 22"
-        " as a kernel that writes\nthe checksum of all globals, beside the same program on the"
-        f" processor (`make check-amd`).\n{len(right):,} of {len(ended):,} that end come to the"
-        f" same; {len(outcomes) - len(ended)} do not end on the processor either.\n",
+        f"Csmith's programs of the seeds {min(outcomes)} to {max(outcomes)} run beside the same"
+        " program on the processor\n(`make check-amd`). clang 22 compiles each as a kernel that"
+        f" writes the checksum of all globals.\n{len(right):,} of {len(ended):,} that end come to"
+        f" the same; {len(outcomes) - len(ended)} do not end on the processor either.\n",
         "| device | " + " | ".join(f"-O{n}, HIP {hip}" for n, hip in enumerate(HIPS)) + " |",
         "|---|" + "---:|" * len(HIPS),
     ]

@@ -38,7 +38,7 @@ CHECK = (
     # the rarer modes.
     r"tests/softgpu/(isa|kernels)/.*\bgfx90[68]\b",
     r"tests/softgpu/isa/test_(instructions|lanes)\.py.*\bgfx942\b",
-    r"tests/softgpu/isa/test_decoder\.py::test_device_library",
+    r"tests/softgpu/isa/test_decoder\.py::test_device_library_decodes_as_by_llvm",
     r"tests/softgpu/isa/test_(memory|modified|pseudocode)\.py",
     r"tests/softgpu/isa/test_gfx942\.py::test_(8_bit_floats_are_rounded_by_chance|pairs_of_8_bit)",
     r"tests/softgpu/isa/test_table\.py::test_whole_kernels",
@@ -52,19 +52,19 @@ CHECK = (
     r"tests/programs/test_jit\.py::test_jit_is_as_ahead_of_time\[.*-1[59]\]",
     r"tests/hoist/test_programs\.py.*[\[-]19\b",
     r"tests/python_runtime/test_programs\.py.*-(15|19)-",
-    r"tests/random_driver/.*::test_sample_of_runtimes_in_python\[stub, reuse-",
+    r"tests/random_driver/.*::test_random_programs_with_runtimes_\w+\[stub, reuse-",
     # Which function calls which, in the whole library.
     r"tests/runtime/test_layers\.py::test_no_files_call_each_other_in_a_circle",
     # What is built against an installed library.
     r"tests/examples/test_(c|mpi|runner)\.py",
     # A whole selftest, and one that is interrupted.
     r"tests/selftest/test_selftest\.py::test_(results|file|page|schema|an_interrupt)_",
-    r"tests/python_runtime/test_block\.py::test_the_block_as_it_is",
+    r"tests/python_runtime/test_block\.py::test_the_unchanged_block",
     # What runs pytest in turn.
     r"tests/docs/test_stress\.py::test_what_fails_by_chance",
     r"tests/support/test_lacking\.py",
     # The benchmarks by all variants and releases, built anew, and their pictures.
-    r"tests/bench/test_bench\.py::test_(what_was_prepared|the_library_without|every_plot)",
+    r"tests/bench/test_bench\.py::test_(prepared_programs_run|the_library_without|every_plot)",
     r"tests/bench/test_bench\.py::test_every_side_runs_every_program\[.*-19\]",
     r"tests/bench/test_models\.py::test_(every_variant|by_hand)",
 )

@@ -77,7 +77,7 @@ def test_hoisted_makes_the_same_launches(stub: device.Device, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("program", ["forum", "many", "churn", "vecadd", "overlap"])
-def test_by_hand_on_libcuda(program: str) -> None:
+def test_programs_by_hand_run_on_libcuda(program: str) -> None:
     """On a stand-in for NVIDIA's driver, which takes any image."""
     library = native.ROOT / "build" / "custub" / "libcuda.so.1"
     words = [library, program, 2, *build.images(program, CHIP), "--", time.monotonic_ns(), 3]
@@ -103,7 +103,7 @@ def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
     assert calls[22, sides.OURS, "hipModuleLaunchKernel"] == 1
 
 
-def test_a_program_that_ends_is_told(stub: device.Device) -> None:
+def test_a_program_that_dies_is_reported(stub: device.Device) -> None:
     side = sides.all_sides(stub, None)[0]
     line = side.command("forum", 22, stub)
     assert line is not None
@@ -151,7 +151,7 @@ def test_threads_and_modules_are_measured_on_their_sides(stub: device.Device) ->
     ]
 
 
-def test_growth_counts_up(stub: device.Device) -> None:
+def test_growth_measures_each_count(stub: device.Device) -> None:
     result = growth.run(stub, 3, None, quiet)
     for side in {row["side"] for row in result.data}:
         times = [row["ms"] for row in result.data if row["side"] == side]
@@ -169,7 +169,7 @@ def test_the_library_without_instrumentation_works(stub: device.Device) -> None:
 # ---- without MLIR's tools ------------------------------------------------------------------------
 
 
-def test_what_was_prepared_is_used_without_the_tools(
+def test_prepared_programs_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stub: device.Device
 ) -> None:
     """As on a machine to which build/ was carried, with its objects or without."""
@@ -208,7 +208,7 @@ def test_prepared_programs_find_the_library_beside_them(tmp_path: Path) -> None:
 # ---- figures -------------------------------------------------------------------------------------
 
 
-def test_targets() -> None:
+def test_a_figure_knows_if_it_meets_its_target() -> None:
     assert Figure("", 1.02, "", at_most=1.03).met
     assert not Figure("", 5.4, "", at_least=5.5).met
     assert Figure("", 7, "", exactly=7).met
@@ -229,7 +229,7 @@ def test_every_target_is_of_a_program_and_a_side() -> None:
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def test_command_writes_and_draws(tmp_path: Path) -> None:
+def test_the_command_writes_results_and_draws_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     arguments = ["--device", "stub", "--only", "breakdown", "--only", "threads", "--threads", "2"]
     done = CliRunner().invoke(command.main, [*arguments, "--repetitions", "3", "--out", tmp_path])
@@ -275,7 +275,7 @@ def bars(axes: Any) -> dict[str, list[float]]:
     return {kind.get_label(): [bar.get_width() for bar in kind] for kind in axes.containers}
 
 
-def test_plots_of_models(tmp_path: Path) -> None:
+def test_plots_of_models_skip_what_was_left_out(tmp_path: Path) -> None:
     """Without what was left out."""
     plots = pytest.importorskip("bench.show.plots")
     row = {"model": "block", "variant": "waits"}
@@ -298,7 +298,7 @@ def test_plots_of_models(tmp_path: Path) -> None:
     assert "| block, shared | – | – | – | – | – | – |" in shown
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_the_reason_of_a_skipped_row_is_printed() -> None:
     data = [{"model": "mlp", "llvm": 19, "left_out": "no lowering"}]
     console = Console(width=200, record=True, file=io.StringIO())
     report.show(Result("models", "a GPU", "", data=data), console)
@@ -312,7 +312,7 @@ def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     assert "nvidia-smi names no NVIDIA GPU here" in done.output
 
 
-def test_what_was_measured_stays_where_a_later_one_breaks(
+def test_earlier_figures_stay_where_a_later_benchmark_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that was lent for minutes goes away in the middle of a run."""

@@ -31,12 +31,12 @@ samples = st.lists(times, min_size=3, max_size=5)
         (0, 0, "nothing measurable"),
     ],
 )
-def test_digits_that_mean_something(value: float, error: float, words: str) -> None:
+def test_estimates_show_only_meaningful_digits(value: float, error: float, words: str) -> None:
     assert Estimate(value, error).words("µs") == words
 
 
 @given(samples, samples, st.integers(2, 100_000))
-def test_never_negative_and_never_too_exact(
+def test_estimates_are_never_negative_and_never_too_exact(
     one: list[float], many: list[float], count: int
 ) -> None:
     words = each(one, many, count).words("µs")
@@ -47,7 +47,7 @@ def test_never_negative_and_never_too_exact(
     assert len(digits.lstrip("0")) <= DIGITS
 
 
-def test_medians_of_what_runs_took() -> None:
+def test_one_disturbed_run_does_not_move_the_estimate() -> None:
     """One run that was disturbed does not move the value, only what is believed of it."""
     quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
     disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
@@ -61,7 +61,7 @@ def outcome(launch: Estimate, **driver: int) -> demo.Outcome:
     return demo.Outcome(launch, demo.Counts("", driver))
 
 
-def test_summary() -> None:
+def test_the_summary_has_a_line_for_each_llvm() -> None:
     before = outcome(Estimate(3570, 120), hipStreamCreate=1000, hipModuleLoadData=1000)
     after = outcome(Estimate(21.7, 1.2), hipStreamCreate=1, hipModuleLoadData=1)
     preloaded = outcome(Estimate(-1.9, 7.5), hipStreamCreate=1, hipModuleLoadData=1)
@@ -80,7 +80,7 @@ def test_the_plain_runtime_is_explained() -> None:
     assert "MGPU_RT_CACHE=off" in line
 
 
-def test_a_promise_that_is_not_kept() -> None:
+def test_a_broken_promise_fails_the_demo() -> None:
     kept = {"hipModuleLaunchKernel": demo.LAUNCHES, "hipStreamSynchronize": demo.LAUNCHES}
     demo.check(22, kept)
     with pytest.raises(demo.Failed, match="2 calls of hipStreamCreate, not 0 to 1"):

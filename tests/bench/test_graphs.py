@@ -85,7 +85,7 @@ def test_the_forum_is_measured_without_a_device() -> None:
     assert "forum, LLVM 22, building mgpu_rt's graph, in plain passes" in names
 
 
-def test_the_picture_and_the_table_are_of_the_results(tmp_path: Path) -> None:
+def test_the_picture_and_the_table_show_the_results(tmp_path: Path) -> None:
     data = [
         {"program": "block", "variant": variant.name, "llvm": llvm, "side": side, "us": 100.0 + us}
         | ({"building_us": 500.0} if side in SIDES else {})
@@ -105,7 +105,7 @@ def test_the_picture_and_the_table_are_of_the_results(tmp_path: Path) -> None:
     )
 
 
-def test_targets_are_held_on_a_gpu_alone() -> None:
+def test_targets_count_on_a_gpu_only() -> None:
     block = graphs.Pass("block", "waits", 22, Path())
     samples = {side: [2.0] * 3 for side in (sides.LLVM, sides.OURS, sides.HOISTED, *SIDES)}
     stub = device.find("stub")

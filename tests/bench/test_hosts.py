@@ -35,9 +35,7 @@ def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.Mon
     assert "| forum in mlir-runner, LLVM 22 |" in shown
 
 
-def test_a_host_that_is_not_there_is_left_out(
-    stub: device.Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_host_is_left_out(stub: device.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts.importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(hosts, "RELEASES", {hosts.ENGINE: (22,)})
     result = measured.run(stub, 2, None, lambda _: None)

@@ -40,7 +40,7 @@ def run(model: Model, variant: Variant, llvm: int, name: str = "softgpu") -> Non
 # ---- what they are -------------------------------------------------------------------------------
 
 
-def test_they_have_as_many_kernels_as_they_say() -> None:
+def test_models_have_as_many_kernels_as_they_say() -> None:
     counted = {model.name: model.graph().kernels for model in MODELS}
     assert counted == {"mlp": 11, "cnn": 13, "block": 45, "blocks": 45, "dense": 300}
 
@@ -52,7 +52,7 @@ def test_outputs_are_of_a_size_that_shows_mistakes(model: Model) -> None:
     assert output.std() > 0.05
 
 
-def test_numbers_do_not_repeat() -> None:
+def test_random_numbers_do_not_repeat() -> None:
     some = numbers((1000,), 1, 0.5)
     assert len(set(some.tolist())) == 1000
     assert abs(some).max() <= 0.5
@@ -113,7 +113,7 @@ def test_a_wrong_output_is_noticed() -> None:
 # ---- the measurement -----------------------------------------------------------------------------
 
 
-def test_what_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Path:
         raise toolchain.LoweringFailed(["mlir-opt"], 1, "no lowering\nfor this")
 
@@ -149,7 +149,7 @@ def _written(text: str) -> Path:
     return path
 
 
-def test_what_was_prepared_is_used_without_the_tools(
+def test_prepared_models_run_without_the_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     on, _ = ours("stub")

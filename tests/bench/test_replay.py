@@ -8,7 +8,7 @@ from bench.measure import replay
 
 
 @pytest.mark.parametrize("program", replay.PROGRAMS)
-def test_trace_is_what_the_program_asks_for(program: str) -> None:
+def test_the_trace_has_what_the_program_asks_for(program: str) -> None:
     recorded = replay.record(program)
     kept = (replay.TRACES / f"{program}.trace").read_text().splitlines()
     assert kept[1:] == recorded

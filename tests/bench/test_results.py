@@ -16,12 +16,12 @@ FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="u
 
 
 @pytest.mark.parametrize("name", table.SHOWN_IN)
-def test_tables_are_what_was_measured(name: str) -> None:
+def test_tables_show_the_results(name: str) -> None:
     text = (native.ROOT / name).read_text(encoding="utf-8")
     assert table.refreshed(text, native.ROOT) == text, "run: python -m bench tables"
 
 
-def test_there_are_tables_and_a_plot_of_both_machines() -> None:
+def test_both_machines_have_tables_and_a_plot() -> None:
     for kind, device in (("programs", "cuda"), ("programs", "softgpu"), ("latency", "cuda")):
         assert re.search(rf"<!-- table {kind} \S+ {device} -->\n[^<]*\|", FIGURES)
     assert re.search(r"!\[[^]]+\]\(\.\./\.\./bench/results/[^)]+\.png\)", FIGURES)
@@ -35,7 +35,7 @@ def test_only_pictures_that_a_page_shows_are_kept() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
-def test_results_say_what_they_are_of(path) -> None:
+def test_results_name_their_device_and_date(path) -> None:
     results = json.loads(path.read_text(encoding="utf-8"))
     assert path.name.startswith(results["date"][:10])
     for benchmark in results["benchmarks"].values():

@@ -279,12 +279,12 @@ def truncated(content: bytes) -> bytes:
         (lambda: b"CCOB\2\0\1\0", "is none of what holds images"),
     ],
 )
-def test_bad_files(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
+def test_bad_files_are_named(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
     result = invoke("inspect", str(written(tmp_path, make())))
     assert_sentence(result.exit_code, result.stderr, words)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = command("inspect", tmp_path / "none")
     assert_sentence(missing.returncode, missing.stderr, "was not found")
     folder = command("inspect", tmp_path)

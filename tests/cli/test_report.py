@@ -457,7 +457,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("content", "said"), BAD)
-def test_bad_files(content: bytes, said: str, tmp_path: Path) -> None:
+def test_bad_files_are_named(content: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content)
     out = tmp_path / "page.html"
@@ -466,7 +466,7 @@ def test_bad_files(content: bytes, said: str, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
     missing = invoke("report", str(tmp_path / "none.json"))
     assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
     folder = invoke("report", str(tmp_path))

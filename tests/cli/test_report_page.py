@@ -100,7 +100,7 @@ def test_a_page_follows_the_readers_colour_scheme(page: Page, whole: Path) -> No
 
 
 @pytest.mark.parametrize("width", (390, 1100))
-def test_hostile_names_do_nothing(page: Page, tmp_path: Path, width: int) -> None:
+def test_hostile_names_are_only_text(page: Page, tmp_path: Path, width: int) -> None:
     page.events.clear()
     path = written(tmp_path, **hostile())
     page.show(path, width=width)

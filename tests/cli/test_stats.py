@@ -280,7 +280,7 @@ def test_compare_wants_two_files_or_a_program() -> None:
         (b'{"traceEvents": []}', "is a trace: open it in ui.perfetto.dev"),
     ],
 )
-def test_bad_files(content: bytes, words: str, tmp_path: Path) -> None:
+def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     path.write_bytes(content)
     for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
@@ -303,7 +303,7 @@ def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
         assert len(line) < 1000
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = invoke("stats", str(tmp_path / "none.json"))
     assert_sentence(missing.exit_code, missing.stderr, "was not found: `mgpu-rt run --stats-json")
     folder = invoke("stats", str(tmp_path))
@@ -342,7 +342,7 @@ def test_the_longest_function_comes_first() -> None:
     assert list(functions) == ["b", "c", "a"]
 
 
-def test_programs_that_cannot_be_compared(tmp_path: Path) -> None:
+def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
     plain = compile_c(tmp_path / "plain", "int main(void) { return 0; }")
     dead = compile_c(tmp_path / "dead", "#include <stdlib.h>\nint main(void) { abort(); }")

@@ -91,7 +91,7 @@ def test_ptx_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
+def test_globals_in_any_spelling_are_found(mgpu: Mgpu) -> None:
     """Only what is surely no declaration lets a module be kept."""
     stub = CuStub()
     for declaration in (
@@ -113,7 +113,7 @@ def test_globals_however_they_are_written(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",), MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", MGPU_RT_VERBOSE="on")
-def test_lazy_reads_ptx_whatever_it_begins_with(mgpu: Mgpu) -> None:
+def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
     """And says so where it ends."""
     for begin in (b"\n", b"\t\r\n ", b"// made by hand\n", b"/* */", b""):
         mgpu.load(mgpu.image(begin + PLAIN))
@@ -132,7 +132,7 @@ def test_ptx_is_compiled_at_once_at_its_level(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_shorter_ptx_at_the_same_address(mgpu: Mgpu) -> None:
+def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
     """Where memory ends behind it: a JIT may reuse an address."""
     page = mmap.PAGESIZE
     mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
@@ -152,7 +152,7 @@ def test_shorter_ptx_at_the_same_address(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_log_of_the_compiler(mgpu: Mgpu) -> None:
+def test_the_compilers_log_is_printed_with_advice(mgpu: Mgpu) -> None:
     stub = CuStub()
     stub.fail("cuModuleLoadDataEx", 218)
     assert not _jit(mgpu, PLAIN)
@@ -164,7 +164,7 @@ def test_log_of_the_compiler(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_names_of_kernels(mgpu: Mgpu) -> None:
+def test_a_missing_kernel_is_named_beside_those_that_there_are(mgpu: Mgpu) -> None:
     stub = CuStub()
     module = _jit(mgpu, PLAIN)
     stub.fail("cuModuleGetFunction", 500)
@@ -173,7 +173,7 @@ def test_names_of_kernels(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_fatbins(mgpu: Mgpu) -> None:
+def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
     """Their size is known; one is shared if a cubin in it can be read and has no globals."""
     cubin, stub = _cubin(), CuStub()
 
@@ -196,7 +196,7 @@ def test_fatbins(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_cluster_launch(mgpu: Mgpu) -> None:
+def test_a_launch_passes_its_clusters_to_the_driver(mgpu: Mgpu) -> None:
     stub, null = CuStub(), mgpu.null
     function = mgpu.function(_jit(mgpu, PLAIN), "test_func")
     launch = mgpu.lib.mgpuLaunchClusterKernel
@@ -216,7 +216,7 @@ def test_cluster_launch(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("custub",))
-def test_tensor_map_of_a_memref(mgpu: Mgpu) -> None:
+def test_a_tensor_map_describes_its_memref(mgpu: Mgpu) -> None:
     """The fastest dimension first, strides in bytes, then a copy to the device."""
     stub, float16 = CuStub(), 6
     numbers = mgpu.ffi.new("int64_t[]", [0x1000, 0x2000, 8, 10, 20, 30, 2048, 64, 1])
@@ -239,7 +239,7 @@ def test_tensor_map_of_a_memref(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=POLICIES[:1], backends=("stub",))
-def test_tensor_maps_are_nvidias(mgpu: Mgpu) -> None:
+def test_tensor_maps_are_refused_on_amd(mgpu: Mgpu) -> None:
     box = mgpu.ffi.new("int64_t[]", [1])
     numbers = mgpu.ffi.new("int64_t[]", [0, 0, 0, 1, 1])
     memref = mgpu.ffi.cast("struct mgpu_memref *", numbers)

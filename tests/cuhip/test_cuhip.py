@@ -64,7 +64,9 @@ def _call(driver: Driver, function: str, arguments: tuple) -> tuple[int, dict]:
 
 
 @pytest.mark.parametrize(("function", "arguments", "expected"), MAPPING)
-def test_mapping(driver: Driver, function: str, arguments: tuple, expected: list | int) -> None:
+def test_each_function_makes_its_driver_calls(
+    driver: Driver, function: str, arguments: tuple, expected: list | int
+) -> None:
     driver.stub.lib.custub_pointer(0)
     result, places = _call(driver, function, arguments)
     lines = [line for line in driver.stub.take() if not line.startswith(" ")]
@@ -93,7 +95,7 @@ def test_every_function_is_in_the_tests() -> None:
     assert hip == tested | elsewhere
 
 
-def test_every_function_that_the_runtime_calls_is_there() -> None:
+def test_cuhip_has_every_function_that_the_runtime_calls() -> None:
     rows = (ROOT / "csrc" / "runtime" / "base" / "hip.def").read_text()
     wanted = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}
     stub = (ROOT / "tests" / "hipstub" / "functions.def").read_text()
@@ -101,7 +103,7 @@ def test_every_function_that_the_runtime_calls_is_there() -> None:
     assert wanted <= set(exported(LIBRARY))
 
 
-def test_symbol_versions_are_amds() -> None:
+def test_symbol_versions_equal_those_of_amd() -> None:
     ours, amds = exported(LIBRARY), exported(softgpu.hip())
     absent = {"hipModuleLaunchCooperativeKernel", "hipStreamGetDevice"}  # of 5.2.3
     for name, version in ours.items():
@@ -110,7 +112,9 @@ def test_symbol_versions_are_amds() -> None:
 
 
 @pytest.mark.parametrize(("function", "arguments", "expected"), REFUSED)
-def test_refused(driver: Driver, function: str, arguments: tuple, expected: int) -> None:
+def test_wrong_arguments_are_refused_without_a_driver_call(
+    driver: Driver, function: str, arguments: tuple, expected: int
+) -> None:
     result, _ = _call(driver, function, arguments)
     assert result == expected
     assert [line for line in driver.stub.take() if not line.startswith("cuDeviceGet ")] == []
@@ -124,7 +128,7 @@ def _hip_errors() -> set[int]:
     return {int(number) for number in re.findall(r"^HIP_ERROR\((\d+),", table, re.MULTILINE)}
 
 
-def test_error_numbers(driver: Driver) -> None:
+def test_errors_become_those_of_hip(driver: Driver) -> None:
     """Those that agree stay; of the others the driver's name is said."""
     try:
         for error in sorted(_hip_errors() | set(NEAREST)):
@@ -135,7 +139,9 @@ def test_error_numbers(driver: Driver) -> None:
         driver.stub.fail("cuStreamSynchronize", 0)
 
 
-def test_error_that_hip_lacks_is_named_once(driver: Driver, capfd: pytest.CaptureFixture) -> None:
+def test_an_error_that_hip_lacks_is_named_once(
+    driver: Driver, capfd: pytest.CaptureFixture
+) -> None:
     driver.stub.fail("cuStreamQuery", 810)
     for _ in range(2):
         assert driver.call("hipStreamQuery", STREAM) == 999
@@ -145,7 +151,7 @@ def test_error_that_hip_lacks_is_named_once(driver: Driver, capfd: pytest.Captur
     )
 
 
-def test_last_error(driver: Driver) -> None:
+def test_each_thread_has_its_last_error(driver: Driver) -> None:
     """The last call's, good or bad, until it is taken; each thread has its own."""
     assert driver.call("hipSetDevice", 7) == 101
     assert driver.hip.hipPeekAtLastError() == 101
@@ -179,7 +185,7 @@ def _in_thread(work) -> None:
         raise failures[0]
 
 
-def test_context_is_made_current_once_a_thread(driver: Driver) -> None:
+def test_the_context_is_made_current_once_a_thread(driver: Driver) -> None:
     def work() -> None:
         driver.call("hipStreamQuery", STREAM)
         names = [line.split()[0] for line in driver.stub.take()]
@@ -190,7 +196,7 @@ def test_context_is_made_current_once_a_thread(driver: Driver) -> None:
     _in_thread(work)
 
 
-def test_set_device(driver: Driver) -> None:
+def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None:
     """The context follows at the next call that needs one, and only if the device has changed."""
     assert driver.call("hipSetDevice", 1) == 0
     assert driver.stub.take() == []
@@ -202,7 +208,7 @@ def test_set_device(driver: Driver) -> None:
     assert driver.stub.take() == [f"cuStreamQuery {STREAM:x}"]
 
 
-def test_context_of_another_library_is_adopted(driver: Driver) -> None:
+def test_a_context_of_another_library_is_adopted(driver: Driver) -> None:
     device = driver.ffi.new("int *")
 
     def work() -> None:
@@ -216,7 +222,7 @@ def test_context_of_another_library_is_adopted(driver: Driver) -> None:
     _in_thread(work)
 
 
-def test_context_of_another_library_tells_the_device(driver: Driver) -> None:
+def test_a_context_of_another_library_chooses_the_device(driver: Driver) -> None:
     """Before anything was done in it: what is kept, is kept for that device."""
     device = driver.ffi.new("int *")
 
@@ -246,7 +252,7 @@ def test_ptx_is_compiled_at_the_threads_level(driver: Driver) -> None:
     assert levels == ["  option 7 = 3"]
 
 
-def test_log_of_the_compiler(driver: Driver, capfd: pytest.CaptureFixture) -> None:
+def test_the_compilers_log_is_printed(driver: Driver, capfd: pytest.CaptureFixture) -> None:
     driver.stub.fail("cuModuleLoadDataEx", 218)
     out = driver.ffi.cast("void **", driver.memory())
     assert driver.call("hipModuleLoadData", out, driver.memory(PTX)) == 218
@@ -278,7 +284,7 @@ def test_workgroup_memory_is_asked_for_once_a_function(driver: Driver) -> None:
     assert len(_allowed(driver)) == 1
 
 
-def test_why_a_launch_failed(driver: Driver) -> None:
+def test_a_failed_launch_has_its_reason(driver: Driver) -> None:
     driver.stub.fail("cuLaunchKernel", 1)
     try:
         assert _launch(driver, block=(1025, 1, 1)) == 9
@@ -300,7 +306,7 @@ def test_extra_arguments_are_translated(driver: Driver) -> None:
     assert driver.stub.take() == []
 
 
-def test_clusters(driver: Driver) -> None:
+def test_a_launch_in_clusters_is_passed_on(driver: Driver) -> None:
     dim3, null = (2, 1, 1), driver.ffi.NULL
     stream = driver.ffi.cast("void *", STREAM)
     function = driver.ffi.cast("void *", FUNCTION)
@@ -319,7 +325,7 @@ def test_clusters(driver: Driver) -> None:
 # ---- what is written -----------------------------------------------------------------------------
 
 
-def test_device_properties(driver: Driver) -> None:
+def test_device_properties_are_translated(driver: Driver) -> None:
     properties = driver.ffi.new("hipDeviceProp_t *")
     assert driver.hip.hipGetDeviceProperties(properties, 1) == 0
     raw = driver.ffi.buffer(properties)[:]
@@ -331,7 +337,9 @@ def test_device_properties(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize(("kind", "memory_type", "managed"), [(1, 0, 0), (2, 1, 0), (3, 1, 1)])
-def test_pointer_attributes(driver: Driver, kind: int, memory_type: int, managed: int) -> None:
+def test_pointer_attributes_are_translated(
+    driver: Driver, kind: int, memory_type: int, managed: int
+) -> None:
     driver.stub.lib.custub_pointer(kind)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 0
@@ -340,7 +348,7 @@ def test_pointer_attributes(driver: Driver, kind: int, memory_type: int, managed
     assert driver.address(found.device_pointer) == TO
 
 
-def test_pointer_that_the_driver_does_not_know(driver: Driver) -> None:
+def test_a_pointer_that_the_driver_does_not_know_is_refused(driver: Driver) -> None:
     driver.stub.lib.custub_pointer(0)
     found = driver.ffi.new("hipPointerAttribute_t *")
     assert driver.call("hipPointerGetAttributes", found, TO) == 1
@@ -381,7 +389,7 @@ def _child(**env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_driver_is_opened_by_the_first_call_that_needs_it() -> None:
+def test_the_first_call_that_needs_the_driver_opens_it() -> None:
     done = _child(MGPU_RT_CUDA=str(CUSTUB))
     assert done.stdout.split() == ["False", "hipErrorInsufficientDriver", "False",
                                    "0", "0", "0", "True"]  # fmt: skip
@@ -402,7 +410,7 @@ print(results)
 """
 
 
-def test_threads_start_the_driver_at_once() -> None:
+def test_threads_may_start_the_driver_concurrently() -> None:
     command = [sys.executable, "-c", _START_AT_ONCE, str(LIBRARY)]
     env = {"MGPU_RT_CUDA": str(CUSTUB)}
     for _ in range(5):
@@ -410,7 +418,7 @@ def test_threads_start_the_driver_at_once() -> None:
         assert (done.stdout, done.stderr) == (f"{[0] * 16}\n", "")
 
 
-def test_a_fifo_is_no_driver(tmp_path: Path) -> None:
+def test_a_fifo_is_not_opened_as_a_driver(tmp_path: Path) -> None:
     """The loader would wait for who writes to it."""
     os.mkfifo(tmp_path / "libcuda.so.1")
     done = _child(MGPU_RT_CUDA=str(tmp_path / "libcuda.so.1"))
@@ -418,24 +426,24 @@ def test_a_fifo_is_no_driver(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/dev/null", "/dev/zero"])
-def test_a_folder_or_a_device_is_no_driver(path: str) -> None:
+def test_a_folder_or_a_device_is_not_opened_as_a_driver(path: str) -> None:
     assert f"MGPU_RT_CUDA={path} cannot be used: " in _child(MGPU_RT_CUDA=path).stderr
 
 
-def test_driver_that_is_not_where_it_was_said_to_be() -> None:
+def test_a_driver_that_is_not_at_the_named_path_is_reported() -> None:
     done = _child(MGPU_RT_CUDA="/nowhere/libcuda.so.1")
     assert done.stdout.split()[3:] == ["35", "35", "35", "False"]
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("cuhip: MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: ")
 
 
-def test_library_that_is_no_driver() -> None:
+def test_a_library_that_is_no_driver_is_refused() -> None:
     done = _child(MGPU_RT_CUDA=str(BUILD / "hipstub" / "libamdhip64.so.5"))
     assert done.stdout.split()[3:6] == ["35", "35", "35"]
     assert "has no cuInit: it is too old, or no libcuda" in done.stderr
 
 
-def test_no_driver() -> None:
+def test_a_missing_driver_is_reported() -> None:
     try:
         import ctypes
 
@@ -447,6 +455,6 @@ def test_no_driver() -> None:
         assert "set MGPU_RT_CUDA" in done.stderr
 
 
-def test_no_device() -> None:
+def test_a_missing_device_is_reported() -> None:
     done = _child(MGPU_RT_CUDA=str(CUSTUB), CUSTUB_INIT="100")
     assert done.stdout.split()[3:6] == ["100", "100", "100"]

@@ -48,7 +48,7 @@ def test_an_example_prints_what_it_promises(
     assert abi[launch]["calls"] == 1
 
 
-def test_a_stream_of_the_programs_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
+def test_a_lent_stream_is_the_only_one(run: Run, built: Path, tmp_path: Path) -> None:
     """Until the program has ended that: then the library makes one, and no more."""
     stats = tmp_path / "stats.json"
     words = ("mgpu-rt", "run", "--device", "softgpu", "--stats-json", stats, "--")
@@ -58,7 +58,7 @@ def test_a_stream_of_the_programs_is_the_only_one(run: Run, built: Path, tmp_pat
     assert counted["hip"]["hipStreamCreate"]["calls"] == 1
 
 
-def test_the_smallest_program(run: Run, built: Path) -> None:
+def test_the_smallest_program_prints_its_sum(run: Run, built: Path) -> None:
     version = run("mgpu-rt", "--version").stdout.split()[-1]
     assert run(built / "version").stdout == f"mgpu_rt {version}\n"
     assert run("sh", "-c", shown("c/version.c")).stdout == f"mgpu_rt {version}\n"

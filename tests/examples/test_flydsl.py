@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs" / "jit.md").read_text(encoding="utf-8")
 SCALE = EXAMPLES / "flydsl" / "scale.py"
 
 
-def test_the_table_names_what_is_there_and_what_is_missing() -> None:
+def test_the_table_names_present_and_missing_functions() -> None:
     said = {}
     for names, answer in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (yes|no)\b", PAGE, re.MULTILINE):
         said |= dict.fromkeys(re.findall(r"\w+", names), answer == "yes")
@@ -32,7 +32,7 @@ def test_the_table_names_what_is_there_and_what_is_missing() -> None:
     assert said == {name: name in here for name in NEEDED}
 
 
-def test_the_example_over_flydsl(tmp_path: Path) -> None:
+def test_the_example_serves_flydsl(tmp_path: Path) -> None:
     python = os.environ.get("MGPU_RT_TEST_FLYDSL")
     if not python:
         pytest.skip("MGPU_RT_TEST_FLYDSL names no Python that has FlyDSL")

@@ -36,7 +36,7 @@ def test_three_ranks_on_two_devices(run: Run) -> None:
     assert result.stderr.count("mgpu_rt: ") == result.stderr.count(SHARED) == 1
 
 
-def test_the_script_for_two_gpus(run: Run, tmp_path: Path) -> None:
+def test_the_script_for_two_gpus_runs(run: Run, tmp_path: Path) -> None:
     """With AMD's HIP on emulated devices in the place of NVIDIA's driver: 1, 2 and 3 ranks."""
     script, folder = EXAMPLES / "mpi" / "two_gpus.sh", tmp_path / "packed"
     run("sh", script, "pack", FOLDER=str(folder), CHIP="gfx90a")
@@ -53,14 +53,14 @@ def test_the_script_for_two_gpus(run: Run, tmp_path: Path) -> None:
     assert result.stderr.count(SHARED) == 1
 
 
-def test_the_table_of_launchers() -> None:
+def test_the_page_has_the_table_of_launchers() -> None:
     """docs/mpi.md shows csrc/runtime/base/local_rank.def, in its order."""
     page = (ROOT / "docs" / "mpi.md").read_text(encoding="utf-8")
     rows = (f"| `{name}` | {launcher} |" for name, launcher in LAUNCHERS.items())
     assert "\n".join(rows) in page
 
 
-def test_what_two_gpus_gave_was_right() -> None:
+def test_the_run_on_two_gpus_was_right() -> None:
     """The run by hand that docs/mpi.md shows."""
     (record,) = (EXAMPLES / "mpi" / "results").glob("*.json")
     runs = json.loads(record.read_text(encoding="utf-8"))["runs"]

@@ -37,7 +37,7 @@ def bare(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_a_release_of_llvm_that_is_not_known() -> None:
+def test_an_unknown_release_of_llvm_is_named() -> None:
     assert said("runner/run.sh", "7") == "run.sh: '7' is neither 22 nor 19"
 
 
@@ -58,5 +58,5 @@ def test_a_missing_pack_is_named() -> None:
     assert words.startswith("two_gpus.sh: /nowhere/ranks is missing: pack it where MLIR is")
 
 
-def test_two_gpus_with_another_word() -> None:
+def test_an_unknown_word_for_two_gpus_is_refused() -> None:
     assert said("mpi/two_gpus.sh", "unpack") == "two_gpus.sh: 'unpack' is neither pack nor run"

@@ -12,7 +12,7 @@ RESULTS = json.loads(report.RESULTS.read_text(encoding="utf-8"))
 README = report.README.read_text(encoding="utf-8")
 
 
-def test_the_table_is_what_was_run() -> None:
+def test_the_table_shows_the_last_runs() -> None:
     assert report.refreshed(README) == README, "run: make fuzz FUZZ_SECONDS=600"
 
 
@@ -35,7 +35,7 @@ def test_each_reader_is_built_and_explained() -> None:
         assert f"\n| {reader} | " in README
 
 
-def test_libfuzzers_words_are_understood() -> None:
+def test_the_output_of_libfuzzer_is_understood() -> None:
     said = (
         "#2\tINITED cov: 5 ft: 6 corp: 1/1b exec/s: 0 rss: 30Mb\n"
         "#4096\tpulse  cov: 267 ft: 743 corp: 282/90Kb lim: 32768 exec/s: 2048 rss: 41Mb\n"

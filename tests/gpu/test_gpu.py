@@ -74,7 +74,7 @@ def _zeros(mgpu: Mgpu, count: int):
 
 
 @in_child(backends=("cuda",))
-def test_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
+def test_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
     """On two streams, many times over: they end only if both run at once."""
     meet, flags = _kernel(mgpu, "meet"), _zeros(mgpu, 2)
     for _ in range(100):
@@ -90,7 +90,7 @@ def test_kernels_that_wait_for_each_other(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("cuda",))
-def test_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
+def test_the_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
     """A synchronise of the null stream covers what the other streams were given before."""
     ffi, flags = FFI(), _zeros(mgpu, 2)
     ffi.cdef(
@@ -132,17 +132,17 @@ def _through_workgroup_memory(mgpu: Mgpu, image: str) -> None:
 
 
 @in_child(backends=("cuda",))
-def test_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
+def test_a_kernel_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
     _through_workgroup_memory(mgpu, "bin")
 
 
 @in_child(backends=("cuda",))
-def test_100_kb_of_workgroup_memory_in_ptx(mgpu: Mgpu) -> None:
+def test_a_kernel_in_ptx_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
     _through_workgroup_memory(mgpu, "isa")
 
 
 @in_child(backends=("cuda",))
-def test_clusters(mgpu: Mgpu) -> None:
+def test_a_kernel_runs_in_clusters(mgpu: Mgpu) -> None:
     kernel, out, null = _kernel(mgpu, "cluster_size"), _zeros(mgpu, 8), mgpu.null
     mgpu.launch(kernel, grid=(8, 1, 1), params=_params(mgpu, out))
     assert _numbers(mgpu, out, 8) == [1] * 8
@@ -164,7 +164,7 @@ def test_clusters(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("cuda",))
-def test_tensor_map(mgpu: Mgpu) -> None:
+def test_both_forms_of_a_tensor_map_are_equal(mgpu: Mgpu) -> None:
     """The memref's form is the plain one with the dimensions turned round, put on the device."""
     float32, ffi = 7, mgpu.ffi
     tensor = mgpu.MemAlloc(64 * 32 * 4, mgpu.null, False)
@@ -191,7 +191,7 @@ def test_tensor_map(mgpu: Mgpu) -> None:
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_tile_by_the_tensor_memory_accelerator(image: str, tmp_path: Path) -> None:
+def test_the_tensor_memory_accelerator_loads_the_right_tile(image: str, tmp_path: Path) -> None:
     """Real MLIR's tensor map, on the GPU: the box at row 32, column 8 of a matrix of 64 by 32."""
     helper = print_library()
     program = object_files.link(
@@ -207,7 +207,7 @@ def test_tile_by_the_tensor_memory_accelerator(image: str, tmp_path: Path) -> No
 
 
 @in_child(backends=("cuda",))
-def test_log_of_the_compiler(mgpu: Mgpu) -> None:
+def test_the_compilers_log_is_printed(mgpu: Mgpu) -> None:
     text = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { nonsense; }\n\0"
     assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(text), 2, 0)
     said = mgpu.stderr()
@@ -233,7 +233,7 @@ def out_of_bounds(mgpu: Mgpu) -> None:
 out_of_bounds.child = out_of_bounds  # type: ignore[attr-defined]
 
 
-def test_out_of_bounds(tmp_path: Path) -> None:
+def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> None:
     """The program goes on, and is told what stock would tell it."""
     said = {}
     for name, extra in (
@@ -258,7 +258,7 @@ OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"
 OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset"}
 
 
-def test_codes_are_those_of_amds() -> None:
+def test_error_codes_equal_those_of_amd() -> None:
     """The snippets that the stub of HIP and AMD's own answer alike, on NVIDIA's driver."""
     stub, cuda = outcomes("stub"), outcomes("cuda")
     differences = [
@@ -275,7 +275,7 @@ def test_codes_are_those_of_amds() -> None:
 
 @pytest.mark.parametrize("image", ("cuda", "cuda-ptx"))
 @pytest.mark.parametrize(("program", "llvm"), GPU_PROGRAMS)
-def test_sanitizer_is_content(program: str, llvm: int, image: str, tmp_path: Path) -> None:
+def test_the_sanitizer_finds_nothing(program: str, llvm: int, image: str, tmp_path: Path) -> None:
     """No wrong access, no call of the driver that fails."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     way = ways()["linked"]
@@ -292,7 +292,7 @@ def test_sanitizer_is_content(program: str, llvm: int, image: str, tmp_path: Pat
     assert "ERROR SUMMARY: 0 errors" in log.read_text(), log.read_text()
 
 
-def test_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
+def test_the_sanitizer_sees_into_the_tests(tmp_path: Path) -> None:
     """The frame can fail: a wrong access in a child of what it runs is found."""
     sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     log = tmp_path / "log"

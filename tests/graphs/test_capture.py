@@ -58,7 +58,7 @@ def allocate_and_fill(mgpu: Mgpu, stream, value: int):
 
 
 @in_child(backends=("stub", "softgpu"))
-def test_a_block_freed_in_a_capture_is_nobody_elses(mgpu: Mgpu) -> None:
+def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
     """It came from the cache; whenever the graph runs it writes to it."""
     capture = Capture(mgpu)
     block = mgpu.MemAlloc(KIB, capture.stream, False)
@@ -74,7 +74,7 @@ def test_a_block_freed_in_a_capture_is_nobody_elses(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("stub", "softgpu"))
-def test_a_block_of_a_capture_that_is_freed_later_is_nobody_elses(mgpu: Mgpu) -> None:
+def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu) -> None:
     """On the stream that is lent no more, and on one of the library's."""
     capture = Capture(mgpu)
     with capture():
@@ -109,7 +109,7 @@ def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_capture_uses_its_blocks_again(mgpu: Mgpu) -> None:
+def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
     """In the order of the stream; the next capture has others."""
     capture = Capture(mgpu)
     used = []
@@ -122,7 +122,7 @@ def test_a_capture_uses_its_blocks_again(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("stub", "softgpu"))
-def test_nothing_is_waited_for_in_a_capture(mgpu: Mgpu) -> None:
+def test_a_capture_waits_for_nothing(mgpu: Mgpu) -> None:
     """A lowered function waits; the capture goes on, in the mode that forbids most."""
     capture = Capture(mgpu)
     with capture(GLOBAL):
@@ -144,7 +144,7 @@ def test_nothing_is_waited_for_in_a_capture(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_after_a_capture_is_waited_again(mgpu: Mgpu) -> None:
+def test_waits_come_back_after_a_capture(mgpu: Mgpu) -> None:
     capture = Capture(mgpu)
     with capture():
         pass
@@ -155,7 +155,7 @@ def test_after_a_capture_is_waited_again(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_an_event_of_before_is_waited_for_in_a_capture(mgpu: Mgpu) -> None:
+def test_a_capture_waits_for_an_earlier_event(mgpu: Mgpu) -> None:
     capture = Capture(mgpu)
     block = allocate_and_fill(mgpu, capture.stream, 5)
     event = mgpu.EventCreate()
@@ -167,7 +167,7 @@ def test_an_event_of_before_is_waited_for_in_a_capture(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=("stub", "softgpu"))
-def test_copies_are_captured_as_they_are(mgpu: Mgpu) -> None:
+def test_a_capture_has_hips_own_copies(mgpu: Mgpu) -> None:
     """Through pinned memory a replay would copy what lies there by then."""
     capture = Capture(mgpu)
     source = mgpu.ffi.new("int[256]", [3] * 256)
@@ -203,7 +203,7 @@ def test_a_module_unloaded_in_a_capture_stays_loaded(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_CACHE="off")
-def test_off_is_stock_in_a_capture(mgpu: Mgpu) -> None:
+def test_a_capture_with_the_cache_off_is_as_with_stock(mgpu: Mgpu) -> None:
     """Which waits, and so ends the capture."""
     capture = Capture(mgpu)
     assert mgpu.stub.hipStreamBeginCapture(capture.own[0], THREAD_LOCAL) == 0

@@ -96,7 +96,7 @@ def test_functions_of_llvm_19_are_replayed_too(mgpu: Mgpu) -> None:
 
 
 @in_child(**COUNTED)
-def test_changed_arguments_are_built_anew(mgpu: Mgpu) -> None:
+def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     arrays = [functions.array() for _ in range(2)]
     for array, factor in ((arrays[0], 2), (arrays[1], 2), (arrays[1], 3)):
@@ -129,7 +129,7 @@ def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
 
 
 @in_child(**COUNTED)
-def test_calls_within_a_graph_are_part_of_it(mgpu: Mgpu) -> None:
+def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     functions = Functions("scale", "twice")
     array = functions.array()
     for call in range(10):
@@ -162,7 +162,7 @@ def test_a_function_that_cannot_be_in_a_graph_runs_plainly(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_CACHE="off")
-def test_without_caches_it_runs_plainly(mgpu: Mgpu) -> None:
+def test_a_function_runs_plainly_without_caches(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_threads_have_right_results(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")
-def test_beside_other_threads_old_releases_run_plainly(mgpu: Mgpu) -> None:
+def test_old_releases_run_plainly_beside_other_threads(mgpu: Mgpu) -> None:
     """Their graphs may go wrong beside another thread that launches the same kernel."""
     functions = Functions("scale")
     array = functions.array()
@@ -223,7 +223,7 @@ def test_beside_other_threads_old_releases_run_plainly(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
-def test_in_a_capture_of_the_programs_it_runs_plainly(mgpu: Mgpu) -> None:
+def test_a_function_runs_plainly_in_a_capture_of_the_program(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     array = functions.array()
     capture = Capture(mgpu)
@@ -237,7 +237,7 @@ def test_in_a_capture_of_the_programs_it_runs_plainly(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
-def test_a_child_of_fork_replays_no_graph_of_its_parents(mgpu: Mgpu) -> None:
+def test_a_child_of_fork_replays_no_graph_of_its_parent(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     array = functions.array()
     for _ in range(3):
@@ -253,7 +253,7 @@ def test_a_child_of_fork_replays_no_graph_of_its_parents(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null")
-def test_after_a_reset_it_is_built_anew(mgpu: Mgpu) -> None:
+def test_a_reset_builds_the_graph_anew(mgpu: Mgpu) -> None:
     functions = Functions("scale", llvm=19)
     array = functions.array()
     for _ in range(3):
@@ -267,7 +267,7 @@ def test_after_a_reset_it_is_built_anew(mgpu: Mgpu) -> None:
     assert "failed" not in mgpu.stderr()
 
 
-def test_it_runs_over_another_library(tmp_path: Path) -> None:
+def test_a_function_runs_over_another_library(tmp_path: Path) -> None:
     """Which knows nothing of graphs."""
     out = tmp_path / "functions.so"
     toolchain.run([toolchain.compiler(), "-shared", compiled(("scale",), 22), STOCK, "-o", out])

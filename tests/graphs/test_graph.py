@@ -110,7 +110,7 @@ def test_a_graph_is_one_submission(mgpu: Mgpu) -> None:
 
 
 @in_child(backends=BOTH)
-def test_memory_of_a_graph_is_nobody_elses(mgpu: Mgpu) -> None:
+def test_memory_of_a_graph_serves_nobody_else(mgpu: Mgpu) -> None:
     """Until the graph is destroyed."""
     stream = mgpu.StreamCreate()
     kept = mgpu.MemAlloc(KIB, stream, False)
@@ -161,7 +161,7 @@ def test_a_destroyed_graph_leaves_the_program_what_it_holds(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
-def test_a_graph_that_runs_is_waited_for_where_it_is_destroyed(mgpu: Mgpu) -> None:
+def test_destroying_a_running_graph_waits_for_it(mgpu: Mgpu) -> None:
     """Its memory serves others from then on."""
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
@@ -219,7 +219,7 @@ def two_fills(mgpu: Mgpu, between) -> set[str]:
 
 
 @in_child()
-def test_streams_run_at_once(mgpu: Mgpu) -> None:
+def test_streams_of_a_graph_run_concurrently(mgpu: Mgpu) -> None:
     assert two_fills(mgpu, lambda a, b: None) == set()
 
 
@@ -236,18 +236,18 @@ def test_an_event_is_an_edge(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="60400000")
-def test_where_hip_crashes_over_forks_a_graph_is_a_chain(mgpu: Mgpu) -> None:
+def test_a_graph_is_a_chain_where_hip_crashes_over_forks(mgpu: Mgpu) -> None:
     """6.4.3 and 7.2.4, at the launch."""
     assert two_fills(mgpu, lambda _a, _b: None) == {"0 -> 1"}
 
 
 @in_child()
-def test_a_wait_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
+def test_a_wait_of_the_host_is_an_edge(mgpu: Mgpu) -> None:
     assert two_fills(mgpu, lambda a, b: mgpu.StreamSynchronize(a)) == {"0 -> 1"}
 
 
 @in_child()
-def test_a_wait_for_an_event_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
+def test_a_wait_of_the_host_for_an_event_is_an_edge(mgpu: Mgpu) -> None:
     def wait(a, _b) -> None:
         event = mgpu.EventCreate()
         mgpu.EventRecord(event, a)
@@ -258,7 +258,7 @@ def test_a_wait_for_an_event_of_the_hosts_is_an_edge(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_memory_that_serves_again_is_an_edge(mgpu: Mgpu) -> None:
+def test_reused_memory_is_an_edge(mgpu: Mgpu) -> None:
     def serve(a, b) -> None:
         mgpu.MemFree(mgpu.MemAlloc(KIB, a, False), a)
         mgpu.MemAlloc(KIB, b, False)
@@ -317,7 +317,7 @@ def test_shared_memory_ends_the_building(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_a_free_of_memory_of_before_ends_the_building(mgpu: Mgpu) -> None:
+def test_a_free_of_earlier_memory_ends_the_building(mgpu: Mgpu) -> None:
     before = mgpu.MemAlloc(KIB, mgpu.null, False)
     refused(mgpu, lambda stream: mgpu.MemFree(before, stream), "has not allocated")
     mgpu.MemFree(before, mgpu.null)
@@ -335,7 +335,7 @@ def test_a_second_free_ends_the_building(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_an_event_of_before_ends_the_building(mgpu: Mgpu) -> None:
+def test_an_earlier_event_ends_the_building(mgpu: Mgpu) -> None:
     event = mgpu.EventCreate()
     refused(mgpu, lambda stream: mgpu.StreamWaitEvent(stream, event), "created before")
 
@@ -439,7 +439,7 @@ def test_without_caches_there_are_no_graphs(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_after_a_reset_a_graph_is_lost(mgpu: Mgpu) -> None:
+def test_a_reset_loses_a_graph(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     with built(mgpu) as graph:
         block = mgpu.MemAlloc(KIB, stream, False)

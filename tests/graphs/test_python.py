@@ -48,7 +48,7 @@ def test_a_graph_lives_until_it_is_closed(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_what_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
+def test_a_call_that_cannot_be_in_a_graph_is_an_exception(mgpu: Mgpu) -> None:
     import mgpu_rt
 
     with pytest.raises(mgpu_rt.HipError, match="was not built"), mgpu_rt.graph():

@@ -15,24 +15,24 @@ KERNELS = str(BUILD / "hipstub" / "kernels.so")
 
 
 @in_child(HIPSTUB_KERNELS=KERNELS)
-def test_replays_on_the_stub(mgpu: Mgpu) -> None:
+def test_random_graphs_replay_right_on_the_stub(mgpu: Mgpu) -> None:
     """Which does the nodes of a graph in any order that its edges allow."""
     randomly.run(mgpu, 0, 60, alone=True)
 
 
 @in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="5,0,20", MGPU_RT_EXCLUSIVE="on")
-def test_replays_beside_another_threads_work(mgpu: Mgpu) -> None:
+def test_random_graphs_replay_right_beside_another_thread(mgpu: Mgpu) -> None:
     randomly.run(mgpu, 1000, 15, alone=False)
 
 
 @in_child(("builtin",), backends=("softgpu",))
-def test_replays_on_the_emulated_device(mgpu: Mgpu) -> None:
+def test_random_graphs_replay_right_on_the_emulated_device(mgpu: Mgpu) -> None:
     randomly.run(mgpu, 2000, 10, alone=True)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("alone", (True, False))
-def test_replays_on_a_gpu(alone: bool) -> None:
+def test_random_graphs_replay_right_on_a_gpu(alone: bool) -> None:
     """1,000 of them: half beside another thread's work."""
     words = ["--alone"] if alone else []
     done = subprocess.run(

@@ -77,7 +77,9 @@ def test_the_example_replays_with_changed_tensors(image: str) -> None:
 
 
 @pytest.mark.parametrize("image", ("bin", "isa"))
-def test_memory_and_waits_of_a_captured_function_are_the_graphs(image: str, tmp_path: Path) -> None:
+def test_a_graph_has_the_memory_and_waits_of_a_captured_function(
+    image: str, tmp_path: Path
+) -> None:
     pytest.importorskip("torch")
     program = tmp_path / "captured.py"
     program.write_text(CAPTURED)

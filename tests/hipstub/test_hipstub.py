@@ -26,7 +26,7 @@ HIPSTUB = Path(__file__).parent
 
 
 @pytest.mark.parametrize("function", functions())
-def test_same_codes_as_amds(function: str) -> None:
+def test_the_stub_returns_the_codes_of_amd(function: str) -> None:
     """The same calls, good and bad, have the same effects and return the same codes."""
     stub, amds = (outcomes(backend)[function] for backend in BACKENDS)
     assert stub["problem"] == ""
@@ -48,7 +48,7 @@ def _versions(library: Path) -> dict[str, str]:
     return dict(re.findall(r" T (hip[A-Z]\w*)@@(\w+\.\w+)", listed.stdout))
 
 
-def test_same_symbol_versions_as_amds() -> None:
+def test_the_stub_has_the_symbol_versions_of_amd() -> None:
     """A program that was linked with AMD's asks for them."""
     stub, amds = _versions(STUB), _versions(softgpu.hip())
     assert set(stub) == set(functions()) | OF_HIP_7 | GRAPHS
@@ -169,7 +169,7 @@ def test_each_thread_has_its_device(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_DEVICES="0")
-def test_no_device_has_amds_codes(hip: Stub) -> None:
+def test_the_stub_without_a_device_returns_the_codes_of_amd(hip: Stub) -> None:
     """As AMD's answers on a machine without one."""
     assert hip.hipGetDeviceCount(hip.new("int *")) == 100
     assert hip.hipInit(0) == 101

@@ -80,7 +80,7 @@ def test_held2_streams_do_what_two_threads_wait_for(hip: Stub) -> None:
 
 
 @on_stub(HIPSTUB_ASYNC="0")
-def test_null_stream_keeps_its_order(hip: Stub) -> None:
+def test_the_null_stream_keeps_its_order(hip: Stub) -> None:
     gate, busy, other = Gate(hip), hip.stream(), hip.stream()
     hip.launch(busy, function=gate.kernel)
     hip.hipMemcpyAsync(hip.memory(8), hip.new("char[]", 8), 8, DEFAULT, hip.null)

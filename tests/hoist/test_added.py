@@ -97,7 +97,7 @@ def test_all_is_made_at_the_first_launch_and_goes_back_at_exit(llvm: int, tmp_pa
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
-def test_a_look_up_in_a_module_that_is_loaded_before_main(llvm: int, tmp_path: Path) -> None:
+def test_a_look_up_in_a_module_loaded_before_main_is_hoisted(llvm: int, tmp_path: Path) -> None:
     main = 'int main(void) { puts("main"); launch(0, 0), launch(0, 0); return 0; }'
     assert run(tmp_path, llvm, main, since_21(llvm)) == [
         *("load 1", "main", "look up f in 1", "use 1", "use 1"),

@@ -41,7 +41,7 @@ def test_a_file_is_hoisted_into_another(tmp_path: Path, llvm: int) -> None:
     assert out.read_bytes() == hoisted.program
 
 
-def test_from_stdin_to_stdout(program: Path) -> None:
+def test_stdin_is_hoisted_to_stdout(program: Path) -> None:
     done = subprocess.run(
         [COMMAND, "hoist", "--llvm", "22", "-"], input=program.read_bytes(), capture_output=True
     )
@@ -127,7 +127,9 @@ BAD = [
 
 @pytest.mark.parametrize("llvm", RELEASES)
 @pytest.mark.parametrize(("text", "sentence"), BAD)
-def test_what_is_no_program_is_refused(text: str, sentence: str, llvm: int, tmp_path: Path) -> None:
+def test_a_file_that_is_no_program_is_refused(
+    text: str, sentence: str, llvm: int, tmp_path: Path
+) -> None:
     given, out = tmp_path / "in.mlir", tmp_path / "out.mlir"
     given.write_text(text)
     result = invoke("hoist", "--llvm", str(llvm), str(given), "-o", str(out))
@@ -144,7 +146,7 @@ def test_every_dialect_has_a_way_out(name: str) -> None:
     assert said.endswith("before")
 
 
-def test_files_that_are_not_there(program: Path, tmp_path: Path) -> None:
+def test_missing_files_are_named(program: Path, tmp_path: Path) -> None:
     missing, folder, empty = tmp_path / "missing.mlir", tmp_path, tmp_path / "empty.mlir"
     empty.touch()
     way_out = "name a program in the LLVM dialect, or - for stdin"
@@ -194,7 +196,7 @@ def test_tools_without_a_number_come_first(tmp_path: Path, monkeypatch: pytest.M
         ("\x7fELF", "{}/mlir-translate cannot be run: Exec format error"),
     ],
 )
-def test_a_tool_that_fails_without_a_word(
+def test_a_tool_that_fails_silently_is_named(
     tool: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("mlir-opt", "mlir-translate"):
@@ -207,7 +209,7 @@ def test_a_tool_that_fails_without_a_word(
     assert result.stderr == f"mgpu-rt: stdin: mlir-translate fails: {sentence}\n"
 
 
-def test_a_tool_that_cannot_read_what_another_has_made(
+def test_tools_of_different_releases_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its line is not one of the user's."""
@@ -223,7 +225,7 @@ def test_a_tool_that_cannot_read_what_another_has_made(
     assert result.stderr == said
 
 
-def test_without_the_compiled_half(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiled_part_is_named(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharing.why_not_shared.cache_clear()
     monkeypatch.setattr(sharing.hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
     program.write_bytes(dialect("forum", 19, 1000))

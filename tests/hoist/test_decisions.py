@@ -132,7 +132,7 @@ def launch(hoisted: Hoisted) -> str:
 
 
 @pytest.mark.parametrize("llvm", RELEASES)
-def test_a_launch_as_it_is_since_21(llvm: int) -> None:
+def test_a_launch_of_llvm_21_is_hoisted(llvm: int) -> None:
     hoisted = hoist(since_21(llvm), llvm)
     assert "llvm.load" not in launch(hoisted)
     assert hoisted.said == [

@@ -96,7 +96,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: f"{guard.file} {guard.guard}")
-def test_a_guard_is_missed(guard: Guard, checkout: Path) -> None:
+def test_a_test_notices_the_missing_guard(guard: Guard, checkout: Path) -> None:
     path = checkout / "mgpu_rt" / "hoist" / guard.file
     whole = path.read_text()
     Change(f"mgpu_rt/hoist/{guard.file}", guard.guard, guard.without).make_in(checkout)

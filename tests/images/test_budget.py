@@ -82,7 +82,7 @@ HOSTILE: list[Callable[[], bytes]] = [
 
 
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__.strip("_"))
-def test_parts_that_lie_over_each_other(make: Callable[[], bytes]) -> None:
+def test_overlapping_parts_are_read_in_bounded_time(make: Callable[[], bytes]) -> None:
     with pytest.raises(find.NothingFound, match="names the same bytes of itself too often"):
         find.contents(make(), "the file")
 
@@ -104,7 +104,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("words", TEXTS.values(), ids=TEXTS)
-def test_text_that_says_the_same_again_and_again(words: bytes) -> None:
+def test_repeated_text_is_read_in_bounded_time(words: bytes) -> None:
     (found,) = find.contents(BEGIN + words * (SIZE // len(words)), "the text").images
     assert found.kind == "PTX"
 
@@ -118,7 +118,7 @@ def test_parameters_end_before_the_next_entry() -> None:
     ]
 
 
-def test_room_is_not_made_for_what_a_list_only_says() -> None:
+def test_a_false_length_takes_no_memory() -> None:
     """At each depth, for as many as the note has bytes."""
     metadata = b"\xdd\x00\x0f\xff\xff" * 500 + bytes(1 << 20)
     note = struct.pack("<III", 0, len(metadata), 32) + metadata

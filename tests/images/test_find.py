@@ -120,7 +120,7 @@ def test_variables_that_kernels_can_write() -> None:
     assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 
-def test_required_workgroup_size(tmp_path: Path) -> None:
+def test_the_required_workgroup_size_is_read(tmp_path: Path) -> None:
     source = tmp_path / "known.mlir"
     source.write_text("""
     module attributes {gpu.container_module} {
@@ -142,7 +142,7 @@ def test_a_bundle_has_its_entries(tmp_path: Path) -> None:
     assert image.entries[0].entry == "hipv4-amdgcn-amd-amdhsa--gfx90a"  # whatever it holds
 
 
-def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
+def test_a_damaged_entry_of_a_bundle_is_named(tmp_path: Path) -> None:
     """The driver may never look at it, so the rest is shown."""
     content = bytearray(bundle(code_object("forum"), code_object("globals")))
     second = content.index(b"hipv4", content.index(b"hipv4") + 1)
@@ -152,7 +152,7 @@ def test_a_bundle_with_a_damaged_entry(tmp_path: Path) -> None:
     assert not image.damage
 
 
-def test_a_bundle_that_holds_itself(tmp_path: Path) -> None:
+def test_a_bundle_that_holds_itself_has_no_image_within(tmp_path: Path) -> None:
     """By a table that was written over."""
     content = bytearray(bundle(code_object("forum")))
     struct.pack_into("<Q", content, content.index(b"hipv4") - 24, 0)
@@ -214,7 +214,7 @@ def test_cubin_arguments_have_offsets() -> None:
     assert [a.kind for a in nvidia._arguments_in(pointer)] == ["pointer", None, None]
 
 
-def test_arguments_that_are_not_all_there() -> None:
+def test_incomplete_arguments_are_not_described() -> None:
     """Are not told: a launch would pass the wrong number."""
     assert nvidia._arguments_in(b"") is None
     for end in range(len(ODD_ATTRIBUTES)):
@@ -230,7 +230,7 @@ def test_a_fatbin_has_its_entries(tmp_path: Path) -> None:
     assert [kernel.name for kernel in image.entries[1].kernels] == ["test_func"]
 
 
-def test_a_fatbin_whose_entries_are_overwritten(tmp_path: Path) -> None:
+def test_overwritten_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
     image = corpus.fatbin((1, seeds.PTX), (1, seeds.PTX))
     second = image.rindex(image[16:32])
     assert len(only(read(tmp_path, image)).entries) == 2
@@ -317,7 +317,7 @@ def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
             find.read(path)
 
 
-def test_what_is_not_loaded_with_a_program_is_no_image(tmp_path: Path) -> None:
+def test_a_section_that_is_not_loaded_is_no_image(tmp_path: Path) -> None:
     """As what a debugger reads."""
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
     find.read(path)
@@ -327,7 +327,7 @@ def test_what_is_not_loaded_with_a_program_is_no_image(tmp_path: Path) -> None:
         find.read(path)
 
 
-def test_a_section_that_reaches_beyond_the_file(tmp_path: Path) -> None:
+def test_a_section_beyond_the_end_of_the_file_is_named(tmp_path: Path) -> None:
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
     content = bytearray(path.read_bytes())
     with path.open("rb") as file:

@@ -18,7 +18,7 @@ def test_the_module_is_named_by_the_constant_that_holds_it(llvm: int) -> None:
     assert list(kernel_names.shown(images[:1]).values()) == ["mark"]
 
 
-def test_endings_of_mlirs_constants() -> None:
+def test_each_ending_of_mlirs_constants_is_removed() -> None:
     assert kernel_names.module_of("main_kernel_0_binary") == "main_kernel_0"
     assert kernel_names.module_of("main_kernel_gpubin_cst") == "main_kernel"  # LLVM 17 and older
     assert kernel_names.module_of("main_kernel_bin_cst") == "main_kernel"
@@ -26,7 +26,7 @@ def test_endings_of_mlirs_constants() -> None:
     assert kernel_names.full_name("", "mark") == "mark"
 
 
-def test_inspect_shows_it_where_names_are_equal() -> None:
+def test_inspect_shows_modules_where_names_are_equal() -> None:
     said = command("inspect", "--no-device", lower.lower(PROGRAMS / "samename.mlir", llvm=22))
     assert "  kernel first::mark\n" in said.stdout
     assert "  kernel second::mark\n" in said.stdout

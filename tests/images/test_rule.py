@@ -28,7 +28,7 @@ def _hits(mgpu: Mgpu) -> int:
 
 
 @in_child(policies=("builtin",), backends=("stub", "custub"), MGPU_RT_STATS="/dev/null")
-def test_the_cache_shares_what_is_said_to_be_shared(mgpu: Mgpu) -> None:
+def test_inspect_and_the_cache_agree_on_sharing(mgpu: Mgpu) -> None:
     """Over AMD's HIP and over NVIDIA's driver, each with the images that it takes."""
     outcomes: list[bool] = []
     for name, content in corpus.images().items():
@@ -46,7 +46,7 @@ def test_the_cache_shares_what_is_said_to_be_shared(mgpu: Mgpu) -> None:
     "name",
     ["without sections", "headers point outside", "table points outside", "compressed, cut short"],
 )
-def test_what_is_said_to_be_damaged_is_refused_as_such(name: str) -> None:
+def test_inspect_and_the_library_agree_on_damage(name: str) -> None:
     """A process each, since the library says it once."""
     env = environment(IMAGE=name, MGPU_RT_PYTHON="off")
     run_child(__name__, "is_refused_as_damaged", env)

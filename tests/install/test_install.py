@@ -58,11 +58,11 @@ def installed(wheel: Path, folder: Path) -> Installed:
 # ---- the sample ----
 
 
-def test_a_wheel_serves(installed: Installed, folder: Path) -> None:
+def test_an_installed_wheel_serves_programs(installed: Installed, folder: Path) -> None:
     check(installed, folder / "work", THIS)
 
 
-def test_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_has_one_binary_and_no_path_of_the_builder(wheel: Path, tmp_path: Path) -> None:
     assert "-cp310-abi3-linux_" in wheel.name
     files = [path for path in machine.unpack(wheel, tmp_path).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < INSTALLED_SIZE
@@ -111,7 +111,7 @@ def test_llvms_names_lead_to_one_runtime(
     assert result.stderr.count("mgpu_rt: HIP: ") == 1
 
 
-def test_the_package_in_a_path_with_a_space(wheel: Path, installed: Installed) -> None:
+def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installed) -> None:
     site = machine.unpack(wheel, wheel.parent / "größer als")
     moved = {"PYTHONPATH": str(site)}
     words = (installed.python, "-m", "mgpu_rt")
@@ -121,7 +121,9 @@ def test_the_package_in_a_path_with_a_space(wheel: Path, installed: Installed) -
     assert "conflict" not in result.stdout
 
 
-def test_lower_into_an_executable(installed: Installed, tmp_path: Path) -> None:
+def test_the_installed_command_lowers_into_an_executable(
+    installed: Installed, tmp_path: Path
+) -> None:
     """From MLIR to a run with the installed package alone."""
     out = tmp_path / "forum"
     words = ("--emit", "executable", "--iterations", 2)
@@ -148,7 +150,7 @@ def assert_is_report(page: str) -> None:
         (b"GLIBC_2.3", b"GLIBC_9.3", "C library is too old for it"),
     ],
 )
-def test_a_library_that_does_not_fit(
+def test_a_library_that_does_not_fit_is_named(
     find: bytes, replace: bytes, said: str, wheel: Path, installed: Installed, tmp_path: Path
 ) -> None:
     site = machine.unpack(wheel, tmp_path)
@@ -163,7 +165,9 @@ def test_a_library_that_does_not_fit(
     assert said in load.stderr.splitlines()[-1]
 
 
-def test_a_wheel_of_another_machine(wheel: Path, installed: Installed, tmp_path: Path) -> None:
+def test_pip_refuses_a_wheel_of_another_machine(
+    wheel: Path, installed: Installed, tmp_path: Path
+) -> None:
     """Is for pip to refuse, and nothing of it is installed."""
     other = tmp_path / wheel.name.replace("x86_64", "aarch64")
     shutil.copyfile(wheel, other)
@@ -175,7 +179,7 @@ def test_a_wheel_of_another_machine(wheel: Path, installed: Installed, tmp_path:
     assert not target.exists()
 
 
-def test_a_python_without_what_it_needs(wheel: Path, tmp_path: Path) -> None:
+def test_doctor_names_a_missing_package_of_python(wheel: Path, tmp_path: Path) -> None:
     bare = machine.install(Path(sys.executable), tmp_path / "bare", wheel, options=("--no-deps",))
     result = attempt(bare.command, "doctor")
     assert result.returncode == 1
@@ -206,7 +210,7 @@ def test_the_plain_wheel_reads_images(wheel: Path, installed: Installed, tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's place")
-def test_a_plain_user_without_a_home(installed: Installed, folder: Path) -> None:
+def test_a_user_without_a_home_can_run_programs(installed: Installed, folder: Path) -> None:
     """In an installation that he cannot write to."""
     program = folder / "work" / "by hand"
     words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", installed.command)
@@ -216,7 +220,7 @@ def test_a_plain_user_without_a_home(installed: Installed, folder: Path) -> None
     assert attempt(*words, "doctor", "--device", "softgpu", **env).returncode == 0
 
 
-def test_what_is_missing_is_said_in_words(tmp_path: Path) -> None:
+def test_missing_tools_are_named(tmp_path: Path) -> None:
     """By what is there, not by a list of packages; and where to say that it lies elsewhere."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -239,7 +243,7 @@ def test_what_is_missing_is_said_in_words(tmp_path: Path) -> None:
 # ---- make install ----
 
 
-def test_make_install(tmp_path: Path, installed: Installed) -> None:
+def test_make_install_can_be_moved_and_undone(tmp_path: Path, installed: Installed) -> None:
     """Into a staging folder that is then moved to its place; and out again."""
     stage, prefix = tmp_path / "stage", tmp_path / "usr"
     words = ("make", "-C", ROOT, f"PREFIX={prefix}", f"INSTALL_PYTHON={installed.python}")
@@ -295,7 +299,7 @@ def _digest(path: Path) -> str:
 
 @pytest.mark.check_install
 @pytest.mark.parametrize("version", machine.VERSIONS)
-def test_every_python(version: str, dist: Path, folder: Path) -> None:
+def test_every_python_can_use_the_wheel(version: str, dist: Path, folder: Path) -> None:
     if version not in machine.interpreters():
         pytest.skip(f"no Python {version} on this machine")
     (built,) = dist.glob("*.whl")
@@ -305,7 +309,7 @@ def test_every_python(version: str, dist: Path, folder: Path) -> None:
 
 
 @pytest.mark.check_install
-def test_the_python_examples(dist: Path, folder: Path) -> None:
+def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> None:
     """As a user has them: copied, with NumPy beside the wheel."""
     (built,) = dist.glob("*.whl")
     wanted = ("-c", ROOT / "tests" / "requirements.lock", built, "numpy")
@@ -317,7 +321,7 @@ def test_the_python_examples(dist: Path, folder: Path) -> None:
 
 
 @pytest.mark.check_install
-def test_two_builds_are_the_same(dist: Path, folder: Path) -> None:
+def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
     """Elsewhere, and from the archive's contents alone."""
     (archive,) = dist.glob("*.tar.gz")
     (built,) = dist.glob("*.whl")
@@ -332,7 +336,7 @@ def test_two_builds_are_the_same(dist: Path, folder: Path) -> None:
 
 
 @pytest.mark.check_install
-def test_from_the_source_archive(dist: Path, folder: Path) -> None:
+def test_pip_installs_from_the_source_archive(dist: Path, folder: Path) -> None:
     """pip compiles it, with the user's flags; then editable, from what the archive holds."""
     (archive,) = dist.glob("*.tar.gz")
     place = machine.install(Path(sys.executable), folder / "from source", archive)
@@ -347,7 +351,7 @@ def test_from_the_source_archive(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
-def test_debian_13(dist: Path, folder: Path) -> None:
+def test_debian_13_can_use_the_wheel(dist: Path, folder: Path) -> None:
     """Its own Python, compiler and HIP; as root, and as a user who is not."""
     root = folder / "trixie"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,binutils,make,libhsakmt-dev"
@@ -370,7 +374,7 @@ def test_debian_13(dist: Path, folder: Path) -> None:
 
 @pytest.mark.check_install
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a root of another Debian")
-def test_the_newest_python(dist: Path, folder: Path) -> None:
+def test_the_newest_python_can_host_and_manage(dist: Path, folder: Path) -> None:
     """Debian's newest, 3.14 or later: as a host of four threads, and as the manager's."""
     root = folder / "sid"
     packages = "--include=python3,python3-venv,python3-cffi,python3-click"

@@ -395,7 +395,7 @@ def test_every_state_of_two_threads_is_as_types_h_says(explorer: Path, scenario:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_all_that_the_record_says_was_looked_at(explorer: Path, scenario: str) -> None:
+def test_all_that_the_record_lists_was_explored(explorer: Path, scenario: str) -> None:
     threads, millions = _recorded()[scenario]
     # Where memory lies makes some words lie side by side, and so a few states more.
     states = _states(explorer, f"{scenario} 1 1 {threads - 2}") / 1e6
@@ -407,7 +407,7 @@ def test_the_record_has_every_scenario() -> None:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds_what_is_wrong_where(name: str, explorer: Path, tmp_path: Path) -> None:
+def test_the_explorer_finds_each_planted_fault(name: str, explorer: Path, tmp_path: Path) -> None:
     change, arguments = MUTANTS[name]
     for folder in ("csrc", "tests/interleavings", "build/interleavings"):
         shutil.copytree(explorer / folder, tmp_path / folder)  # with the times of its files

@@ -57,7 +57,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return tools
 
 
-def test_second_request_runs_no_tool(program: Path, made: list[str]) -> None:
+def test_a_second_request_runs_no_tool(program: Path, made: list[str]) -> None:
     first = lower.lower(program, llvm=22)
     assert made == ["mlir-opt", "mlir-opt", "mlir-translate", "llc"]
     assert lower.lower(program, llvm=22) == first
@@ -176,7 +176,7 @@ def test_every_loop_of_the_programs_can_be_set() -> None:
         ("llc", "llvm-99"),
     ],
 )
-def test_missing_tool_is_named_with_its_package(
+def test_a_missing_tool_is_named_with_its_package(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the command where there is apt-get, else with Debian's name for it."""
@@ -191,7 +191,7 @@ def test_missing_tool_is_named_with_its_package(
         toolchain.tool(name, 99)
 
 
-def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "mlir-opt-99"
     own.write_text("#!/bin/sh\n")
     own.chmod(0o755)
@@ -199,7 +199,7 @@ def test_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert toolchain.tool("mlir-opt", 99) == own
 
 
-def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: install what Debian"):
         object_files.link([], libraries=[], out=tmp_path / "program")
@@ -218,7 +218,7 @@ def test_a_tool_without_a_release_counts_by_its_version(
         toolchain.tool("llc", 98)
 
 
-def test_a_tool_that_cannot_be_run(
+def test_a_tool_that_cannot_be_run_is_named(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one of another machine, or one that was cut off: no version counts, no traceback."""
@@ -251,7 +251,7 @@ def test_the_runner_has_its_releases_name() -> None:
 # ---- what is made --------------------------------------------------------------------------------
 
 
-def test_code_objects_by_the_names_of_their_modules() -> None:
+def test_code_objects_have_the_names_of_their_modules() -> None:
     assert list(lower.code_objects(PROGRAMS / "samename.mlir")) == ["first", "second"]
     many = PROGRAMS / "many.mlir"
     images = lower.code_objects(many)
@@ -380,12 +380,12 @@ def test_form_of_the_image_follows_the_assembler(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("llvm", "chip", "image"), [(22, "gfx90a", "isa"), (22, "sm_90", "exe")])
-def test_forms_that_there_are_not(llvm: int, chip: str, image: str) -> None:
+def test_unknown_forms_are_refused(llvm: int, chip: str, image: str) -> None:
     with pytest.raises(ValueError, match="no recipe for an image"):
         lower.lower(FORUM, llvm=llvm, chip=chip, image=image)
 
 
-def test_15_is_for_amd() -> None:
+def test_llvm_15_lowers_for_amd_only() -> None:
     with pytest.raises(ValueError, match="AMD"):
         lower.lower(FORUM, llvm=15, chip="sm_90")
 

@@ -165,7 +165,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("number", range(len(RULES)), ids=lambda i: f"{i}-{RULES[i].test}")
-def test_rule_is_missed(number: int) -> None:
+def test_a_test_notices_the_missing_rule(number: int) -> None:
     missing = RULES[number]
     library = build(f"rule-{number}", missing.change)
     try:

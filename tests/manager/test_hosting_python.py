@@ -112,7 +112,7 @@ def test_every_python_is_served(version: str) -> None:
     python(SERVED, interpreter=interpreter)
 
 
-def test_host_without_cffi() -> None:
+def test_a_host_without_cffi_is_served() -> None:
     """The manager runs in the library's own environment, not in the host's."""
     python(SERVED, interpreter=str(bare_python()))
 

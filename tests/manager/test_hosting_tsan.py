@@ -21,7 +21,7 @@ def library() -> Path:
 
 @pytest.mark.parametrize("policy", ["", "policies:EvictAll", "policies:PinAll"])
 @pytest.mark.parametrize("mode", ["served", "threads", "misses"])
-def test_no_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
+def test_threads_do_not_race(mode: str, policy: str, library: Path, tmp_path: Path) -> None:
     """Threads that miss, and a manager that lists, evicts and pins meanwhile."""
     (tmp_path / "policies.py").write_text((HOSTS / "policies.py").read_text())
     env = promptly(

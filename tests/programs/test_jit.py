@@ -114,7 +114,7 @@ def numbers(text: str) -> list[float]:
     return [float(word) for word in data.rstrip("]\n").split(",")]
 
 
-def test_llvms_own_helpers() -> None:
+def test_llvms_own_helpers_serve_beside_the_library() -> None:
     """They are linked with libLLVM, which the runner opens with global names."""
     outcome = jit("vecadd", 22, helpers=RUNNER_UTILS)
     good(outcome)
@@ -165,7 +165,7 @@ def write_maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_one_hip_in_the_process(linked: bool, write_maps: Path, tmp_path: Path) -> None:
+def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path) -> None:
     """The manager is in none of the program's; and a HIP of the program's is taken, with its
     compiler kept apart all the same."""
     maps = tmp_path / "maps"
@@ -196,7 +196,7 @@ def test_the_compiler_is_the_one_that_hip_would_take(tmp_path: Path) -> None:
     assert f"HIP's compiler {compiler}: apart from" in outcome.stderr
 
 
-def test_without_an_llvm_nothing_is_bound_apart() -> None:
+def test_hip_is_not_kept_apart_where_no_llvm_is_there() -> None:
     changes = {"backend": "softgpu", "policy": "builtin", "MGPU_RT_VERBOSE": "1"}
     outcome = run("vecadd", 22, Way(library()), **changes)
     assert outcome.stdout == printed("vecadd", 22)
@@ -206,12 +206,12 @@ def test_without_an_llvm_nothing_is_bound_apart() -> None:
     assert "HIP's compiler" in asked.stderr
 
 
-def test_own_on_a_hip_without_a_compiler() -> None:
+def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
     outcome = run("forum", 22, Way(library()), iterations=1, MGPU_RT_HIP_SYMBOLS="own")
     good(outcome)
 
 
-def test_an_allocator_of_the_programs_own(tmp_path: Path) -> None:
+def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
     """HIP cannot be kept apart then; said once. LLVM 19's runner has no names that collide."""
     allocator = compile_c(tmp_path / "liballocator.so", ALLOCATOR, "-shared", "-fPIC")
     outcome = jit("vecadd", 19, LD_PRELOAD=str(allocator))
@@ -220,7 +220,7 @@ def test_an_allocator_of_the_programs_own(tmp_path: Path) -> None:
     assert str(allocator) in outcome.stderr
 
 
-def test_fifteens_runner_shares_hips_llvm() -> None:
+def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
     """LLVM 15 is both the program's and HIP's: one library serves the two."""
     outcome = jit("globals", 15, MGPU_RT_HIP_SYMBOLS="own")
     good(outcome)

@@ -70,14 +70,14 @@ def count(mapped: list[str], prefix: str) -> int:
 
 
 @pytest.mark.parametrize("program", PRINTED)
-def test_results(program: str) -> None:
+def test_engines_print_what_programs_do(program: str) -> None:
     out, mapped, said = jit(program)
     assert (out, said) == (printed(program, 22), "")
     for name in ("libamdhip64", "libamd_comgr.so.2.", "libLLVM-15"):
         assert count(mapped, name) == 1
 
 
-def test_engines_one_after_the_other() -> None:
+def test_engines_work_one_after_the_other() -> None:
     """Each gives its memory back, which the next one's images may take (trap 1)."""
     programs = ("samename", "globals", "overlap", "globals", "vecadd", "samename")
     out, mapped, said = jit(*programs)
@@ -85,12 +85,12 @@ def test_engines_one_after_the_other() -> None:
     assert count(mapped, "libamdhip64") == 1
 
 
-def test_there_is_one_hip() -> None:
+def test_the_process_has_one_hip() -> None:
     _, mapped, _ = jit("globals", MGPU_RT_PYTHON_DELAY="0")
     assert count(mapped, "libamdhip64") == 1
 
 
-def test_11_without_initialize_it_is_said_once() -> None:
+def test_11_a_missing_initialize_is_named_once() -> None:
     """LLVM 22 loads modules in constructors, which nobody has run then."""
     out, _, said = jit("globals", initialize=False)
     assert out == "0\n"

@@ -99,7 +99,9 @@ def good(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(("program", "llvm", "backend", "way", "policy"), RUNS)
-def test_results(program: str, llvm: int, backend: str, way: str, policy: str) -> None:
+def test_programs_print_what_they_should(
+    program: str, llvm: int, backend: str, way: str, policy: str
+) -> None:
     """On the emulated device real kernels run: the proof that no cache changes a result."""
     outcome = run(
         program, llvm, ways()[way], backend=backend, policy=policy, iterations=rounds(program)
@@ -240,7 +242,7 @@ def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
 
 @pytest.mark.parametrize(("way", "policy"), [("linked", "python"), ("preloaded-22.1", "builtin")])
 @pytest.mark.parametrize("program", PRINTED)
-def test_10_unload_from_a_global_destructor(program: str, way: str, policy: str) -> None:
+def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) -> None:
     """Where HIP's own statics are gone when the program's destructors run."""
     outcome = run(
         program, 22, ways()[way], policy=policy, iterations=rounds(program), HIPSTUB_TEARDOWN="1"
@@ -250,7 +252,7 @@ def test_10_unload_from_a_global_destructor(program: str, way: str, policy: str)
 
 
 @pytest.mark.parametrize("program", PRINTED)
-def test_10_stock_dies_there(program: str) -> None:
+def test_10_stock_dies_in_a_global_destructor(program: str) -> None:
     """The test above proves something: without the guard a program ends like this."""
     outcome = run(program, 22, Way(STOCK), iterations=rounds(program), HIPSTUB_TEARDOWN="1")
     assert outcome.signal == signal.SIGABRT
@@ -311,13 +313,13 @@ def with_8_mb_of_stack(llvm: int, iterations: int, way: Way) -> Outcome:
 
 @pytest.mark.parametrize("way", ["linked", "preloaded"])
 @pytest.mark.parametrize("llvm", releases("loopargs"))
-def test_17_arguments_in_a_loop(llvm: int, way: str) -> None:
+def test_17_a_loop_of_launches_stays_within_its_stack(llvm: int, way: str) -> None:
     outcome = with_8_mb_of_stack(llvm, 20_000, ways()[way])
     good(outcome)
     assert outcome.hip("hipModuleLaunchKernel") == 20_000
 
 
-def test_17_the_stack_was_as_small_as_that() -> None:
+def test_17_the_stack_was_small_enough() -> None:
     assert with_8_mb_of_stack(22, 60_000, Way(STOCK)).signal == signal.SIGSEGV
 
 
@@ -327,7 +329,7 @@ def test_17_the_stack_was_as_small_as_that() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("program", ["forum", "samename", "globals", "churn"])
 @pytest.mark.parametrize("llvm", [22, 19])
-def test_runner(llvm: int, program: str, policy: str) -> None:
+def test_runners_print_what_they_should(llvm: int, program: str, policy: str) -> None:
     """mlir-runner, and mlir-cpu-runner of 19, which bring an LLVM of their own."""
     text = lower.lower_to_llvm_dialect(bench.PROGRAMS / f"{program}.mlir", llvm, iterations=ROUNDS)
     shared = f"--shared-libs={library()},{print_library()}"
@@ -342,7 +344,7 @@ def test_runner(llvm: int, program: str, policy: str) -> None:
     assert outcome.log["counts"]["hipModuleLaunchKernel"] == launches
 
 
-def test_sources_are_the_projects_own() -> None:
+def test_every_program_is_tested() -> None:
     """Every program is tested, but for the one that ROCm's runtime cannot serve."""
     assert {path.stem for path in bench.PROGRAMS.glob("*.mlir")} == {*PRINTED, "cluster"}
     assert bench.PROGRAMS.is_relative_to(ROOT)

@@ -275,7 +275,7 @@ def test_dlpack_keeps_what_it_hands_out() -> None:
 
 
 @pytest.mark.parametrize(("device", "stream"), [(2, 1), (10, 0)])
-def test_dlpacks_null_stream(device: int, stream: int) -> None:
+def test_dlpacks_null_stream_is_hips(device: int, stream: int) -> None:
     tensor, library = Tensor(numpy.zeros(3), device), Device()
     Passed(library, "kernel", [POINTER], [tensor], library.ffi.NULL)  # type: ignore[arg-type]
     assert tensor.streams == [stream]
@@ -323,7 +323,7 @@ def test_device_memrefs_have_sizes_and_strides() -> None:
     assert memref(Tensor(array, 10), 2) == (begin, begin, 0, 4, 3, 6, 2)
 
 
-def test_a_field_of_records_on_the_device() -> None:
+def test_a_field_of_records_on_the_device_has_its_stride() -> None:
     """Its address is one; a memref's strides count whole elements."""
     field = Interface(64, (4,), strides=(6,))
     assert number(field) == 64
@@ -378,7 +378,7 @@ def test_overlapping_arrays_are_refused() -> None:
     assert len(moved(data, data[4:4])) == 6
 
 
-def test_empty_arrays() -> None:
+def test_empty_arrays_are_accepted() -> None:
     assert not any(words[0] == "Memcpy" for words in moved(numpy.zeros(0, "f")))
     assert not any(words[0] == "Memcpy" for words in moved(bytearray()))
 
@@ -396,7 +396,7 @@ class Picture:
         return {"shape": (2, 3), "typestr": "|u1", "version": 3, "data": bytes(range(6))}
 
 
-def test_arrays_that_say_only_what_has_no_default() -> None:
+def test_arrays_may_leave_out_what_has_a_default() -> None:
     place = memref(In(Picture()), 2)[0]
     assert memref(In(Picture()), 2) == (place, place, 0, 2, 3, 3, 1)
     with pytest.raises(ValueError, match=r"read-only: pass mgpu_rt.In\(array\)"):
@@ -409,6 +409,6 @@ def test_arrays_that_say_only_what_has_no_default() -> None:
     assert number(SimpleNamespace(__array_interface__=moments.__array_interface__))
 
 
-def test_arrays_that_have_no_buffer() -> None:
+def test_arrays_without_a_buffer_are_refused() -> None:
     """Dates, as bfloat16 of ml_dtypes: NumPy knows where they lie."""
     assert moved(numpy.zeros(3, "M8[s]"))[0] == ("alloc", 24)

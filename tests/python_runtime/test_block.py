@@ -64,7 +64,7 @@ def test_a_nan_in_one_kernel_is_named() -> None:
     assert "the 8192 bytes at" in said
 
 
-def test_the_block_as_it_is_has_no_nan() -> None:
+def test_the_unchanged_block_has_no_nan() -> None:
     done = run(program.source(BLOCK, CHAIN), "run", "--hook", "nan=f32")
     assert done.returncode == 0, done.stderr
 
@@ -91,7 +91,7 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
     return command("replay", "--device", "softgpu", *words, **env)
 
 
-def test_a_matrix_product_replays_the_same(recording: Path) -> None:
+def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
     """32x64 and 64x64 elements into 32x64, alone."""
     (launch,) = json.loads((recording / "manifest.json").read_text())["launches"]
     assert launch["not_recorded"] == []

@@ -92,7 +92,7 @@ def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_a_stream_that_the_program_made_is_hips(mgpu: Mgpu) -> None:
+def test_a_stream_that_the_program_made_goes_back_to_hip(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.stub.hipStreamCreate(own)
@@ -112,7 +112,7 @@ def test_each_device_has_its_own_streams(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_a_singleton_is_one_for_all(mgpu: Mgpu) -> None:
+def test_a_singleton_serves_all(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(Singleton()):
         stream = mgpu.StreamCreate()
         assert mgpu.StreamCreate() == stream
@@ -147,7 +147,7 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)
-def test_hip_7_is_asked_about_no_event(mgpu: Mgpu) -> None:
+def test_hip_7_is_never_asked_about_an_event(mgpu: Mgpu) -> None:
     """It reads the stream that the event was recorded on, which somebody may have destroyed."""
     with mgpu_rt.intercept(CachedRuntime()):
         mgpu.EventDestroy(mgpu.EventCreate())
@@ -185,7 +185,7 @@ def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_a_free_without_a_stream_is_hips(mgpu: Mgpu) -> None:
+def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(CachedRuntime()):
         block = mgpu.MemAlloc(64, mgpu.null, False)
         freed = mgpu.count("hipFree")
@@ -194,7 +194,7 @@ def test_a_free_without_a_stream_is_hips(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_memory_that_is_not_ours_any_more_is_not_kept(mgpu: Mgpu) -> None:
+def test_memory_that_hip_handed_out_anew_is_not_kept(mgpu: Mgpu) -> None:
     """The program has had HIP free it, and has got other memory there, which has a new number."""
     with mgpu_rt.intercept(CachedRuntime()) as runtime:
         stream = mgpu.StreamCreate()
@@ -207,7 +207,7 @@ def test_memory_that_is_not_ours_any_more_is_not_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(1 << 20), **alone)
-def test_what_is_kept_goes_back_where_memory_is_short(mgpu: Mgpu) -> None:
+def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(CachedRuntime()):
         stream = mgpu.StreamCreate()
         for size in (700_000, 600_000, 500_000):
@@ -221,7 +221,7 @@ def test_what_is_kept_goes_back_where_memory_is_short(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_what_is_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
+def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
     """The second time is refused, in the words of stock's runtime."""
     image = mgpu.image(code_object("forum"))
 
@@ -251,7 +251,7 @@ def test_what_is_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_what_a_reset_took_is_forgotten(mgpu: Mgpu) -> None:
+def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
     image = mgpu.image(code_object("forum"))
     for kind in (CachedRuntime, Singleton):
         with mgpu_rt.intercept(kind()):

@@ -30,11 +30,11 @@ GUARDS = [
     guard(
         "return kept if kept and handle in kept.known else None",
         "return kept or self._here",
-        "a_stream_that_the_program_made_is_hips",
+        "a_stream_that_the_program_made_goes_back_to_hip",
     ),
     guard("self._of(self.hip.device())", "self._of(0)", "each_device_has_its_own_streams"),
     guard("_take(here.events, self.hip.event_done)", "_take(here.events)", "an_event_at_work"),
-    guard("if stream and is_ours and", "if is_ours and", "a_free_without_a_stream_is_hips"),
+    guard("if stream and is_ours and", "if is_ours and", "a_free_without_a_stream_goes_to_hip"),
     guard(
         "is_ours and self._alone_at_work(owner, stream)",
         "is_ours",
@@ -43,14 +43,14 @@ GUARDS = [
     guard(
         "number is not None and number == self.hip.buffer_id(address)",
         "True",
-        "memory_that_is_not_ours_any_more",
+        "memory_that_hip_handed_out_anew",
     ),
     guard("here.blocks[stream, size])\n", "here.blocks[0, size])\n", "a_block_serves_its_stream"),
     guard(
-        "        self.give_back()\n        return get", "        return get", "what_is_kept_goes"
+        "        self.give_back()\n        return get", "        return get", "kept_blocks_go_back"
     ),
-    guard("raise self.hip.failed(function, refusal) from None", "pass", "what_is_given_up_twice"),
-    guard("self.hip.buffer_id(memory) != number", "False", "what_a_reset_took_is_forgotten"),
+    guard("raise self.hip.failed(function, refusal) from None", "pass", "a_handle_given_up_twice"),
+    guard("self.hip.buffer_id(memory) != number", "False", "handles_from_before_a_reset"),
     guard(
         "            found = kept.pop(0)\n",
         "            found = kept[0]\n",
@@ -66,7 +66,7 @@ def _test(begin: str) -> str:
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.guard.strip())
-def test_a_check_is_missed(guard: Guard) -> None:
+def test_a_test_notices_the_missing_check(guard: Guard) -> None:
     name = _test(guard.test)
     test = getattr(test_caches, name)
     words = ["tests.python_runtime.mutant", guard.guard, guard.without, test.__module__, name]

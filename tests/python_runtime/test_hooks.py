@@ -45,12 +45,12 @@ def hip() -> dict[str, str]:
     return {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_PYTHON": "off"}
 
 
-def test_without_a_hook() -> None:
+def test_a_program_runs_without_a_hook() -> None:
     done = run()
     assert (done.stdout, done.stderr) == ("2\n", "")
 
 
-def test_trace_shows_every_call() -> None:
+def test_the_trace_hook_shows_every_call() -> None:
     done = run("--hook", "trace")
     lines = done.stderr.splitlines()
     assert done.stdout == "2\n"
@@ -67,13 +67,13 @@ def test_a_pattern_and_a_number_choose_launches() -> None:
     assert line.startswith("halve<")
 
 
-def test_time_has_a_line_for_each_kernel() -> None:
+def test_the_time_hook_has_a_line_for_each_kernel() -> None:
     lines = sorted(run("--hook", "time").stderr.splitlines())
     assert [line.partition(",")[0] for line in lines] == ["halve: 2 launches", "spoil: 1 launches"]
 
 
 @pytest.mark.parametrize("runtime", [(), ("--runtime", "mgpu_rt.runtime:CachedRuntime")])
-def test_nan_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
+def test_the_nan_hook_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
     done = run("--hook", "nan=f32", *runtime)
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.splitlines()[-1]
@@ -81,11 +81,11 @@ def test_nan_names_kernel_argument_and_index(runtime: tuple[str, ...]) -> None:
     assert "launch 1 of this kernel: it has written 1 NaNs, first [5] of argument 0" in last
 
 
-def test_nan_passes_by_what_is_not_wanted() -> None:
+def test_the_nan_hook_skips_unwanted_kernels() -> None:
     assert run("--hook", "nan", "--kernel", "halve").stdout == "2\n"
 
 
-def test_faults_fails_the_call_that_was_named() -> None:
+def test_the_faults_hook_fails_the_named_call() -> None:
     done = run("--hook", "faults=mgpuMemAlloc:1:hipErrorOutOfMemory")
     assert "'hipMalloc(&ptr, sizeBytes)' failed with 'hipErrorOutOfMemory'" in done.stderr
 
@@ -98,12 +98,12 @@ def test_faults_fails_the_call_that_was_named() -> None:
         (("--kernel", "x"), "add --hook NAME"),
     ],
 )
-def test_a_wrong_word_is_said(words: tuple[str, ...], sentence: str) -> None:
+def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
     done = run(*words)
     assert_sentence(done.returncode, done.stderr, sentence)
 
 
-def test_a_fault_that_is_none_is_said() -> None:
+def test_an_unknown_fault_is_named() -> None:
     done = run("--hook", "faults=mgpuNothing")
     assert done.returncode == 1
     assert "'mgpuNothing' is no fault" in done.stderr
@@ -161,35 +161,35 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
     assert replay(out).stdout.startswith("second::mark: same, ")
 
 
-def test_a_recording_is_its_owners_alone(recorded: Path) -> None:
+def test_only_its_owner_can_read_a_recording(recorded: Path) -> None:
     assert recorded.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_replay_leaves_the_same(recorded: Path) -> None:
+def test_a_replay_leaves_the_same_memory(recorded: Path) -> None:
     done = replay(recorded)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("halve: same, ")
 
 
-def test_a_replay_with_another_block_size_is_the_same(recorded: Path) -> None:
+def test_a_replay_with_another_block_size_leaves_the_same(recorded: Path) -> None:
     done = replay(recorded, "--grid", 4, "--block", 16, "--iterations", 3)
     assert done.stdout.startswith("halve: same, median ")
 
 
-def test_a_replay_that_does_less_says_where(recorded: Path) -> None:
+def test_a_replay_that_writes_less_says_where(recorded: Path) -> None:
     done = replay(recorded, "--grid", 1, "--tolerance", 0.5)
     assert done.returncode == 1
     assert "block 0: 32 elements (f4) differ, the first [32], largest error 2" in done.stdout
     assert replay(recorded, "--grid", 1, "--tolerance", 3).returncode == 0
 
 
-def test_a_write_outside_is_said(recorded: Path) -> None:
+def test_a_write_outside_an_argument_is_named(recorded: Path) -> None:
     done = replay(recorded, "--grid", 33, "--tolerance", 100)
     assert done.returncode == 1
     assert "bytes behind block 0 were written" in done.stdout
 
 
-def test_another_image_is_taken(recorded: Path, tmp_path: Path) -> None:
+def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     manifest = json.loads((recorded / "manifest.json").read_text())
     image = tmp_path / "image"
     image.write_bytes((recorded / "blobs" / manifest["launches"][0]["image"]).read_bytes())
@@ -198,7 +198,7 @@ def test_another_image_is_taken(recorded: Path, tmp_path: Path) -> None:
     assert replay(recorded, "--image", image).returncode == 2
 
 
-def test_a_replay_is_a_script_too(recorded: Path, tmp_path: Path) -> None:
+def test_a_script_can_replay(recorded: Path, tmp_path: Path) -> None:
     script = tmp_path / "replay.py"
     assert replay(recorded, "--script", script).returncode == 0
     env = environment("softgpu", MGPU_RT_PYTHON="off")
@@ -226,7 +226,7 @@ def test_a_recording_with_other_results_differs(recorded: Path, tmp_path: Path) 
     assert replay(copy).returncode == 1
 
 
-def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_recording_is_named(tmp_path: Path) -> None:
     done = replay(tmp_path / "nothing")
     assert_sentence(done.returncode, done.stderr, "is no folder")
     done = replay(tmp_path)
@@ -255,7 +255,7 @@ LAUNCH |= {"arguments": [], "blocks": []}
         {**LAUNCH, "arguments": [{"bytes": "", "offset": -1}]},
     ],
 )
-def test_a_launch_that_is_damaged_is_said(launch: object, tmp_path: Path) -> None:
+def test_a_damaged_launch_is_named(launch: object, tmp_path: Path) -> None:
     manifest = {"format": 1, "launches": [launch]}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match="launch 1 is damaged"):
@@ -302,6 +302,6 @@ def test_a_recording_of_fifos_is_not_waited_for(
         Recording(tmp_path)
 
 
-def test_a_folder_that_is_there_is_left_alone(recorded: Path) -> None:
+def test_an_existing_folder_is_left_alone(recorded: Path) -> None:
     done = command("record", "--device", "softgpu", "-o", recorded, "--", "true", **hip())
     assert_sentence(done.returncode, done.stderr, "is there already")

@@ -70,7 +70,7 @@ def counts(tmp_path: Path, runtime: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("runtime", ["", *RUNTIMES])
-def test_what_hip_is_asked_for(runtime: str, tmp_path: Path) -> None:
+def test_a_caching_runtime_asks_hip_once(runtime: str, tmp_path: Path) -> None:
     """Two launches: a runtime that caches loads and creates once, a plain one twice."""
     found = counts(tmp_path, runtime)
     times = 2 if runtime.endswith("PlainRuntime") else 1
@@ -79,7 +79,7 @@ def test_what_hip_is_asked_for(runtime: str, tmp_path: Path) -> None:
     assert found["hipModuleLaunchKernel"] == 2
 
 
-def test_launches_know_their_kernel_and_the_end_is_told() -> None:
+def test_a_runtime_sees_kernels_and_the_end() -> None:
     done = run("runtimes:Names")
     assert done.stderr == f"{KERNEL}<1, 1>()\n" * 2 + "the end\n"
 
@@ -107,7 +107,7 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
 # ---- nothing asked for ----
 
 
-def test_nothing_of_pythons_is_there_unless_asked_for(tmp_path: Path) -> None:
+def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     source = """
     #include <stdio.h>
     #include <string.h>
@@ -136,7 +136,7 @@ def test_first_calls_of_threads_wait_for_the_runtime() -> None:
     assert (done.returncode, done.stderr.count("asked")) == (0, 9)
 
 
-def test_a_small_stack_goes_past_it_and_that_is_said() -> None:
+def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     done = run("runtimes:Names", "small-stack")
     assert done.stdout == "ok\n"
     assert done.stderr.count("its calls go past the runtime") == 1
@@ -156,7 +156,7 @@ def test_a_small_stack_goes_past_it_and_that_is_said() -> None:
         ("runtimes:Names,nowhere:Class", "No module named 'nowhere'"),
     ],
 )
-def test_what_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:
+def test_a_runtime_that_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:
     done = run(runtime)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -167,7 +167,7 @@ def test_what_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"), [("nonsense=1", "no setting 'nonsense'"), ("count", "name=value")]
 )
-def test_a_wrong_setting_is_said(settings: str, words: str) -> None:
+def test_a_wrong_setting_is_named(settings: str, words: str) -> None:
     done = run("runtimes:Set", MGPU_RT_RUNTIME_SETTINGS=settings)
     assert (done.returncode, words in done.stderr) == (1, True)
 
@@ -179,18 +179,18 @@ def test_an_exception_is_shown_and_ends_the_program() -> None:
     assert done.stderr.endswith("ZeroDivisionError: on purpose\n")
 
 
-def test_system_exit_is_the_programs() -> None:
+def test_system_exit_ends_the_program() -> None:
     done = run("runtimes:Exits")
     assert (done.returncode, done.stderr) == (7, "")
 
 
-def test_hip_error_is_stocks_line_and_null() -> None:
+def test_a_hip_error_gives_null_and_the_line_of_stock() -> None:
     done = run("runtimes:Refuses")
     assert done.stdout == "failed\n"  # the host's word for a null
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in done.stderr
 
 
-def test_a_directory_as_standard_input_is_said() -> None:
+def test_a_directory_as_standard_input_is_named() -> None:
     descriptor = os.open("/", os.O_RDONLY)
     try:
         done = run_host("plain", asked("runtimes:PassAll"), stdin=descriptor)
@@ -204,7 +204,7 @@ def test_a_directory_as_standard_input_is_said() -> None:
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_any_python(version: str) -> None:
+def test_any_python_can_host(version: str) -> None:
     python = python_with_cffi(version)
     if python is None:
         pytest.skip(f"no Python {version} here")
@@ -213,23 +213,23 @@ def test_any_python(version: str) -> None:
         assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
-def test_a_python_without_cffi_is_said() -> None:
+def test_a_python_without_cffi_is_named() -> None:
     done = run("runtimes:PassAll", MGPU_RT_PYTHON=str(bare_python()))
     assert done.returncode == 1
     assert "_cffi_backend" in done.stderr
 
 
-def test_no_python_is_said() -> None:
+def test_a_missing_python_is_named() -> None:
     done = run("runtimes:PassAll", MGPU_RT_PYTHON="/bin/true")
     assert done.returncode == 1
     assert "'/bin/true' (MGPU_RT_PYTHON): it is no python3.10 or later" in done.stderr
 
 
-def test_no_manager_is_no_obstacle() -> None:
+def test_a_runtime_needs_no_manager() -> None:
     assert run("runtimes:PassAll", MGPU_RT_PYTHON="off").stdout == "ok\n"
 
 
-def test_the_programs_environment_is_not_the_interpreters() -> None:
+def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
     done = run(
         "runtimes:Surroundings", PYTHONHOME="/nowhere", LC_ALL="xx_YY.NONE", PYTHONHASHSEED="no"
     )
@@ -275,7 +275,7 @@ print("done")
 
 
 @pytest.mark.parametrize("version", ["", "3.10", "3.12", "3.13"])
-def test_a_python_program_uses_its_own(version: str) -> None:
+def test_a_python_program_hosts_in_its_own_interpreter(version: str) -> None:
     python = python_with_cffi(version) if version else sys.executable
     if python is None:
         pytest.skip(f"no Python {version} here")

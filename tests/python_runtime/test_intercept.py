@@ -48,7 +48,7 @@ def test_only_overridden_methods_are_asked(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_the_inner_one_ends_first(mgpu: Mgpu) -> None:
+def test_the_inner_runtime_ends_first(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(Streams()) as outer:
         with mgpu_rt.intercept(Streams()) as inner:
             mgpu.StreamDestroy(mgpu.StreamCreate())
@@ -75,7 +75,7 @@ class Fails(Runtime):
 
 
 @in_child(**alone)
-def test_an_exception_leaves_the_with(mgpu: Mgpu) -> None:
+def test_an_exception_ends_the_interception(mgpu: Mgpu) -> None:
     with pytest.raises(KeyboardInterrupt), mgpu_rt.intercept(Fails()):
         assert not mgpu.StreamCreate()
         assert mgpu.StreamCreate()  # from then on the library answers
@@ -96,12 +96,12 @@ def test_a_refusal_is_the_threads_last_error(mgpu: Mgpu) -> None:
     assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorOutOfMemory"
 
 
-def test_what_is_no_runtime_is_refused() -> None:
+def test_an_object_that_is_no_runtime_is_refused() -> None:
     with pytest.raises(TypeError, match="derives from it"), mgpu_rt.intercept(3):  # type: ignore[arg-type]
         pass
 
 
-def test_a_setting_that_is_none_is_refused() -> None:
+def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(TypeError, match="no setting 'nothing'"):
         Runtime(nothing=1)
 
@@ -221,12 +221,12 @@ def check_binding(mgpu: Mgpu, *, hip_python: bool) -> None:
 
 
 @in_child(backends=("stub", "softgpu"), **alone)
-def test_ctypes_drives_the_library_that_is_open(mgpu: Mgpu) -> None:
+def test_ctypes_uses_the_open_library(mgpu: Mgpu) -> None:
     check_binding(mgpu, hip_python=False)
 
 
 @in_child(backends=("softgpu",), **alone)
-def test_hip_python_drives_the_library_that_is_open(mgpu: Mgpu) -> None:
+def test_hip_python_uses_the_open_library(mgpu: Mgpu) -> None:
     check_binding(mgpu, hip_python=True)
 
 
@@ -234,7 +234,7 @@ def test_hip_python_drives_the_library_that_is_open(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_a_function_of_c_takes_a_functions_place(mgpu: Mgpu) -> None:
+def test_a_c_function_can_replace_a_function(mgpu: Mgpu) -> None:
     """By name, and back again; what is no function of the ABI is refused."""
     ffi, lib = mgpu.ffi, mgpu.lib
     own = ffi.cast("hipStream_t (*)(void)", lib.mgpu_rt_native(b"mgpuStreamCreate"))
@@ -256,7 +256,7 @@ def test_a_function_of_c_takes_a_functions_place(mgpu: Mgpu) -> None:
 
 
 @in_child(**alone)
-def test_what_old_callers_leave_in_a_late_flag_is_no_error(mgpu: Mgpu) -> None:
+def test_garbage_in_a_late_flag_is_no_error(mgpu: Mgpu) -> None:
     """LLVM before 18 passes no flag to mgpuMemAlloc."""
     old = mgpu.ffi.cast("void *(*)(uint64_t, hipStream_t, uint8_t)", mgpu.lib.mgpuMemAlloc)
     with mgpu_rt.intercept(PassAll()):
@@ -275,7 +275,7 @@ lib.intercept(b"mgpuStreamCreate", True)
 """
 
 
-def test_a_method_may_be_called_where_there_is_no_program() -> None:
+def test_a_method_outside_of_a_program_does_nothing() -> None:
     """It does nothing, and says so once."""
     code = [sys.executable, "-c", BY_ITSELF]
     done = subprocess.run(code, capture_output=True, text=True, env=environment(), timeout=HANG)

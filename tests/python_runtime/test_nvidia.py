@@ -72,7 +72,7 @@ def test_a_nan_is_named(mgpu: Mgpu) -> None:
 
 @pytest.mark.gpu
 @in_child(policies=("builtin",), backends=("cuda",))
-def test_a_recording_replays_the_same(mgpu: Mgpu) -> None:
+def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
     """With another block size too; a changed one does not."""
     for image in ("bin", "isa"):
         with TemporaryDirectory() as folder:

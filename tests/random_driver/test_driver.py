@@ -33,7 +33,7 @@ def test_stock_does_what_the_model_says(device: runner.Device) -> None:
     assert runner.differences(runner.play(case, runner.STOCK, device), case, None) == []
 
 
-def test_a_case_is_the_same_when_it_was_saved(tmp_path) -> None:
+def test_a_saved_case_comes_back_unchanged(tmp_path) -> None:
     case = _case(2)
     case.save(tmp_path / "case.json")
     assert runner.Case.load(tmp_path / "case.json") == case
@@ -91,14 +91,14 @@ def test_the_end_of_a_process_is_seen() -> None:
     assert runner.differences(said, case, runner.Said(results=said.results)) != []
 
 
-def test_a_line_that_the_end_cuts_is_nobodys() -> None:
+def test_a_line_cut_by_the_end_is_ignored() -> None:
     """A thread was writing it when main returned."""
     said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
     assert (said.status, said.other) == (0, ["whole"])
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_cut_of_a_program_is_one(seed: int) -> None:
+def test_any_part_of_a_program_is_a_program(seed: int) -> None:
     """hypothesis makes programs small by leaving out actions."""
     source = random.Random(seed)
     actions = [source.randbytes(script.ACTION) for _ in range(60)]

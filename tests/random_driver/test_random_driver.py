@@ -44,14 +44,16 @@ def _sample(examples: int):
 
 @pytest.mark.parametrize("exits", [False, True])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_sample(name: str, exits: bool) -> None:
+def test_random_programs_do_what_stock_does(name: str, exits: bool) -> None:
     device, many, one = SAMPLES[name]
     _play(device, SIDES, one if exits else many, exits=exits)
 
 
 @pytest.mark.parametrize("side", runner.IN_PYTHON, ids=lambda side: side.name)
 @pytest.mark.parametrize("name", ["stub", "stub, reuse", "softgpu"])
-def test_sample_of_runtimes_in_python(name: str, side: runner.Side) -> None:
+def test_random_programs_with_runtimes_in_python_do_what_stock_does(
+    name: str, side: runner.Side
+) -> None:
     device, _, one = SAMPLES[name]
     _play(device, (side,), one // 3, exits=False)
 

@@ -41,7 +41,7 @@ DIFFERENCES = (
         "hipStreamDestroy of a stream that was destroyed already succeeds",
     ),
     Difference(
-        r"test_hip_crashes_where_it_is_given_what_the_program_has",
+        r"test_hip_crashes_where_it_gets_the_image_of_the_program",
         ALL,
         "HIP takes a kernel that wants a default queue; 5.2.3 crashes",
     ),
@@ -49,10 +49,12 @@ DIFFERENCES = (
         r"test_environment\.py", ALL, "of the search for Debian 12's HIP, which is not used here"
     ),
     Difference(
-        r"test_process\[exit_running\]", ROCR7, "HIP waits at exit for a kernel that never ends"
+        r"test_processes_work\[exit_running\]",
+        ROCR7,
+        "HIP waits at exit for a kernel that never ends",
     ),
     Difference(
-        r"test_wrong_settings_are_told\[",
+        r"test_wrong_settings_are_named\[",
         ROCR7,
         "HIP says hipErrorNoDevice (100) without a device, 5.2.3 hipErrorInvalidDevice (101)",
     ),
@@ -76,7 +78,7 @@ DIFFERENCES = (
         ALL,
         "mgpu-rt run would have to start the release's own loader",
     ),
-    Difference(r"test_one_hip_in_the_process", ALL, "of the machine's own HIP"),
+    Difference(r"test_the_process_has_one_hip", ALL, "of the machine's own HIP"),
     Difference(
         r"test_copies_come_back_unchanged",
         ("7.2.4",),

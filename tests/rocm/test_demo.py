@@ -7,7 +7,9 @@ import pytest
 from bench import demo
 
 
-def test_demo(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_runs_on_the_release(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     if not request.config.getoption("--rocm", None):
         pytest.skip("HIP 5.2.3 has `make demo` itself")
     status = demo.main()

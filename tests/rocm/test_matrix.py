@@ -14,7 +14,7 @@ from tests.rocm.suites import SUITES
 from tests.support.patience import HANG
 
 
-def test_the_page_is_what_was_run() -> None:
+def test_the_page_shows_the_last_runs() -> None:
     page = matrix.DOCUMENT.read_text(encoding="utf-8")
     assert page == matrix.document(matrix.load()), "run: python -m tests.rocm --docs"
 
@@ -29,11 +29,13 @@ def test_nothing_failed() -> None:
 
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:
+    programs = "tests/programs/test_programs.py::test_programs_print_what_they_should"
+    device = "tests/softgpu/device/test_device.py"
     outcomes = {
-        "tests/programs/test_programs.py::test_results[forum-19-softgpu-linked]": ("passed", ""),
-        "tests/programs/test_programs.py::test_results[forum-22-softgpu-linked]": ("failed", "E"),
-        "tests/softgpu/device/test_device.py::test_memory[copies]": ("skipped", "Skipped: no time"),
-        "tests/softgpu/device/test_device.py::test_target[gfx908]": ("passed", ""),
+        f"{programs}[forum-19-softgpu-linked]": ("passed", ""),
+        f"{programs}[forum-22-softgpu-linked]": ("failed", "E"),
+        f"{device}::test_memory_works[copies]": ("skipped", "Skipped: no time"),
+        f"{device}::test_every_target_runs_its_own_code[gfx908]": ("passed", ""),
     }
     rows = matrix.rows(find("7.2.4"), "device", 400, outcomes)
     assert [(row["chip"], row["llvm"], row["passed"], row["failed"]) for row in rows] == [
@@ -44,9 +46,7 @@ def test_rows_are_counted_by_chip_and_llvm() -> None:
     assert rows[2]["skipped"] == {"no time": 1}
 
 
-def test_where_packages_cannot_be_had_a_sentence_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MGPU_RT_ROCM_CACHE", str(tmp_path))
     monkeypatch.setattr(packages, "_SOURCES", tmp_path)
     with pytest.raises(packages.PackagesMissing, match="names no source of Debian packages"):

@@ -69,14 +69,14 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
     return object_files.link([compiled], libraries=libraries, rpath=rpath, out=out)
 
 
-def test_the_library_in_the_place_of_the_driver_is_known(here: Surroundings) -> None:
+def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
     """Of an installed HIP nothing else tells whether it can run on the software device."""
     assert hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 
 
 @pytest.mark.parametrize(("program", "case"), (("launch", "stores"), ("launch", "cooperative")))
-def test_hip_runs(device: Run, program: str, case: str) -> None:
+def test_the_release_runs(device: Run, program: str, case: str) -> None:
     done = device(program, case)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -94,7 +94,7 @@ def test_programs_print_what_they_should(run: Run, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_program_of_the_forum_says_nothing(run: Run, tmp_path: Path) -> None:
+def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
     done = run([lowered("forum", tmp_path, 1000)])
     assert (done.stdout, done.stderr) == ("", "")
 
@@ -191,7 +191,7 @@ def test_signals_that_hip_calls_leaked_are_its_own_or_of_kept_events(
     assert leaked() <= stocks + 4
 
 
-def test_a_fault_ends_as_the_release_has_it(here: Surroundings, device: Run) -> None:
+def test_a_fault_ends_as_in_the_release(here: Surroundings, device: Run) -> None:
     """Up to HIP 6 it aborts. HIP 7 returns the error from then on, and the device lets it be."""
     done = device("process", "outlive_fault")
     assert "softgpu: kernel store" in done.stderr

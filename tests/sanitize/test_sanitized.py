@@ -53,13 +53,15 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_launches(kind: str, mode: str, image: Path) -> None:
+def test_launches_are_clean_under_sanitizers(kind: str, mode: str, image: Path) -> None:
     _run(kind, "host", str(image), "test_func", mode)
 
 
 @pytest.mark.parametrize("mode", ["plain", "threads", "fork-after"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_launches_that_are_recorded(kind: str, mode: str, image: Path, tmp_path: Path) -> None:
+def test_recorded_launches_are_clean_under_sanitizers(
+    kind: str, mode: str, image: Path, tmp_path: Path
+) -> None:
     files = {name: str(tmp_path / name) for name in ("MGPU_RT_STATS", "MGPU_RT_TRACE")}
     _run(kind, "host", str(image), "test_func", mode, **files)
     assert all(Path(path).stat().st_size for path in files.values())
@@ -67,7 +69,7 @@ def test_launches_that_are_recorded(kind: str, mode: str, image: Path, tmp_path:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
-def test_streams_of_several_threads(kind: str, seed: int) -> None:
+def test_streams_of_several_threads_are_clean_under_sanitizers(kind: str, seed: int) -> None:
     limits = {"MGPU_RT_STREAM_LIMIT": "1"} if seed % 2 else {}
     hip = str(BUILD / "sanitize" / kind / "libamdhip64.so.5")
     wait = {"HIPSTUB_ASYNC": "20,0,100,5", "MGPU_RT_EXCLUSIVE": "on"}

@@ -35,7 +35,7 @@ def test_sources_give_what_the_bundle_holds(read: bundle.Bundle) -> None:
         assert maker.host_library(int(llvm)) == read.members[name], AGAIN
 
 
-def test_bundle_is_small() -> None:
+def test_the_bundle_is_small() -> None:
     assert bundle.PATH.stat().st_size < LARGEST
 
 

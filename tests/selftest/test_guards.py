@@ -27,7 +27,7 @@ MINUTES = 5.0
 
 @pytest.mark.check
 @pytest.mark.parametrize("name", TAKEN_OUT)
-def test_selftest_finds_wrong_a_library_without(name: str, tmp_path: Path) -> None:
+def test_selftest_notices_a_library_without_its_guard(name: str, tmp_path: Path) -> None:
     guard = next(guard for guard in GUARDS if guard.name == name)
     library = build(f"selftest-{name}", *guard.changes, flags=("-O0", "-w"))
     read = bundle.read()

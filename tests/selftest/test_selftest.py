@@ -93,11 +93,11 @@ def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
         ({"seconds": True}, ".seconds: not float"),
     ],
 )
-def test_schema_refuses(change: dict, fault: str, made: tuple[str, dict, str]) -> None:
+def test_schema_refuses_wrong_files(change: dict, fault: str, made: tuple[str, dict, str]) -> None:
     assert fault in result.faults({**made[1], **change})
 
 
-def test_what_is_said_of_a_fault_hides_paths_and_names() -> None:
+def test_the_report_of_a_fault_hides_paths_and_names() -> None:
     says = [f"cannot open /home/{os.uname().nodename}/x.so: no file"]
     found = result.Result("1", "2026-01-01")
     found.right = [result.Part("programs", 1, 1, [result.Wrong("a", "library", says, "b")])]
@@ -133,7 +133,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
         ("timing: forum", ("programs-15", "time"), [1]),
     ],
 )
-def test_an_interrupt_leaves_what_was_found(
+def test_an_interrupt_keeps_the_results_so_far(
     at: str, only: tuple[str, ...], checked: list[int], tmp_path: Path
 ) -> None:
     """A step that ends before it is interrupted counts, too."""
@@ -158,7 +158,7 @@ def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyP
     assert ended.stderr == "mgpu-rt: interrupted before anything was tested\n"
 
 
-def test_a_file_that_cannot_be_written_is_said_before_the_test() -> None:
+def test_an_unwritable_file_is_named_before_the_test() -> None:
     for place in ("/proc/found.json", "/none/found.json"):
         ended = selftest("--json", place, "--verbose")
         assert (ended.returncode, ended.stdout) == (2, "")
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_written_is_said_before_the_test() -> None:
         assert "looking for a GPU" not in ended.stderr
 
 
-def test_what_was_found_is_printed_where_the_disk_is_full() -> None:
+def test_a_full_disk_does_not_stop_the_printed_results() -> None:
     ended = selftest("--only", "programs-15", "--json", "/dev/full")
     assert ended.returncode == 2
     assert "'/dev/full' cannot be written: No space left on device" in ended.stderr
@@ -174,7 +174,7 @@ def test_what_was_found_is_printed_where_the_disk_is_full() -> None:
     assert result.faults(document) == []
 
 
-def test_a_full_disk_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert ended.ended == "failed: No space left on device, in the folder for temporary files"
 
 
-def test_two_devices_are_tested_at_once_where_there_are_two() -> None:
+def test_two_devices_are_tested_concurrently() -> None:
     ended = selftest("--only", "both", MGPU_RT_SOFTGPU="gfx90a,gfx90a")
     assert "yes, all are as with stock's behaviour (two devices 1 of 1)" in ended.stdout
 
@@ -226,24 +226,24 @@ def compared(stock: list, library: list) -> dict[str, list[str]]:
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
 
-def test_hips_own_failure_says_nothing_of_the_library() -> None:
+def test_a_failure_of_hip_is_no_verdict_on_the_library() -> None:
     assert compared([ENDED], []).keys() == {result.HIP}
     assert compared([ENDED] * 9, [ENDED]).keys() == {result.HIP}
     assert compared([WELL, WELL, ENDED], [ENDED]).keys() == {result.HIP}
 
 
-def test_a_process_that_ends_with_the_library_alone_is_the_librarys_failure() -> None:
+def test_a_process_that_dies_with_the_library_only_is_a_failure_of_the_library() -> None:
     assert compared([], [ENDED]).keys() == {"library"}
     assert compared([ENDED], [ENDED]).keys() == {result.HIP, "library"}
 
 
-def test_wrong_words_are_no_failure_of_hip() -> None:
+def test_wrong_results_are_no_failure_of_hip() -> None:
     wrong = (sequences.Said(), ["program 3, line 1: '1', not '2'"])
     assert compared([wrong], []).keys() == {"stock"}
     assert compared([WELL, ENDED], [wrong]).keys() == {"library"}
 
 
-def test_hips_failure_is_said_and_counts_for_nothing() -> None:
+def test_a_failure_of_hip_is_named_and_not_counted() -> None:
     failed = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
     found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
     found.right = [result.Part("sequences", 1, 1, [failed])]
@@ -255,7 +255,7 @@ def test_hips_failure_is_said_and_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("part", ["graph", "hook"])
-def test_another_kernels_words_are_found_wrong(part: str) -> None:
+def test_the_results_of_another_kernel_are_found_wrong(part: str) -> None:
     image = images.write("gfx90a") / "plain1"
     command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
     ended = subprocess.run(command, env=environment("softgpu"), capture_output=True, text=True)
@@ -282,7 +282,7 @@ def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
         machine.find("softgpu", None, without, base=environment("softgpu"))
 
 
-def test_gpu_that_is_not_there_is_refused() -> None:
+def test_a_missing_gpu_is_refused() -> None:
     ended = selftest("--gpu", "7")
     assert ended.returncode == 2
     assert "--gpu 7: HIP has the devices 0 to 0" in ended.stderr

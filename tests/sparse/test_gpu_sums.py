@@ -24,23 +24,23 @@ def _cusparselt() -> str:
 
 
 @in_child(**ON_A_GPU)
-def test_halves_times_dense(mgpu: Mgpu) -> None:
+def test_sparse_halves_times_dense_is_right(mgpu: Mgpu) -> None:
     hold(spmm, mgpu, *(("csr", type) for type in ("f16", "bf16")))
 
 
 @in_child(**ON_A_GPU)
-def test_halves_times_vector(mgpu: Mgpu) -> None:
+def test_sparse_halves_times_vector_is_right(mgpu: Mgpu) -> None:
     hold(spmv, mgpu, *(("csr", type) for type in ("f16", "bf16")))
 
 
 @in_child(**ON_A_GPU)
-def test_dense_times_dense_in_the_blocks_of_the_sparse_one(mgpu: Mgpu) -> None:
+def test_dense_times_dense_in_sparse_blocks_is_right(mgpu: Mgpu) -> None:
     cases = ((block, type) for block in (2, 8, 16) for type in ("f32", "f64"))
     hold(sddmm_blocks, mgpu, *cases)
 
 
 @in_child(LD_LIBRARY_PATH=_cusparselt(), **ON_A_GPU)
-def test_2_to_4_matrices_times_dense(mgpu: Mgpu) -> None:
+def test_2_to_4_matrices_times_dense_are_right(mgpu: Mgpu) -> None:
     """Of 16 rows as in LLVM's own tests, and of more; sparse already, or made so by the library."""
     mgpu.CreateSparseLtEnv()
     device = Device(mgpu)

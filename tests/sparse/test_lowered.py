@@ -34,7 +34,7 @@ has_hipsparse = pytest.mark.skipif(
         ("sddmm", "csr", {"mgpuCreateCsr", "mgpuSDDMM"}),
     ],
 )
-def test_every_call_is_one_of_the_librarys(
+def test_the_library_has_every_lowered_call(
     op: str, form: str, calls: set[str], chip: str, tmp_path: Path
 ) -> None:
     text = lower(program(op, form, "f32"), tmp_path, chip).read_text()
@@ -67,7 +67,7 @@ def _sparse() -> np.ndarray:
 @has_hipsparse
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("form", ENCODINGS)
-def test_matrix_times_dense(form: str, type: str, tmp_path: Path) -> None:
+def test_lowered_sparse_times_dense_is_right(form: str, type: str, tmp_path: Path) -> None:
     """Three times, each added to the one before."""
     ramp = np.add.outer(np.arange(8.0), np.arange(8.0))
     got = _run(lower(program("matmul", form, type, times=3), tmp_path))
@@ -76,7 +76,7 @@ def test_matrix_times_dense(form: str, type: str, tmp_path: Path) -> None:
 
 @has_hipsparse
 @pytest.mark.parametrize("form", ["coo", "csr"])
-def test_matrix_times_vector(form: str, tmp_path: Path) -> None:
+def test_lowered_sparse_times_vector_is_right(form: str, tmp_path: Path) -> None:
     ramp = 2 * np.arange(8.0)
     got = _run(lower(program("matvec", form, "f64"), tmp_path))
     assert got.tolist() == (ramp + _sparse() @ ramp).tolist()
@@ -84,14 +84,16 @@ def test_matrix_times_vector(form: str, tmp_path: Path) -> None:
 
 @has_hipsparse
 @pytest.mark.parametrize("type", ["f32", "f64"])
-def test_matrix_times_matrix(type: str, tmp_path: Path) -> None:
+def test_lowered_sparse_times_sparse_is_right(type: str, tmp_path: Path) -> None:
     got = _run(lower(program("spgemm", "csr", type), tmp_path))
     assert got.reshape(8, 8).tolist() == (_sparse() @ _sparse()).tolist()
 
 
 @has_hipsparse
 @pytest.mark.parametrize("type", ["f32", "f64"])
-def test_dense_times_dense_where_the_sparse_one_has_elements(type: str, tmp_path: Path) -> None:
+def test_lowered_dense_times_dense_is_right_where_the_sparse_one_has_elements(
+    type: str, tmp_path: Path
+) -> None:
     ramp = np.add.outer(np.arange(8.0), np.arange(8.0))
     got = _run(lower(program("sddmm", "csr", type), tmp_path))
     sparse = _sparse()

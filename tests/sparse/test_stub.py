@@ -52,7 +52,7 @@ def test_hipsparse_is_opened_at_the_first_sparse_call(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_VERSION="80000000")
-def test_an_absent_library_is_said_once_with_what_to_install(mgpu: Mgpu) -> None:
+def test_an_absent_library_is_named_once_with_what_to_install(mgpu: Mgpu) -> None:
     mgpu.CreateSparseEnv()
     assert not mgpu.CreateDnVec(4, mgpu.null, F32, mgpu.null)
     mgpu.DestroySparseEnv()
@@ -112,7 +112,7 @@ def test_a_missing_function_is_named_when_it_is_called(mgpu: Mgpu) -> None:
 
 
 @in_child(**WITH_STUB)
-def test_every_function_reaches_its_own(mgpu: Mgpu) -> None:
+def test_every_function_reaches_its_counterpart(mgpu: Mgpu) -> None:
     stub, null = SparseStub(), mgpu.null
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -231,7 +231,7 @@ def test_environments_are_kept_from_program_to_program(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_CACHE="off", **WITH_STUB)
-def test_without_the_cache_none_is_kept(mgpu: Mgpu) -> None:
+def test_no_environment_is_kept_without_the_cache(mgpu: Mgpu) -> None:
     stub = SparseStub()
     for _ in range(3):
         mgpu.CreateSparseEnv()
@@ -242,7 +242,7 @@ def test_without_the_cache_none_is_kept(mgpu: Mgpu) -> None:
 
 
 @in_child(**WITH_STUB)
-def test_many_streams_have_few_environments(mgpu: Mgpu) -> None:
+def test_many_streams_share_few_environments(mgpu: Mgpu) -> None:
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     sums = Sums(mgpu)
@@ -252,7 +252,7 @@ def test_many_streams_have_few_environments(mgpu: Mgpu) -> None:
 
 
 @in_child(SPARSESTUB_DELAY="500", **WITH_STUB)
-def test_threads_do_not_share_an_environment_at_once(mgpu: Mgpu) -> None:
+def test_concurrent_threads_do_not_share_an_environment(mgpu: Mgpu) -> None:
     """Also where they use one stream: the library's handle is nobody's to call twice at once."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
@@ -283,7 +283,7 @@ def test_a_reset_device_leaves_no_environment(mgpu: Mgpu) -> None:
 
 
 @in_child(**WITH_STUB)
-def test_a_failure_has_stocks_line(mgpu: Mgpu) -> None:
+def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
     stub = SparseStub()
     mgpu.CreateSparseEnv()
     stub.fail("CreateDnVec", INVALID)
@@ -295,7 +295,7 @@ def test_a_failure_has_stocks_line(mgpu: Mgpu) -> None:
 
 
 @in_child(**WITH_STUB)
-def test_without_an_environment_the_library_is_asked_without(mgpu: Mgpu) -> None:
+def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
     """As in stock, whose handle is null then; once it is said what was not called."""
     stub = SparseStub()
     sums = Sums(mgpu)
@@ -309,7 +309,7 @@ def test_without_an_environment_the_library_is_asked_without(mgpu: Mgpu) -> None
 
 
 @in_child(**WITH_STUB)
-def test_no_memory_gives_back_what_is_cached_and_asks_again(mgpu: Mgpu) -> None:
+def test_a_lack_of_memory_empties_the_cache_and_tries_again(mgpu: Mgpu) -> None:
     stub = SparseStub()
     stream = mgpu.StreamCreate()
     mgpu.MemFree(mgpu.MemAlloc(1 << 20, stream, False), stream)
@@ -324,7 +324,7 @@ def test_no_memory_gives_back_what_is_cached_and_asks_again(mgpu: Mgpu) -> None:
 
 
 @in_child(**WITH_STUB)
-def test_a_product_that_had_no_memory_is_not_begun_again(mgpu: Mgpu) -> None:
+def test_a_product_without_memory_is_not_begun_again(mgpu: Mgpu) -> None:
     """It adds to its result: nobody knows how much of it was added."""
     stub = SparseStub()
     mgpu.CreateSparseEnv()
@@ -370,7 +370,7 @@ def _two_to_four(mgpu: Mgpu, prune: int = 1) -> list[int]:
 
 
 @in_child(backends=("custub",), **WITH_STUB)
-def test_2_to_4_products_are_cusparselts(mgpu: Mgpu) -> None:
+def test_cusparselt_does_2_to_4_products(mgpu: Mgpu) -> None:
     stub = SparseStub(CUSPARSELT)
     assert _two_to_four(mgpu) == [111, 222, 333]
     once = ("Init", "SpMMAPrune", "SpMMACompress", "Matmul", "MatmulPlanDestroy", "Destroy")
@@ -406,7 +406,7 @@ def test_2_to_4_products_name_the_type_as_a_newer_cusparselt_does(mgpu: Mgpu) ->
 
 
 @in_child(**WITH_STUB)
-def test_2_to_4_products_on_amd_are_told_once(mgpu: Mgpu) -> None:
+def test_2_to_4_products_on_amd_are_refused_once(mgpu: Mgpu) -> None:
     assert _two_to_four(mgpu) == [0, 0, 0]
     text = mgpu.stderr()
     assert text.count("only NVIDIA's cuSPARSELt multiplies") == 1

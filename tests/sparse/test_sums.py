@@ -39,39 +39,39 @@ def _by_columns(*forms: str) -> list[str]:
 
 
 @in_child(**ON_A_LIBRARY)
-def test_matrix_times_vector(mgpu: Mgpu) -> None:
+def test_sparse_times_vector_is_right(mgpu: Mgpu) -> None:
     forms = ["coo", "csr", *_by_columns("csc")]
     hold(spmv, mgpu, *((form, type) for form in forms for type in (*PLAIN, *COMPLEX)))
 
 
 @in_child(**ON_A_LIBRARY)
-def test_transposed_matrix_times_vector(mgpu: Mgpu) -> None:
+def test_transposed_sparse_times_vector_is_right(mgpu: Mgpu) -> None:
     hold(spmv, mgpu, *((form, "f32", True) for form in ["coo", *_by_columns("csr")]))
 
 
 @in_child(**ON_A_LIBRARY)
-def test_matrix_times_dense(mgpu: Mgpu) -> None:
+def test_sparse_times_dense_is_right(mgpu: Mgpu) -> None:
     cases = [(form, type) for form in FORMATS for type in PLAIN]
     hold(spmm, mgpu, *cases)
 
 
 @in_child(**ON_A_LIBRARY)
-def test_matrix_times_dense_complex(mgpu: Mgpu) -> None:
+def test_complex_sparse_times_dense_is_right(mgpu: Mgpu) -> None:
     hold(spmm, mgpu, *((form, "c32") for form in FORMATS))
 
 
 @in_child(**ON_A_LIBRARY)
-def test_matrix_times_dense_with_64_bit_indices(mgpu: Mgpu) -> None:
+def test_sparse_times_dense_with_64_bit_indices_is_right(mgpu: Mgpu) -> None:
     import numpy as np
 
     hold(spmm, mgpu, *((form, "f32", np.int64) for form in ("coo", "csr")))
 
 
 @in_child(**ON_A_LIBRARY)
-def test_dense_times_dense_where_the_sparse_one_has_elements(mgpu: Mgpu) -> None:
+def test_dense_times_dense_is_right_where_the_sparse_one_has_elements(mgpu: Mgpu) -> None:
     hold(sddmm, mgpu, *(("csr", type) for type in PLAIN))
 
 
 @in_child(**ON_A_LIBRARY)
-def test_matrix_times_matrix(mgpu: Mgpu) -> None:
+def test_sparse_times_sparse_is_right(mgpu: Mgpu) -> None:
     hold(spgemm, mgpu, *(("csr", type) for type in PLAIN))

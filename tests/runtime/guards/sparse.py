@@ -11,7 +11,7 @@ SPARSE = [
         "cache/environments.c",
         "found->taken || ",
         "",
-        f"{STUB}:test_threads_do_not_share_an_environment_at_once",
+        f"{STUB}:test_concurrent_threads_do_not_share_an_environment",
     ),
     Guard(
         "cache/environments.c",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.softgpu.amd import rocrand, rocrtst
 
 
-def test_amds_own_tests_went_as_expected() -> None:
+def test_amds_own_tests_ended_as_expected() -> None:
     outcomes = rocrtst.load()
     assert rocrtst.unexpected(outcomes) == []
     assert set(rocrtst.EXPECTED) <= set(outcomes)
@@ -17,7 +17,7 @@ def test_no_test_of_rocrand_failed() -> None:
     assert set(results) == set(rocrand.HIPS)
 
 
-def test_rocrands_words_are_read() -> None:
+def test_the_output_of_rocrand_is_understood() -> None:
     said = """[ RUN      ] a.passes
 [       OK ] a.passes (3 ms)
 [ RUN      ] a.fails/1

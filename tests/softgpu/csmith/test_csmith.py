@@ -36,13 +36,15 @@ def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("chip", runner.CHIPS)
-def test_random_c_programs(here: Surroundings, csmith: Csmith, chip: str) -> None:
+def test_random_c_programs_compute_their_sums(
+    here: Surroundings, csmith: Csmith, chip: str
+) -> None:
     seeds = [seed for seed in SAMPLE if runner.place(seed)[1] == chip]
     outcomes = runner.run(csmith, runner.Machine(here, chip), seeds)
     assert set(outcomes.values()) == {(runner.RIGHT, "")}
 
 
-def test_random_c_programs_came_out_as_expected() -> None:
+def test_random_c_programs_ended_as_expected() -> None:
     outcomes = results.load()
     assert results.unexpected(outcomes) == []
     assert set(results.EXPECTED) <= set(outcomes)

@@ -92,7 +92,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(HEADER.pack(magic, request, result, total) + asked + given)
 
 
-def test_what_is_kept_is_what_amd_gives(tmp_path: Path) -> None:
+def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
     """Objects, their kinds, names and order; an empty log is one too."""
     amd = compiled(tmp_path, {VARIABLE: "off"})
     assert amd[0] == 0
@@ -153,7 +153,7 @@ def test_another_library_misses(tmp_path: Path) -> None:
     ],
     ids=["include", "time", "option", "folder", "error"],
 )
-def test_what_depends_on_more_is_not_kept(changes: dict, tmp_path: Path) -> None:
+def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -> None:
     """And an error is compiled again, too."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
@@ -161,7 +161,7 @@ def test_what_depends_on_more_is_not_kept(changes: dict, tmp_path: Path) -> None
     assert [kind for kind, *_ in objects][:1] == [LOG]
 
 
-def test_settings_of_amds_are_obeyed(tmp_path: Path) -> None:
+def test_settings_of_amd_are_obeyed(tmp_path: Path) -> None:
     compiled(tmp_path, {"AMD_COMGR_EMIT_VERBOSE_LOGS": "1"})
     assert files(tmp_path) == {}
 
@@ -201,7 +201,7 @@ def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
     assert compiled(tmp_path, options=options) == other
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
     expected = shape(compiled(tmp_path, {VARIABLE: "off"}))
     (tmp_path / "file").touch()
     for cache in (tmp_path / "file", Path("/proc/nowhere"), Path("relative")):
@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert not Path("relative").exists()
 
 
-def test_processes_at_once(tmp_path: Path) -> None:
+def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
     """And calls one after the other in one of them."""
     running = [start(environment(tmp_path), times=3) for _ in range(3)]
     answers = [each for process in running for each in answer(process)]
@@ -219,7 +219,7 @@ def test_processes_at_once(tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{16}", path.name)
 
 
-def test_hip_starts_from_what_was_kept(run: Run, tmp_path: Path) -> None:
+def test_hip_starts_from_kept_results(run: Run, tmp_path: Path) -> None:
     """Its six steps, in one file each."""
     variables = {"XDG_CACHE_HOME": str(tmp_path), VARIABLE: "on"}
     assert run("launch", "params", variables=variables).returncode == 0

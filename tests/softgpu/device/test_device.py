@@ -49,7 +49,7 @@ def succeed(run: Run, program: str, case: str, **options: object) -> str:
 
 
 @pytest.mark.parametrize("case", LAUNCHES)
-def test_launches(run: Run, case: str) -> None:
+def test_launches_work(run: Run, case: str) -> None:
     succeed(run, "launch", case)
 
 
@@ -60,32 +60,32 @@ def test_every_target_runs_its_own_code(run: Run, chip: str) -> None:
     assert chip in succeed(run, "process", "names", chip=chip)
 
 
-def test_a_kernel_wakes_who_sleeps_on_an_event(run: Run) -> None:
+def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
     succeed(run, "interrupt", "wake")
 
 
-def test_ranges_that_begin_at_one_address(alone: Callable[..., list[str]]) -> None:
+def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
     """An address alone names neither, so both stay."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 
 
-def test_an_interrupt_wakes_all_who_sleep(run: Run) -> None:
+def test_an_interrupt_wakes_all_sleeping_threads(run: Run) -> None:
     succeed(run, "interrupt", "wake_all")
 
 
-def test_an_interrupt_counts_for_who_sleeps_on_two(run: Run) -> None:
+def test_an_interrupt_wakes_a_thread_that_sleeps_on_two_events(run: Run) -> None:
     succeed(run, "interrupt", "wake_later")
 
 
 @pytest.mark.parametrize("case", MEMORY)
-def test_memory(run: Run, case: str) -> None:
+def test_memory_works(run: Run, case: str) -> None:
     succeed(run, "memory", case)
 
 
 @pytest.mark.parametrize("copies", ("native", "kernels"))
 @pytest.mark.parametrize("case", ("copies", "device_copies", "registered_copies"))
-def test_copies_without_a_copy_engine(run: Run, case: str, copies: str) -> None:
+def test_copies_work_without_a_copy_engine(run: Run, case: str, copies: str) -> None:
     variables = {"HSA_ENABLE_SDMA": "0", "MGPU_RT_SOFTGPU_COPIES": copies}
     succeed(run, "memory", case, variables=variables)
 
@@ -96,17 +96,17 @@ def test_memory_is_as_large_as_asked_for(run: Run, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", PROCESS)
-def test_process(run: Run, case: str) -> None:
+def test_processes_work(run: Run, case: str) -> None:
     succeed(run, "process", case)
 
 
-def test_several_devices(run: Run) -> None:
+def test_several_devices_have_their_names(run: Run) -> None:
     two = {"MGPU_RT_SOFTGPU": "gfx90a,gfx906"}
     names = succeed(run, "process", "names", variables=two).splitlines()
     assert [name.split()[1] for name in names] == ["gfx90a", "gfx906"]
 
 
-def test_peer_copies(run: Run) -> None:
+def test_devices_copy_to_their_peers(run: Run) -> None:
     succeed(run, "memory", "peers", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx90a"})
 
 
@@ -119,7 +119,7 @@ def test_peer_copies(run: Run) -> None:
         ({"MGPU_RT_SOFTGPU_MEMORY": "1M"}, "want a size of at least 16M"),
     ),
 )
-def test_wrong_settings_are_told(run: Run, variables: dict[str, str], message: str) -> None:
+def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: str) -> None:
     done = run("process", "no_device", variables=variables)
     assert done.returncode == 0
     assert message in done.stderr
@@ -133,7 +133,9 @@ def test_wrong_settings_are_told(run: Run, variables: dict[str, str], message: s
         ({"MGPU_RT_SOFTGPU_COPIES": "kernel"}, "want native or kernels"),
     ),
 )
-def test_settings_that_it_can_do_without(run: Run, variables: dict[str, str], message: str) -> None:
+def test_unnecessary_wrong_settings_are_ignored_with_a_warning(
+    run: Run, variables: dict[str, str], message: str
+) -> None:
     done = run("process", "names", variables=variables)
     assert done.returncode == 0
     assert message in done.stderr

@@ -36,7 +36,7 @@ def test_the_driver_comes_first(build: Path, hip: str) -> None:
     assert softgpu.environment(result, build=build) == result
 
 
-def test_what_is_set_stays(build: Path, hip: str) -> None:
+def test_variables_that_are_set_stay(build: Path, hip: str) -> None:
     base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "gfx906,gfx908"}
     assert softgpu.environment(base, build=build)["MGPU_RT_SOFTGPU"] == "gfx906,gfx908"
 
@@ -57,7 +57,7 @@ def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) ->
         softgpu.environment({}, build=build)
 
 
-def test_a_hip_that_cannot_be_run_so(
+def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ROCr below it looks for neither of the libraries that stand in."""

@@ -17,7 +17,7 @@ def packets(alone: Callable[..., list[str]]) -> Callable[..., list[str]]:
 
 
 @pytest.mark.parametrize("case", ("wrap", "hole", "all_of", "any_of", "values"))
-def test_queues(packets: Callable[..., list[str]], case: str) -> None:
+def test_queues_do_their_packets_in_order(packets: Callable[..., list[str]], case: str) -> None:
     assert packets(case) == []
 
 
@@ -32,7 +32,7 @@ def test_queues(packets: Callable[..., list[str]], case: str) -> None:
         (0, 255, UNKNOWN_FORMAT),
     ),
 )
-def test_unknown_packets(
+def test_unknown_packets_are_refused(
     packets: Callable[..., list[str]], type_: int, format_: int, bits: str
 ) -> None:
     assert packets("refused", type_, format_) == [bits]

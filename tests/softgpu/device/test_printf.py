@@ -55,12 +55,12 @@ def good(outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     ("llvm", "chip"), [(22, "gfx90a"), (19, "gfx90a"), (22, "gfx906"), (22, "gfx908")]
 )
-def test_printf(llvm: int, chip: str, tmp_path: Path) -> None:
+def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> None:
     """From all lanes of several waves and workgroups."""
     good(run(PRINTF, tmp_path, llvm, MGPU_RT_SOFTGPU=chip))
 
 
-def test_printf_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
+def test_printf_works_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
     """A wave that waits for the host lets the others run."""
     good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU_THREADS="1"))
 
@@ -74,7 +74,7 @@ def edited(name: str, directory: Path, old: str, new: str) -> Path:
     return program
 
 
-def test_printf_from_two_streams(tmp_path: Path) -> None:
+def test_printf_works_from_two_streams(tmp_path: Path) -> None:
     """On one queue of the device: with two, HIP 5.2.3 hears the newer one only."""
     program = edited("printf.mlir", tmp_path, "func.call @one_stream", "func.call @two_streams")
     good(run(program, tmp_path, GPU_MAX_HW_QUEUES="1"))
@@ -90,7 +90,7 @@ def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_without_optimisation(policy: str, tmp_path: Path) -> None:
+def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
     """Kernels that are said to want a queue of OpenCL's: csrc/runtime/image/metadata.h."""
     assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
     python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
@@ -100,7 +100,7 @@ def test_without_optimisation(policy: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("program", "opt_level"), [(VECADD, 0), (PRINTF, 2)])
-def test_hip_crashes_where_it_is_given_what_the_program_has(
+def test_hip_crashes_where_it_gets_the_image_of_the_program(
     program: Path, opt_level: int, tmp_path: Path
 ) -> None:
     """As stock gives it."""
@@ -109,7 +109,7 @@ def test_hip_crashes_where_it_is_given_what_the_program_has(
 
 
 @in_child(backends=("stub",))
-def test_damaged_notes_are_left_to_hip(mgpu: Mgpu) -> None:
+def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
     """What they say of lengths may be anything."""
     image = lower.code_object(VECADD, opt_level=0)
     begin = image.index(b"AMDGPU\0") - 12

@@ -39,7 +39,7 @@ HINTS_OF = {
 }
 
 
-def test_branches() -> None:
+def test_branches_are_taken_on_their_conditions() -> None:
     cases = {}
     for name, taken in {**CONDITIONS, **dict.fromkeys(NOT_TAKEN, lambda wave: False)}.items():
         for vcc in ("s_mov_b64 vcc, 0", ""):
@@ -57,7 +57,7 @@ def test_branches() -> None:
     run_all("gfx90a", cases)
 
 
-def test_calls() -> None:
+def test_calls_come_back() -> None:
     call = (
         "s_call_b64 s[34:35], called\ns_branch back\n"
         "called: s_mov_b32 s36, 7\ns_setpc_b64 s[34:35]\nback: v_mov_b32 v14, s36"
@@ -102,7 +102,7 @@ def test_hints_change_nothing(target: str) -> None:
 
 
 @pytest.mark.parametrize("end", ("s_endpgm", "s_endpgm_saved"))
-def test_the_end_of_a_wave(end: str) -> None:
+def test_nothing_happens_after_the_end_of_a_wave(end: str) -> None:
     """What comes before it has happened, and nothing after it."""
     batch = Batch("gfx90a")
     batch.add("ends", f"global_store_dword v1, v0, s[10:11]\n{end}", "v_lshlrev_b32 v1, 4, v0")
@@ -114,7 +114,7 @@ def test_the_end_of_a_wave(end: str) -> None:
     assert result.exec == untouched << 32 | untouched
 
 
-def test_constants_in_the_instruction() -> None:
+def test_constants_in_the_instruction_are_read() -> None:
     pi = o.decode("f32", 0x40490FDB)
     cases = {
         "v_madmk_f32 v14, v2, 0x40490fdb, v6": floats(
@@ -151,5 +151,5 @@ STOPS = {
 
 
 @pytest.mark.parametrize("text", STOPS)
-def test_what_stops_a_wave(text: str) -> None:
+def test_instructions_that_stop_a_wave_are_named(text: str) -> None:
     assert STOPS[text] in stopped_by("gfx906", text)  # which still has global data share

@@ -29,23 +29,27 @@ def compared(target: str, images: Iterable[tuple[str, bytes]]) -> Comparison:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_programs(target: str, request: pytest.FixtureRequest) -> None:
+def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest) -> None:
     agree(compared(target, corpus.programs(target, 2)), request)
 
 
-def test_kernels(request: pytest.FixtureRequest) -> None:
+def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
     """For the target that the tests of whole kernels have lowered them for already."""
     agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ("ocml", "ockl"))
-def test_device_library(name: str, target: str, request: pytest.FixtureRequest) -> None:
+def test_device_library_decodes_as_by_llvm(
+    name: str, target: str, request: pytest.FixtureRequest
+) -> None:
     agree(compare(name, target, corpus.kept_library(name, target, 2)), request)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) -> None:
+def test_every_row_of_the_tables_decodes_as_by_llvm(
+    target: str, request: pytest.FixtureRequest
+) -> None:
     """Random fields for each opcode. Where a long form does not exist, neither sees one."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
@@ -57,7 +61,9 @@ def test_every_row_of_the_tables(target: str, request: pytest.FixtureRequest) ->
 @pytest.mark.check_isa
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("opt", corpus.LEVELS)
-def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> None:
+def test_all_programs_decode_as_by_llvm(
+    target: str, opt: int, request: pytest.FixtureRequest
+) -> None:
     images = itertools.chain(corpus.programs(target, opt), corpus.kernels(target, opt))
     agree(compared(target, images), request)
 
@@ -66,7 +72,7 @@ def test_all_programs(target: str, opt: int, request: pytest.FixtureRequest) -> 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("opt", corpus.LIBRARY_LEVELS)
 @pytest.mark.parametrize("name", corpus.LIBRARIES)
-def test_all_device_libraries(
+def test_all_device_libraries_decode_as_by_llvm(
     name: str, target: str, opt: int, request: pytest.FixtureRequest
 ) -> None:
     agree(compare(f"{name} -O{opt}", target, corpus.kept_library(name, target, opt)), request)

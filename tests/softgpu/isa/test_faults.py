@@ -56,7 +56,7 @@ def fault_of(text: str, **options: object) -> Fault:
     ("access", "size"),
     (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
 )
-def test_access_outside_mapped_memory(access: str, size: int) -> None:
+def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
     """Lane 37 of the third group reaches a gigabyte beyond its page."""
     text = f"""
     v_and_b32 v0, 0x3ff, v0
@@ -91,11 +91,11 @@ def test_access_outside_mapped_memory(access: str, size: int) -> None:
         ("scratch_load_dword v3, v2, off", "FLAT_SCRATCH"),
     ),
 )
-def test_other_accesses(text: str, message: str) -> None:
+def test_other_wrong_accesses_fault(text: str, message: str) -> None:
     assert message in str(fault_of(text))
 
 
-def test_unknown_instruction() -> None:
+def test_an_unknown_instruction_faults() -> None:
     """Words that no instruction of the target begins with, after one that is known."""
     fault = fault_of("v_mov_b32 v2, 1\n.long 0xd3ff0000, 0x12345678")
     assert "not an instruction of this target" in str(fault)
@@ -103,7 +103,7 @@ def test_unknown_instruction() -> None:
     assert "kernel at 0x" in str(fault)
 
 
-def test_instruction_that_only_llvm_knows() -> None:
+def test_an_instruction_that_only_llvm_knows_faults() -> None:
     """Its text is that of LLVM's tool."""
     text = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"
     fault = fault_of(text)
@@ -111,17 +111,17 @@ def test_instruction_that_only_llvm_knows() -> None:
     assert text in str(fault)
 
 
-def test_what_is_not_reached_need_not_be_known() -> None:
+def test_an_unknown_instruction_that_is_not_reached_does_no_harm() -> None:
     run("s_branch over\n.long 0xd3ff0000, 0x12345678\nover: s_nop 0")
 
 
-def test_unimplemented_instruction() -> None:
+def test_an_unimplemented_instruction_faults() -> None:
     fault = fault_of("image_load v[0:3], v4, s[8:15] dmask:0xf unorm")
     assert "instruction not implemented" in str(fault)
     assert "image_load v[0:3], v4, s[8:15] dmask:0xf unorm" in str(fault)
 
 
-def test_the_end_of_the_code() -> None:
+def test_a_jump_out_of_the_code_faults() -> None:
     """Execution that leaves the mapping ends with a fault, too."""
     fault = fault_of("s_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_setpc_b64 s[10:11]")
     assert "jump to 0x0, where no code is" in str(fault)
@@ -151,7 +151,7 @@ def in_a_process(text: str, **variables: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_budget() -> None:
+def test_a_wave_beyond_the_budget_faults() -> None:
     text = in_a_process("again: s_branch again", MGPU_RT_SOFTGPU_BUDGET="100000")
     assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in text
     assert "0 of the group's 2 waves wait at a barrier" in text
@@ -167,7 +167,7 @@ FIRST_WAVE_WAITS = """
 
 
 @pytest.mark.parametrize("variables", ({}, {"MGPU_RT_SOFTGPU_BUDGET": "0"}))
-def test_barrier_that_cannot_complete(variables: dict[str, str]) -> None:
+def test_a_barrier_that_cannot_complete_faults(variables: dict[str, str]) -> None:
     """The second wave of a group never comes to the barrier at which the first one waits."""
     text = in_a_process(
         FIRST_WAVE_WAITS.format("again: s_branch again"),
@@ -187,7 +187,7 @@ LONG_WORK = """
     s_cbranch_scc1 again"""
 
 
-def test_barrier_that_is_waited_for_long() -> None:
+def test_a_barrier_may_be_waited_for_long() -> None:
     """It completes where the limit allows it, and each barrier has the limit to itself."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
@@ -199,7 +199,7 @@ def test_barrier_that_is_waited_for_long() -> None:
 
 @pytest.mark.parametrize("value", ("many", "-1", "1e9", "99999999999999999999"))
 @pytest.mark.parametrize("variable", ("MGPU_RT_SOFTGPU_BUDGET", "MGPU_RT_SOFTGPU_BARRIER_BUDGET"))
-def test_budget_that_is_no_number(variable: str, value: str) -> None:
+def test_an_invalid_budget_leaves_the_default(variable: str, value: str) -> None:
     """The default then holds, which is the one that `mgpu-rt config` shows."""
     (option,) = (option for option in options.options() if option.variable == variable)
     text = in_a_process("s_nop 0", **{variable: value})
@@ -207,7 +207,7 @@ def test_budget_that_is_no_number(variable: str, value: str) -> None:
     assert said in text
 
 
-def test_barrier_does_not_wait_for_waves_that_ended() -> None:
+def test_a_barrier_does_not_wait_for_waves_that_ended() -> None:
     run(
         """
         v_readfirstlane_b32 s10, v0

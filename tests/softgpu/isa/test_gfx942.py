@@ -158,7 +158,7 @@ def dense(shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarr
 @pytest.mark.parametrize("second", KINDS)
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize(("rows", "depth", "each"), MATRICES)
-def test_matrices_of_8_bit_floats(
+def test_matrices_of_8_bit_floats_are_multiplied(
     first: str, second: str, rows: int, depth: int, each: int
 ) -> None:
     shape, rng = Shape("f8", rows, depth, 1, each), np.random.default_rng(rows)
@@ -184,7 +184,7 @@ def test_matrices_of_xf32_have_ten_bits_of_mantissa(rows: int, depth: int) -> No
     assert np.array_equal(got, dense(shape, a, b, c))
 
 
-def test_loads_to_workgroup_memory() -> None:
+def test_loads_to_workgroup_memory_write_a_dword_for_each_lane() -> None:
     """A dword for each lane that runs, one after the other from M0 on."""
     rng = random.Random(1)
     for name, size, signed in (

@@ -88,7 +88,7 @@ def check_vector(name: str, op: Vector, waves: list[Wave], loaded: Loaded) -> in
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_vector_instructions(target: str) -> None:
+def test_vector_instructions_compute_exact_results(target: str) -> None:
     batch = Batch(target)
     ops = {n: op for n, op in VECTOR.items() if target in op.targets}
     for name, op in ops.items():
@@ -104,7 +104,7 @@ def test_vector_instructions(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_scalar_instructions(target: str) -> None:
+def test_scalar_instructions_compute_exact_results(target: str) -> None:
     batch = Batch(target)
     for name, op in SCALAR.items():
         registers = [register("s", 24, op.dst)] if op.dst else []

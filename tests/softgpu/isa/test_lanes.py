@@ -111,7 +111,7 @@ def dpp(control: str, rows: int, banks: int, bound: bool) -> Expected:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_dpp(target: str) -> None:
+def test_dpp_moves_between_lanes(target: str) -> None:
     cases = {}
     controls = [c for c in DPP]
     if target == "gfx90a":
@@ -149,7 +149,7 @@ def sdwa(dst: str, unused: str, one: str, two: str, sign: bool) -> Expected:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_sdwa(target: str) -> None:
+def test_sdwa_selects_parts_of_words(target: str) -> None:
     cases = {}
     choices = list(itertools.product(PARTS, ("PAD", "SEXT", "PRESERVE"), PARTS, (False, True)))
     for n, (dst, unused, one, sign) in enumerate(choices):
@@ -181,7 +181,7 @@ def unit(number: o.Number) -> float:
     return 0.0 if value != value or value <= 0 else min(value, 1.0)
 
 
-def test_float_modifiers() -> None:
+def test_float_modifiers_change_signs_and_scale() -> None:
     """Without NaN as a result: which one it is does not matter, and tests elsewhere see that."""
 
     cases = {
@@ -232,7 +232,7 @@ def packed(low: str, high: str, one: Callable[[int, int], int]) -> Expected:
     return expected
 
 
-def test_half_selection() -> None:
+def test_half_selection_picks_halves() -> None:
     cases = {}
     for select in ("1,0,1,0", "0,1,0,1", "1,1,1,1", "0,0,1,1"):
         text = f"v_mad_u16 v14, v2, v6, v10 op_sel:[{select}]"
@@ -270,7 +270,7 @@ def mixed(low: str, high: str, part: str) -> Expected:
     return expected
 
 
-def test_mixed_precision() -> None:
+def test_mixed_precision_is_computed() -> None:
     cases = {}
     for part in ("mix_f32", "mixlo_f16", "mixhi_f16"):
         for low, high in (("0,0,0", "0,0,0"), ("0,1,0", "1,1,0"), ("1,0,1", "1,0,1")):
@@ -327,7 +327,7 @@ def write_lane(wave: Wave) -> list[int]:
     return results
 
 
-def test_lanes() -> None:
+def test_lanes_are_read_and_written_by_number() -> None:
     cases: dict[str, tuple[str, str, Expected]] = {}
 
     def add(text: str, expected: Expected, setup: str = "") -> None:
@@ -352,7 +352,7 @@ def test_lanes() -> None:
     run_all("gfx90a", cases)
 
 
-def test_accumulation_registers() -> None:
+def test_accumulation_registers_hold_values() -> None:
     through = "v_accvgpr_write_b32 a5, v2\nv_accvgpr_mov_b32 a7, a5\nv_accvgpr_read_b32 v14, a7"
     run_all("gfx90a", {through: (through, "", lambda wave: masked(wave, column(wave, 0)))})
 
@@ -363,7 +363,7 @@ def relative(setup: str) -> str:
     return f"v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n{setup}"
 
 
-def test_relative_registers() -> None:
+def test_relative_registers_are_found_by_m0() -> None:
     cases: dict[str, tuple[str, str, Expected]] = {}
     for n in range(3):
         on = f"s_mov_b32 s34, {n}\ns_set_gpr_idx_on s34, gpr_idx"
@@ -400,7 +400,7 @@ def test_relative_registers() -> None:
     run_all("gfx90a", cases)
 
 
-def test_relative_pairs_of_scalars() -> None:
+def test_relative_pairs_of_scalars_may_overlap() -> None:
     """Each register shows as a digit. With M0 = 1 the pair meant overlaps the pair named."""
     numbers = "\n".join(f"s_mov_b32 s{40 + n}, {n + 1}" for n in range(4))
     digits = ["s_mov_b32 s38, 0"]
@@ -419,7 +419,7 @@ def test_relative_pairs_of_scalars() -> None:
     run_all("gfx90a", cases)
 
 
-def test_hardware_registers() -> None:
+def test_hardware_registers_are_read_and_written() -> None:
     """MODE as the kernel's descriptor has it (denormals kept, IEEE, DX10 clamp), and after a
     write of its rounding."""
     mode = 0xF0 | 1 << 8 | 1 << 9
@@ -434,7 +434,7 @@ def test_hardware_registers() -> None:
     run_all("gfx90a", cases)
 
 
-def test_toward_other_directions() -> None:
+def test_sums_round_in_each_direction() -> None:
     """f32 addition in the four rounding modes of MODE."""
     cases = {}
     for number, towards in enumerate((0, 1, -1, None)):

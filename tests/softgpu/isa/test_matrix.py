@@ -114,7 +114,7 @@ def run(target: str, code: CodeObject, shape: Shape, operands: bytes, size: int)
 
 
 @pytest.mark.parametrize("target", SHAPES)
-def test_patterns(target: str) -> None:
+def test_matrix_instructions_multiply_in_all_patterns(target: str) -> None:
     text = "".join(kernel(target, shape) for shape in SHAPES[target])
     code = CodeObject(assemble(target, text))
     wrong = []
@@ -144,5 +144,5 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("text", UNDEFINED)
-def test_what_is_undefined(text: str) -> None:
+def test_undefined_matrix_instructions_fault(text: str) -> None:
     assert UNDEFINED[text] in stopped_by("gfx90a", text)

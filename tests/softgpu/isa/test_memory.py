@@ -114,13 +114,13 @@ def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
     return wave
 
 
-def test_memory() -> None:
+def test_memory_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 
 
 @pytest.mark.check_isa
 @pytest.mark.parametrize("target", TARGETS)
-def test_more_memory(target: str) -> None:
+def test_more_memory_instructions_follow_the_pseudocode(target: str) -> None:
     check(target, "more", 8)
 
 

@@ -35,7 +35,7 @@ def scaled(factor: float) -> Expected:
 
 
 @pytest.mark.parametrize("modifier", FACTORS)
-def test_output_modifiers(modifier: str) -> None:
+def test_output_modifiers_scale_results(modifier: str) -> None:
     """They are ignored where MODE keeps denormal results, or asks for IEEE's rules."""
     text = f"v_add_f32_e64 v14, v2, v6 {modifier}"
     both = f"{FLUSHES}\n{NOT_IEEE}\n"
@@ -62,7 +62,7 @@ MODIFIED = (
 )
 
 
-def test_output_modifiers_of_other_types() -> None:
+def test_output_modifiers_scale_results_of_other_types() -> None:
     """Of f64 the high word; the low ones are 0."""
     cases: dict[str, tuple[str, str, Expected]] = {}
     for text, a, b, result in MODIFIED:
@@ -87,7 +87,7 @@ def classes(bits: int) -> int:
 
 
 @pytest.mark.parametrize("mode", ("s_nop 0", FLUSHES))
-def test_classes_are_of_the_bits(mode: str) -> None:
+def test_classes_depend_on_the_bits(mode: str) -> None:
     """A denormal number is one, whether or not MODE takes it for zero."""
     cases = {}
     for number in range(10):
@@ -100,7 +100,7 @@ def test_classes_are_of_the_bits(mode: str) -> None:
     run_all("gfx90a", cases)
 
 
-def test_float_constants_of_16_bit_integers() -> None:
+def test_float_constants_of_16_bit_integers_have_32_bits() -> None:
     """They are of 32 bits, of which the low ones count."""
     cases = {}
     for constant, low in (("1.0", 0), ("-4.0", 0), ("0.15915494", 0xF983), ("-1", 0xFFFF)):
@@ -170,7 +170,7 @@ def saturations() -> Iterator[tuple[str, Clamped]]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_saturation(target: str) -> None:
+def test_results_saturate_at_their_limits(target: str) -> None:
     """Numbers near every limit."""
     batch = Batch(target)
     cases = [case for case in saturations() if target != "gfx906" or "c_i32" not in case[0]]
@@ -218,13 +218,13 @@ def test_sums_with_carry_saturate() -> None:
     run_all("gfx90a", cases)
 
 
-def test_the_partition_of_gfx942() -> None:
+def test_gfx942_has_one_partition() -> None:
     """There is one."""
     text = "s_getreg_b32 s34, hwreg(HW_REG_XCC_ID)\nv_mov_b32 v14, s34"
     run_all("gfx942", {text: (text, "", shown(lambda wave: 0))})
 
 
-def test_overflow_of_8_bit_floats_as_the_descriptor_says() -> None:
+def test_the_descriptor_decides_on_overflow_of_8_bit_floats() -> None:
     """f32 numbers beyond what fp8 holds become its largest one."""
     batch = Batch("gfx942")
     batch.add("huge", "v_cvt_pk_fp8_f32 v14, v2, v6", "v_mov_b32 v2, 0x7149f2ca\nv_mov_b32 v6, v2")

@@ -274,7 +274,7 @@ def without_denormals(case: Case) -> Modified:
 
 
 @ON_TARGETS
-def test_denormals_as_zeros(target: str) -> None:
+def test_denormals_may_count_as_zeros(target: str) -> None:
     """As MODE may ask for, of sources and of results."""
     cases = (
         case
@@ -285,7 +285,7 @@ def test_denormals_as_zeros(target: str) -> None:
 
 
 @ON_TARGETS
-def test_signs(target: str) -> None:
+def test_signs_are_changed(target: str) -> None:
     choices = list(itertools.product(("", "-", "|", "-|"), repeat=3))
     rng = seeded("signs", target)
     cases = [
@@ -297,13 +297,13 @@ def test_signs(target: str) -> None:
 
 
 @ON_TARGETS
-def test_clamped_floats(target: str) -> None:
+def test_floats_are_clamped(target: str) -> None:
     cases = (c for c in vector_cases(target, ("LITK", "NOE64")) if "f" in c.result)
     check(target, map(clamped, cases), 60)
 
 
 @ON_TARGETS
-def test_halves(target: str) -> None:
+def test_halves_are_selected(target: str) -> None:
     choices = [s for s in itertools.product((0, 1), repeat=4) if any(s)]
     rng = seeded("halves", target)
     cases = [c for c in vector_cases(target) if "OPSEL" in c.row.rest[4]]
@@ -311,7 +311,7 @@ def test_halves(target: str) -> None:
 
 
 @ON_TARGETS
-def test_pairs(target: str) -> None:
+def test_pairs_are_modified_apart(target: str) -> None:
     rng = seeded("pairs", target)
     cases = [
         case
@@ -322,7 +322,7 @@ def test_pairs(target: str) -> None:
 
 
 @ON_TARGETS
-def test_parts(target: str) -> None:
+def test_parts_of_words_are_selected(target: str) -> None:
     rng = seeded("parts", target)
     cases = [
         case

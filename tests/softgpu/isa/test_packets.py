@@ -94,13 +94,13 @@ def test_a_group_has_1024_work_items_at_most(block: tuple[int, int, int]) -> Non
 
 
 @pytest.mark.parametrize("block", ((0, 1, 1), (64, 0, 1), (64, 1, 0)))
-def test_a_group_without_work_items(block: tuple[int, int, int]) -> None:
+def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> None:
     kind, text = refused((64, 1, 1), block)
     assert kind == ERRORS["dimensions"]
     assert "no work-items" in text
 
 
-def test_more_groups_than_64_bits_count() -> None:
+def test_more_groups_than_64_bits_count_are_begun() -> None:
     """They are begun, and not taken for none: 2^31 * 2^31 * 4."""
     program = (
         "from tests.softgpu.isa.test_packets import refused\n"
@@ -118,7 +118,7 @@ def test_more_groups_than_64_bits_count() -> None:
 
 
 @pytest.mark.parametrize("size", (0xFFFFFFFD, 0xFFFFFFFF, 1 << 30))
-def test_more_scratch_than_a_wave_can_have(size: int) -> None:
+def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
     kind, text = refused((64, 1, 1), (64, 1, 1), private=size)
     assert kind == ERRORS["scratch"]
     assert "scratch memory" in text

@@ -65,22 +65,22 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     print(f"{target}: {len(cases)} cases agree")
 
 
-def test_pseudocode() -> None:
+def test_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 
 
-def test_limits() -> None:
+def test_instructions_follow_the_pseudocode_at_limits() -> None:
     check("gfx90a", "limits", 1, limit_waves)
 
 
 @pytest.mark.check_isa
 @pytest.mark.parametrize("target", TARGETS)
-def test_more_limits(target: str) -> None:
+def test_instructions_follow_the_pseudocode_at_more_limits(target: str) -> None:
     check(target, "more limits", 8, limit_waves)
 
 
 @pytest.mark.check_isa
 @pytest.mark.parametrize("seed", ("first", "second"))
 @pytest.mark.parametrize("target", TARGETS)
-def test_more_pseudocode(target: str, seed: str) -> None:
+def test_more_instructions_follow_the_pseudocode(target: str, seed: str) -> None:
     check(target, seed, 8)

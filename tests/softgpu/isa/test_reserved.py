@@ -35,12 +35,12 @@ CLAMPED = (
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_reserved(name: str) -> None:
+def test_reserved_encodings_fault(name: str) -> None:
     text = ".long " + ", ".join(f"{word:#x}" for word in RESERVED[name])
     assert "not an instruction of this target" in str(fault_of(text))
 
 
-def test_a_broadcast_that_older_targets_lack() -> None:
+def test_a_broadcast_that_older_targets_lack_faults() -> None:
     """row_newbcast:6, which gfx90a has."""
     words = DPP, 0xFF000002 | 0x156 << 8
     batch = Batch("gfx908")
@@ -50,11 +50,11 @@ def test_a_broadcast_that_older_targets_lack() -> None:
 
 
 @pytest.mark.parametrize("text", CLAMPED)
-def test_clamp_of_which_nothing_is_known(text: str) -> None:
+def test_an_undocumented_clamp_faults(text: str) -> None:
     assert "instruction not implemented" in stopped_by("gfx90a", f"{text} clamp")
 
 
-def test_an_overflow_mode_that_is_not_emulated() -> None:
+def test_an_overflow_mode_that_is_not_emulated_faults() -> None:
     mode = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1"
     fault = str(fault_of(f"{mode}\nv_add_f16 v4, v2, v3"))
     assert "MODE.FP16_OVFL is not emulated" in fault

@@ -169,7 +169,9 @@ def ascending(rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("make", (ascending, any_indices))
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.instruction)
-def test_sparse_products(shape: Sparse, make: Callable[[np.random.Generator], np.ndarray]) -> None:
+def test_sparse_products_are_exact(
+    shape: Sparse, make: Callable[[np.random.Generator], np.ndarray]
+) -> None:
     """Of whole numbers: whatever the order of the sums, they are exact."""
     rng = np.random.default_rng(SHAPES.index(shape))
     a, b = (rng.integers(-8, 9, (LANES, n * shape.stored)).astype(np.float64) for n in (1, 2))
@@ -190,7 +192,7 @@ def test_sums_of_integers_wrap() -> None:
     assert set(results.ravel().tolist()) == {2**31 - 1 + 32 * 128 * 128 - 2**32}
 
 
-def test_what_no_index_names_is_not_looked_at() -> None:
+def test_values_that_no_index_names_are_ignored() -> None:
     """Zero times infinity would be NaN: what is not stored is no zero."""
     shape = Sparse(16, 32, ("f16", "f16"))
     b = np.tile(np.array([np.inf, 1, 2, np.nan], np.float16), (LANES, 2))
@@ -209,5 +211,5 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("text", UNDEFINED)
-def test_what_is_undefined(text: str) -> None:
+def test_undefined_sparse_instructions_fault(text: str) -> None:
     assert UNDEFINED[text] in stopped_by("gfx942", text)

@@ -40,7 +40,7 @@ def test_lists_name_opcodes_that_exist() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_not_executed_faults_and_is_named(target: str) -> None:
+def test_opcodes_that_are_not_executed_fault_and_are_named(target: str) -> None:
     faulting = [r for r in rows() if target in r.targets and not checked.executed(r)]
     batch = Batch(target)
     fields = Fields(random.Random(target), target)
@@ -63,7 +63,7 @@ def small(row: Row, fields: Fields) -> list[int]:
 
 
 @pytest.mark.check_isa
-def test_corpus_is_counted() -> None:
+def test_the_corpus_is_counted() -> None:
     """The committed counts name every opcode that the corpus has, and no other."""
     counted = table.count_corpus()
     assert set(counted["seen"]) == set(table.counts()["seen"])  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def wave(rng: random.Random) -> Wave:
 
 
 @pytest.mark.parametrize("target", ("gfx942", "gfx90a", "gfx906"))
-def test_every_alignment_of_scratch(target: str) -> None:
+def test_scratch_can_be_read_at_every_alignment(target: str) -> None:
     batch = Batch(target)
     for name, text, *_ in cases():
         batch.add(
@@ -88,7 +88,7 @@ def test_every_alignment_of_scratch(target: str) -> None:
 
 
 @pytest.mark.parametrize("past", (0, 1, 2, 3))
-def test_the_end_of_scratch_is_kept_at_every_alignment(past: int) -> None:
+def test_the_end_of_scratch_is_respected_at_every_alignment(past: int) -> None:
     """The last byte that is there can be read, the one after it cannot."""
     batch, buffer = Batch("gfx90a"), Memory(REGION)
     setup = ADDRESSES.format(shift=4) + scratch_in("gfx90a")

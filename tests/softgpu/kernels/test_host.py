@@ -27,7 +27,7 @@ def far(rng: np.random.Generator) -> Launch:
     return Launch([np.zeros(4, np.int32), np.int64(2**40)], {}, block=(1,))
 
 
-def test_a_fault_is_told_and_the_next_launch_runs(hosts: Callable[[str], Host]) -> None:
+def test_a_fault_is_reported_and_the_next_launch_runs(hosts: Callable[[str], Host]) -> None:
     host, rng = hosts("gfx90a"), np.random.default_rng(0)
     code = image(FAULTY, "gfx90a")
     with pytest.raises(DeviceFailed, match=r"softgpu: kernel far"):
@@ -36,7 +36,7 @@ def test_a_fault_is_told_and_the_next_launch_runs(hosts: Callable[[str], Host]) 
     assert host.run(code, "far", near).arrays[0].tolist() == [0, 0, 1, 0]
 
 
-def test_hips_errors_are_told(hosts: Callable[[str], Host]) -> None:
+def test_errors_of_hip_are_reported(hosts: Callable[[str], Host]) -> None:
     code = image(control.MODULE, "gfx90a")
     with pytest.raises(
         DeviceFailed, match=r"hipModuleGetFunction: hipError(NotFound|InvalidHandle)"
@@ -59,7 +59,7 @@ def test_hips_errors_are_told(hosts: Callable[[str], Host]) -> None:
         ([1.0e-45], [0.0], 1, True),
     ],
 )
-def test_what_counts_as_equal(
+def test_rounding_errors_count_as_equal(
     got: list[float], expected: list[float], ulp: float, equal: bool
 ) -> None:
     said = mismatch(np.array(got, np.float32), np.array(expected, np.float32), ulp)

@@ -125,7 +125,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("module", "name", "chip"), CASES)
-def test_results_are_those_of_numpy(
+def test_results_equal_those_of_numpy(
     module: Module,
     name: str,
     chip: str,

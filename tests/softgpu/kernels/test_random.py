@@ -42,7 +42,7 @@ def programs(first: int, operations: int) -> tuple[list[RandomProgram], Processo
 
 
 @pytest.mark.parametrize(("first", "operations", "chip"), BATCHES)
-def test_random_programs(
+def test_random_programs_equal_numpy(
     first: int, operations: int, chip: str, hosts: Callable[[str], Host]
 ) -> None:
     made, processor = programs(first, operations)

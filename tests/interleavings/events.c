@@ -109,6 +109,31 @@ static void play(unsigned operation) {
     }
 }
 
+/* ---- a reset, which the program makes between its calls ---- */
+
+enum reset_operation { NEW_0, NEW_1, END_0, RESET, LEAVE, RESET_OPERATIONS };
+static const char *const reset_names[] = {"create 0", "create 1", "destroy 0", "reset",
+                                          "the library gives back"};
+
+static void play_reset(unsigned operation) {
+    switch (operation) {
+    case NEW_0:
+    case NEW_1:
+        create(operation - NEW_0);
+        break;
+    case END_0:
+        destroy(0);
+        break;
+    case RESET:
+        model_reset();
+        break;
+    default:
+        model_hand(true);
+        (void)caches_give_back();
+        model_hand(false);
+    }
+}
+
 static bool in_chain(const struct event *event) {
     const struct event *one = spare;
     while (one && one != event)
@@ -131,6 +156,10 @@ static void check(void) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         explore_require(event->queued == in_chain(event), "queued says whether it is in the chain");
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(world.held[i].state != IS_HELD || world.forgot ||
+                            event_is_held(handle_find(&event_map, world.held[i].handle)),
+                        "the program's event was taken from it");
     explore_require(spare || spare_end == &spare, "an empty chain ends where it begins");
 }
 
@@ -155,6 +184,11 @@ static void check_between(void) {
     }
 }
 
+static void check_between_resets(void) {
+    if (!model_reset_is_unseen())
+        check_between();
+}
+
 static const char *operation_name(unsigned operation) {
     return names[operation];
 }
@@ -175,6 +209,26 @@ static void set_up(bool exclusive) {
     release_slots(thread_get());
 }
 
+/* Nothing is held; a spare event lies in the chain. */
+static void set_up_reset(bool exclusive) {
+    static const struct cache *const caches[] = {&watch_cache, &event_cache, NULL};
+    caches_set(caches);
+    model_start(0, exclusive);
+    impl_mgpuEventDestroy(impl_mgpuEventCreate());
+    release_slots(thread_get());
+}
+
+static const char *reset_operation_name(unsigned operation) {
+    return reset_names[operation];
+}
+
 const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, play, operation_name);
 const struct scenario explore_events_asked =
     SCENARIO("events-asked", true, OPERATIONS, play, operation_name);
+const struct scenario explore_events_reset = {.name = "events-reset",
+                                              .operations = RESET_OPERATIONS,
+                                              .set_up = set_up_reset,
+                                              .play = play_reset,
+                                              .check = check,
+                                              .check_between = check_between_resets,
+                                              .operation_name = reset_operation_name};

@@ -190,6 +190,8 @@ static void need_event(hipEvent_t event) {
 
 static hipError_t event_destroy(hipEvent_t event) {
     explore_point();
+    if (world.hand_under)
+        explore_prune(); /* nobody can tell a handle that a reset has freed just now */
     need_event(event);
     world.events[event_number(event)].alive = false;
     return hipSuccess;
@@ -252,6 +254,7 @@ static hipError_t module_load(hipModule_t *module, const void *image) {
         if (!world.modules[i].alive) {
             world.modules[i].alive = true;
             world.modules[i].loads++;
+            world.modules[i].device = world.device[self()];
             world.modules[i].image = image == model_images[1];
             *module = (hipModule_t)module_handles[i];
             return hipSuccess;
@@ -440,6 +443,11 @@ static hipError_t attributes(hipPointerAttribute_t *attributes_of, const void *a
 
 /* ---- the rest ---- */
 
+static hipError_t current_device(int *device) {
+    *device = world.device[self()];
+    return hipSuccess;
+}
+
 static hipError_t last_error(void) {
     return hipSuccess;
 }
@@ -480,12 +488,35 @@ void model_reset(void) {
         finish_works(i, world.streams[i].submitted);
         world.streams[i].alive = false;
     }
+    for (unsigned i = 0; i < MOST_EVENTS; i++)
+        world.events[i].alive = world.events[i].recorded = false;
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         world.held[i] = (struct held){.state = NOT_HELD};
     world.watch.alive = false;
     world.reset = true;
     world.hand_under |= world.hands != 0;
     world.hand_between |= world.hand_under;
+}
+
+void model_go_to(int device) {
+    if (device && device == world.resets)
+        explore_prune();
+    world.device[self()] = device;
+}
+
+void model_reset_modules(int device, void (*forget)(int device)) {
+    for (unsigned i = 0; i <= THREADS; i++)
+        if (world.device[i] == device || world.resets)
+            explore_prune();
+    world.resets = device;
+    forget(device);
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        if (world.held[i].state == IS_HELD &&
+            world.modules[model_module(world.held[i].handle)].device == device)
+            world.held[i] = (struct held){.state = NOT_HELD};
+    for (unsigned i = 0; i < MOST_MODULES; i++)
+        world.modules[i].alive &= world.modules[i].device != device;
+    world.resets = 0;
 }
 
 bool model_reset_is_unseen(void) {
@@ -549,6 +580,7 @@ void model_start(unsigned streams, bool exclusive) {
     cache_limits.memory_bytes[0] = 1 << 20;
     hip_device_count = 1;
     hip = (struct hip_functions){
+        .GetDevice = current_device,
         .StreamCreate = stream_create,
         .StreamDestroy = stream_destroy,
         .StreamSynchronize = stream_synchronize_,

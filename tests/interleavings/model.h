@@ -40,6 +40,7 @@ struct world {
     struct {
         bool alive;
         unsigned image, loads; /* what it was loaded from, and how often */
+        int device;
     } modules[MOST_MODULES];
     struct {
         bool alive;
@@ -62,6 +63,7 @@ struct world {
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
     struct held held[MOST_OBJECTS];
+    int device[THREADS + 1];                   /* that is a thread's current one */
     bool recorded[MOST_OBJECTS];               /* events, by who holds them */
     unsigned covers[MOST_STREAMS][MOST_MARKS]; /* works before a mark was set */
     unsigned marks[MOST_STREAMS];
@@ -72,6 +74,7 @@ struct world {
         uint64_t number;
     } watch;           /* the memory by which a reset is seen */
     bool reset;        /* somebody has reset the device */
+    int resets;        /* the device that a thread resets just now; 0: none */
     unsigned hands;    /* of the library's own thread, which no reset waits for, at work */
     bool hand_under;   /* one has been there since before a reset */
     bool hand_between; /* one was there between a reset and when it was seen */
@@ -101,6 +104,11 @@ void model_require_gone(bool all_gone, unsigned lone);
 /* The program resets the device, while none of its threads is within a call: HIP has nothing any
  * more, and hands the same handles out anew. */
 void model_reset(void);
+/* A thread's current device is this one from here on. It makes no call there during a reset. */
+void model_go_to(int device);
+/* The program resets a device that none of its threads is on: HIP has no module there any more.
+ * `forget` has the caches forget them. */
+void model_reset_modules(int device, void (*forget)(int device));
 /* True from then on until something is entered again. */
 bool model_reset_is_unseen(void);
 /* An operation of the library's own thread begins, and ends. */

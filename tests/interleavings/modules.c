@@ -97,6 +97,50 @@ static void play(unsigned operation) {
     }
 }
 
+/* ---- two devices, of which the program resets the second ---- */
+
+enum reset_operation { VISIT, LOAD_HERE, LOAD_THERE, END_HERE, END_THERE, RESET, RESET_OPERATIONS };
+static const char *const reset_names[] = {"load 0 on device 1, unload it, and load it on device 0",
+                                          "load 0 on device 0",
+                                          "load 1 on device 1",
+                                          "unload 0",
+                                          "unload 1 on device 1",
+                                          "reset device 1"};
+
+static void on_device(int device, void (*call)(unsigned object), unsigned object) {
+    model_go_to(device);
+    call(object);
+    model_go_to(0);
+}
+
+static void load_first(unsigned object) {
+    load(object, 0);
+}
+
+static void play_reset(unsigned operation) {
+    switch (operation) {
+    case VISIT:
+        on_device(1, load_first, 0);
+        on_device(1, unload, 0);
+        load_first(0);
+        break;
+    case LOAD_HERE:
+        load_first(0);
+        break;
+    case LOAD_THERE:
+        on_device(1, load_first, 1);
+        break;
+    case END_HERE:
+        unload(0);
+        break;
+    case END_THERE:
+        on_device(1, unload, 1);
+        break;
+    default:
+        model_reset_modules(1, module_forget);
+    }
+}
+
 static bool program_holds(const struct module *module) {
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         if (world.held[i].state == IS_HELD && world.held[i].handle == module->handle.key)
@@ -154,3 +198,22 @@ static void set_up(bool exclusive) {
 
 const struct scenario explore_modules =
     SCENARIO("modules", false, OPERATIONS, play, operation_name);
+
+static const char *reset_operation_name(unsigned operation) {
+    return reset_names[operation];
+}
+
+/* Nothing is held or kept. */
+static void set_up_reset(bool exclusive) {
+    model_start(1, exclusive);
+    hip_device_count = 2;
+}
+
+const struct scenario explore_modules_reset = {.name = "modules-reset",
+                                               .exclusive = true,
+                                               .operations = RESET_OPERATIONS,
+                                               .set_up = set_up_reset,
+                                               .play = play_reset,
+                                               .check = check,
+                                               .check_between = check_between,
+                                               .operation_name = reset_operation_name};

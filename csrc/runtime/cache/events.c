@@ -53,8 +53,9 @@ static struct event *unqueue(struct event **link) {
     return event;
 }
 
-/* The oldest of a device, or of any; one that is not spare any more is dropped. */
-static struct event *take_queued_event(int device) {
+/* The oldest spare one of a device, or of any, moved to `state`; what is not spare any more is
+ * dropped. */
+static struct event *take_queued_event(int device, int state) {
     struct event *found = NULL;
     pthread_mutex_lock(&tables_lock);
     for (struct event **link = &spare; *link && !found;) {
@@ -64,7 +65,7 @@ static struct event *take_queued_event(int device) {
             continue;
         }
         struct event *event = unqueue(link);
-        if (event_change(event, EVENT_SPARE, EVENT_PAST))
+        if (event_change(event, EVENT_SPARE, state))
             found = event;
     }
     pthread_mutex_unlock(&tables_lock);
@@ -96,7 +97,7 @@ static inline struct event *take_own(struct thread *thread, int device) {
 
 /* Not the one that the thread has just found to be at work. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
-    struct event *event = event_cache_serves() ? take_queued_event(device) : NULL;
+    struct event *event = event_cache_serves() ? take_queued_event(device, EVENT_PAST) : NULL;
     put_into_queue(busy);
     if (!event || is_over(event))
         return event;
@@ -160,16 +161,14 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
+/* Each leaves in one step. In two, another thread may see a reset in between, and have the program
+ * create, destroy and create an event of the same handle, which then looks like the one in hand. */
 static int give_events_back(int device) {
     struct event *event;
     int count = 0;
     release_slots(thread_get());
-    while ((event = take_queued_event(device))) {
-        if (!event_change(event, EVENT_PAST, EVENT_GONE)) /* before HIP hands it out anew */
-            continue; /* it has done so: its device was reset meanwhile */
+    for (; (event = take_queued_event(device, EVENT_GONE)); count++)
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
-        count++;
-    }
     return count;
 }
 

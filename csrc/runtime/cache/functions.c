@@ -18,7 +18,7 @@ static void grow_function_slots(struct thread *thread) {
     thread->function_count = 0;
     for (size_t i = 0; i < old; i++) {
         const struct function_slot *slot = &thread->functions[i];
-        if (!slot->module || slot->generation != module_generation(slot->module))
+        if (!slot->module || !module_lives_on(slot->module, slot->life))
             continue;
         slots[function_home(slot->handle, slot->name, bits)] = *slot;
         thread->function_count++;
@@ -37,7 +37,7 @@ static struct function_slot *choose_function_slot(struct thread *thread, hipModu
     for (size_t i = 0; i < SLOT_WINDOW; i++) {
         struct function_slot *slot = &thread->functions[(home + i) & mask];
         const bool empty = !slot->module;
-        if (empty || slot->generation != module_generation(slot->module)) {
+        if (empty || !module_lives_on(slot->module, slot->life)) {
             thread->function_count += empty;
             return slot;
         }
@@ -50,9 +50,12 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
     if (thread_is_none(lookup->thread))
         return;
     *choose_function_slot(lookup->thread, lookup->known_as, name) =
-        (struct function_slot){lookup->known_as,   name,
-                               lookup->module,     function,
-                               lookup->generation, mapped_for_good(name, strlen(name) + 1)};
+        (struct function_slot){.handle = lookup->known_as,
+                               .name = name,
+                               .module = lookup->module,
+                               .function = function,
+                               .life = module_life(lookup->generation, MODULE_LIVE),
+                               .constant = mapped_for_good(name, strlen(name) + 1)};
 }
 
 __attribute__((noinline)) hipFunction_t function_find_near(const struct thread *thread,

@@ -28,8 +28,7 @@ static inline size_t function_home(hipModule_t module, const char *name, unsigne
 static inline bool function_slot_serves(const struct function_slot *slot, hipModule_t handle,
                                         const char *name) {
     return slot->handle == handle && slot->name == name &&
-           slot->generation == module_generation(slot->module) &&
-           module_state(slot->module) == MODULE_LIVE &&
+           slot->life == load_acquire(&slot->module->life) &&
            (slot->constant || strcmp(slot->function->name, name) == 0);
 }
 
@@ -52,7 +51,7 @@ struct lookup {
     hipModule_t known_as; /* what the program calls the module */
     const char *name;
     struct module *module;
-    uint64_t generation; /* of it, when the look-up began */
+    uint32_t generation; /* of it, when the look-up began */
 };
 
 /* What HIP has answered before; NULL if it was not asked. */

@@ -42,7 +42,7 @@ static void grow_slots(struct thread *thread) {
     thread->module_count = 0;
     for (size_t i = 0; i < old; i++) {
         const struct module_slot *slot = &thread->modules[i];
-        if (!slot->module || slot->generation != module_generation(slot->module))
+        if (!slot->module || !module_lives_on(slot->module, slot->life))
             continue;
         slots[slot_home((uintptr_t)slot->image, bits)] = *slot;
         thread->module_count++;
@@ -76,8 +76,8 @@ static void bind_slot(const struct load *load, struct module *module) {
         return;
     load->thread->loaded = module;
     if (module->shared)
-        *choose_module_slot(load->thread, load->data) =
-            (struct module_slot){load->data, module, module->generation, load->constant};
+        *choose_module_slot(load->thread, load->data) = (struct module_slot){
+            load->data, module, module_life(module->generation, MODULE_FREE), load->constant};
 }
 
 __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
@@ -165,7 +165,7 @@ static void serve_image(struct module *module, const struct load *load) {
     module->image = load->image;
     module->copy = load->copy;
     module->hash = load->hash;
-    store_relaxed(&module->device, load->device);
+    store_release(&module->device, load->device); /* after the end of the one before */
     module->shared = !load->image.writable;
     module->pinned = false;
     module->graphs = 0;

@@ -31,11 +31,21 @@ static inline hipModule_t module_handle(const struct module *module) {
 
 /* Of a module that the caller has not taken: the entry may come to serve another one meanwhile. */
 static inline int module_device(const struct module *module) {
-    return load_relaxed(&module->device);
+    return load_acquire(&module->device);
 }
 
-static inline uint64_t module_generation(const struct module *module) {
+static inline uint32_t module_generation(const struct module *module) {
     return load_acquire(&module->generation);
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the state is the lower half of `life`");
+static inline uint64_t module_life(uint32_t generation, enum module_state state) {
+    return (uint64_t)generation << 32 | state;
+}
+
+/* Whether the entry serves the module still that it served in this life. */
+static inline bool module_lives_on(const struct module *module, uint64_t life) {
+    return life >> 32 == module_generation(module);
 }
 
 /* Of a module that the entry serves: its generation is odd. Under tables_lock. */
@@ -44,7 +54,7 @@ static inline bool module_is_known(const struct module *module) {
 }
 
 static inline int module_state(const struct module *module) {
-    return load_acquire(&module->state);
+    return (int)load_acquire(&module->state);
 }
 
 /* The same; of one that the program has unloaded HIP was asked whether it has it still. */
@@ -60,31 +70,39 @@ static inline void module_note_use(struct module *module) {
     store_relaxed(&module->last_use, load_relaxed(&module_clock));
 }
 
-/* Takes a module that the program does not hold: it is the caller's until module_put. */
+/* Takes a module that the program does not hold: it is the caller's until module_put. Under
+ * tables_lock, as another thread may give the entry to another module otherwise. */
 static inline bool module_take(struct module *module) {
-    int expected = MODULE_FREE;
+    uint32_t expected = MODULE_FREE;
     return cas_acq_rel(&module->state, &expected, MODULE_LIVE);
+}
+
+/* Moves an entry from one life to another; false if it has another one by now. */
+static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
+    return cas_acq_rel(&module->life, &from, to);
 }
 
 static inline void module_put(struct module *module) {
     store_release(&module->state, MODULE_FREE);
 }
 
-/* A load that the slot's module serves; NULL if it does not. The module is this thread's own before
- * anything of it is looked at, so that nobody can evict it or give its entry to another one. */
+/* A load that the slot's module serves; NULL if it does not. The thread takes the module, of the
+ * slot's generation and no other, before it looks at the bytes: nobody evicts it meanwhile. Its
+ * device is that generation's, since one that is entered later changes `life` first. A module of
+ * another device stays untouched, as a reset there may be seen at any time. */
 static inline struct module *module_of_slot(struct thread *thread, const struct module_slot *slot,
                                             const void *image) {
+    const uint64_t taken = MODULE_LIVE - MODULE_FREE;
     struct module *module = slot->module;
-    if (UNLIKELY(!module || slot->image != image || !module_take(module)))
+    if (UNLIKELY(!module || slot->image != image || hip_current_device() != module_device(module) ||
+                 !module_change(module, slot->life, slot->life + taken)))
         return NULL;
-    if (LIKELY(slot->generation == load_relaxed(&module->generation) &&
-               module->device == hip_current_device() &&
-               (slot->constant || image_lies_at(&module->image, image)))) {
+    if (LIKELY(slot->constant || image_lies_at(&module->image, image))) {
         module_note_use(module);
         thread->loaded = module;
         return module;
     }
-    module_put(module);
+    (void)module_change(module, slot->life + taken, slot->life);
     return NULL;
 }
 

@@ -19,8 +19,8 @@ struct event;
 struct module_slot {
     const void *image;
     struct module *module;
-    uint64_t generation; /* of the module's entry when the slot was filled */
-    bool constant;       /* the image can neither change nor go away: a hit need not compare it */
+    uint64_t life; /* of the module's entry when it is free and serves this module */
+    bool constant; /* the image can neither change nor go away: a hit need not compare it */
 };
 
 /* "This name in this module is this function." */
@@ -29,8 +29,8 @@ struct function_slot {
     const char *name;
     struct module *module;
     struct function *function;
-    uint64_t generation; /* as above */
-    bool constant;       /* the name can neither change nor go away */
+    uint64_t life; /* of the module's entry while the program holds the module */
+    bool constant; /* the name can neither change nor go away */
 };
 
 /* Pageable host memory, as HIP has said; true while the count of mappings stays (copy.c). */

@@ -113,7 +113,7 @@ struct staging {
  * put back   PAST          SPARE  who has taken it    cas acq_rel
  * record     PAST          LIVE   the owner           cas acq_rel
  * release    LIVE, PAST    SPARE  a destroy           cas acq_rel
- * give back  PAST          GONE   who has taken it    cas acq_rel
+ * give back  SPARE         GONE   who returns it      cas acq_rel
  * forget     any           GONE   who saw the reset   release
  *
  * The program holds it if and only if state >= EVENT_PAST.
@@ -139,8 +139,11 @@ struct event {
 /* ---- modules ----
  *
  *            from        to     by                              order
- * enter      any, GONE   LIVE   who had HIP load it             release
- * take       FREE        LIVE   a load, or who evicts it        cas acq_rel
+ * enter      any, GONE   LIVE   who had HIP load it             release, tables_lock
+ * take       FREE        LIVE   a load that finds its slot      cas acq_rel, of `life`
+ *                               a load that searches, or who    cas acq_rel, tables_lock
+ *                               evicts it
+ * put back   LIVE        FREE   a load that finds other bytes   cas acq_rel, of `life`
  * put        LIVE        FREE   the owner: an unload            release
  * leave      LIVE        GONE   the owner, before HIP unloads   release, tables_lock
  * forget     any         GONE   who saw the reset               release, tables_lock
@@ -148,8 +151,12 @@ struct event {
  * Each load of the program's has one to itself, as with stock: a module that the program holds is
  * never handed out a second time, since only the program knows what else it does with it. When HIP
  * hands the same handle out again, the entry serves the new module, in a new generation.
- * generation is odd if and only if HIP has the module that the entry serves, as far as is known: a
+ * generation is odd if and only if HIP has the module that the entry serves, as far as is known. A
  * put that comes after a forget makes FREE of GONE, and changes nothing else.
+ * A thread without tables_lock takes the module of one generation or none, as both lie in one word.
+ * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
+ * Only an unload puts by its state alone: its owner holds the module, and HIP forbids a reset of
+ * the device meanwhile.
  * module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
@@ -167,9 +174,14 @@ struct function {
 
 struct module {
     struct handle handle;
-    int state; /* enum module_state */
+    union {
+        uint64_t life; /* both */
+        struct {
+            uint32_t state;      /* enum module_state */
+            uint32_t generation; /* changes where one begins or ends to be served */
+        };
+    };
     int device;
-    uint64_t generation; /* changes where one begins or ends to be served */
     /* Of the module that it serves; its bytes are there as long as it is not GONE. */
     struct image image;
     unsigned char *copy; /* where they are, unless they are a constant of the program's */

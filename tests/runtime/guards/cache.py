@@ -365,8 +365,8 @@ CACHE = [
     ),
     Guard(
         "cache/events.c",
-        "!event_change(event, EVENT_PAST, EVENT_GONE)",
-        "!event_change(event, EVENT_PAST, EVENT_SPARE)",
+        "take_queued_event(device, EVENT_GONE)",
+        "take_queued_event(device, EVENT_PAST)",
         f"{EVENTS}:test_an_event_that_hip_destroyed_is_forgotten",
     ),
     Guard(
@@ -432,8 +432,8 @@ CACHE = [
     ),
     Guard(
         "cache/modules.h",
-        "    return cas_acq_rel(&module->state, &expected, MODULE_LIVE);",
-        "    (void)expected;\n    return true;",
+        "    return cas_acq_rel(&module->life, &from, to);",
+        "    (void)module, (void)from, (void)to;\n    return true;",
         f"{TRAPS}:test_01_a_module_that_is_held_serves_nobody_else",
     ),
     Guard(

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.rocm.releases import RELEASES, Release
+from tests.rocm.releases import RELEASES, Release, find
 from tests.rocm.suites import SUITES
 from tests.softgpu.amd import rocrand, rocrtst
 from tests.softgpu.csmith import results as csmith
@@ -85,19 +85,21 @@ def replace(hip: str, suite: str, chip: str, new: list[dict]) -> None:
 
 
 def _order(row: Mapping) -> tuple:
+    return (RELEASES.index(find(row["hip"])), *_kind(row))
+
+
+def _kind(row: Mapping) -> tuple[int, int, str, int]:
+    """The suite's number, LLVM (the newest first), device and version of code objects."""
     names = [suite.name for suite in SUITES]
-    versions = [release.hip for release in RELEASES]
-    place = (versions.index(row["hip"]), names.index(row["suite"]))
-    return (*place, -row["llvm"], row["chip"], row["abi"])
+    return (names.index(row["suite"]), -row["llvm"], row["chip"], row["abi"])
 
 
 def document(results: Mapping) -> str:
     """docs/record/tested.md."""
     parts = [_INTRODUCTION.format(date=results["date"]), _releases()]
-    parts += [_table(release, results) for release in RELEASES]
+    parts += [_suites(), _table(results)]
     parts += [rocrtst.section(rocrtst.load()), rocrand.section(rocrand.load())]
     parts += [csmith.section(csmith.load())]
-    parts += [_suites()]
     return "\n".join(parts)
 
 
@@ -112,28 +114,41 @@ def _releases() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(release: Release, results: Mapping) -> str:
-    mine = [row for row in results["rows"] if row["hip"] == release.hip]
-    if not mine:
-        return f"## HIP {release.hip}\n\nNot run.\n"
-    lines = [
-        f"## HIP {release.hip}\n",
-        "| suite | device | code object | LLVM | passed | failed | skipped |",
-    ]
-    lines += ["|---|---|---|---|---|---|---|"]
+def _table(results: Mapping) -> str:
+    """A row for each suite, device, LLVM and version of code objects, a column for each release."""
+    cells: dict[tuple, dict[str, str]] = {}
     reasons: dict[str, int] = {}
-    for row in mine:
-        notes = []
-        for why, count in row["skipped"].items():
-            number = reasons.setdefault(why, len(reasons) + 1)
-            notes.append(f"{count} ({number})")
-        lines.append(
-            f"| {row['suite']} | {row['chip']} | v{row['abi'] // 100} | {row['llvm']} |"
-            f" {row['passed']} | {row['failed']} | {', '.join(notes) or 0} |"
-        )
-    lines += ["", *(f"{number}. {why}" for why, number in reasons.items())]
-    lines += [f"\nFailed: `{test}`" for row in mine for test in row["failures"]]
-    return "\n".join(lines).rstrip() + "\n"
+    for row in sorted(results["rows"], key=_kind):
+        cells.setdefault(_kind(row), {})[row["hip"]] = _counts(row, reasons)
+    releases = [release.hip for release in RELEASES]
+    lines = [
+        "## Passed, failed, skipped\n",
+        "Each number is of tests that passed. If some failed or were skipped, their numbers follow,"
+        "\nwith the reason in brackets.\n",
+        f"| suite | device | code object | LLVM | {' | '.join(f'HIP {hip}' for hip in releases)} |",
+        "|---|---|---|---|" + "---|" * len(releases),
+    ]
+    for (suite, llvm, chip, abi), of in cells.items():
+        counts = " | ".join(of.get(hip, "–") for hip in releases)
+        lines.append(f"| {SUITES[suite].name} | {chip} | v{abi // 100} | {-llvm} | {counts} |")
+    lines += ["\nThe reasons:\n", *(f"{number}. {why}" for why, number in reasons.items())]
+    lines += [
+        f"\nFailed with HIP {row['hip']}: `{test}`"
+        for row in results["rows"]
+        for test in row["failures"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _counts(row: Mapping, reasons: dict[str, int]) -> str:
+    """The numbers of a row; each reason for skipping has one number on the page."""
+    failed = [f"**{row['failed']} failed**"] if row["failed"] else []
+    skipped = [
+        f"{count} ({reasons.setdefault(why, len(reasons) + 1)})"
+        for why, count in row["skipped"].items()
+    ]
+    words = [str(row["passed"]), *failed]
+    return ", ".join([*words, f"skipped {', '.join(skipped)}"] if skipped else words)
 
 
 def _suites() -> str:

@@ -63,7 +63,7 @@ SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for."""
+    """The options of a run."""
 
     repetitions: int | None
     threads: int

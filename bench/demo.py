@@ -1,9 +1,9 @@
 """The demonstration: the forum's program before and after, on AMD's own HIP without a GPU.
 
-Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15 and runs each
-with a plain runtime, with mgpu_rt linked in its place, and with mgpu_rt preloaded over the program
-that was linked against the plain one. Prints for each the table that the forum's report has, and
-at the end one of all. Exit status 1 if anything failed or mgpu_rt did not keep its promise.
+Lowers ``programs/forum.mlir`` (launches of an empty kernel) with MLIR 22, 19 and 15. Each program
+runs with a plain runtime, with mgpu_rt linked in its place, and with mgpu_rt preloaded. Prints for
+each the table that the forum's report has, and at the end one of all. Exit status 1 if anything
+failed or mgpu_rt did not keep its promise.
 
 The times are of an emulated device: they compare the sides with each other, nothing else.
 """
@@ -66,7 +66,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a side's program called, as the library's table, and the driver's calls by name."""
+    """The calls of one side's program, as the library's table, and the driver's calls by name."""
 
     table: str
     driver: Mapping[str, int]
@@ -74,7 +74,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch of a side took, and what was counted."""
+    """The time of a launch on one side, and its counts."""
 
     launch: Estimate
     counts: Counts
@@ -168,7 +168,7 @@ def time_launch(llvm: int, side: Side, environment: Mapping[str, str]) -> Estima
 
 
 def count(llvm: int, side: Side, environment: Mapping[str, str]) -> Counts:
-    """What LAUNCHES launches call."""
+    """Returns the calls of LAUNCHES launches."""
     program = build(llvm, side.library, LAUNCHES)
     report = execute(side, program, {**environment, "MGPU_RT_STATS": "1"})
     program_table, driver_table = split_tables(report)

@@ -1,5 +1,5 @@
-"""What holds of every test: what is built before, which are left to `make check`, which share a
-worker, and what a missing tool means."""
+"""Rules for every test: the builds before it, its turn in `make check`, its worker, and the meaning
+of a missing tool."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope(test: str) -> str:
-    """What one worker runs as a whole: a file, unless it is said otherwise above."""
+    """Returns the name of all that one worker runs: a file, unless the lists above say
+    otherwise."""
     for folder in TOGETHER:
         if test.startswith(folder):
             return folder

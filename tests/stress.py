@@ -3,11 +3,11 @@
     python -m tests.stress [RUNS] [TEST...] [--jobs N] [--check]
 
 A test that counts on time fails then. The loads take turns from run to run (LOADS). N runs go on at
-once and are each other's load; a single one has busy processes beside it. What a run said is kept
-under build/stress where it failed. Without tests it repeats those of `make test`, or with --check
-those of `make check`, and adds each run to the record, tests/stress.json. CONTRIBUTING.md says from
-it how many have passed since the last failure. build/stress/runs.json has each run as it ends.
-Exit status 1 if anything failed.
+once and are each other's load; a single one has busy processes beside it. The output of a failed
+run is kept under build/stress. Without tests it repeats those of `make test`, or with --check those
+of `make check`, and adds each run to the record, tests/stress.json. CONTRIBUTING.md says from it
+how many have passed since the last failure. build/stress/runs.json has each run as it ends. Exit
+status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True)
 class Load:
-    """What goes on beside a run of the tests, and how that is started."""
+    """The load beside a run of the tests, and its command."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def loaded(load: Load, busy: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one run, as it goes on record."""
+    """The outcome of one run, as it goes on record."""
 
     target: str  # of make's: test, check
     date: str
@@ -189,7 +189,7 @@ def _sentence(target: str, runs: list[Run]) -> str:
 
 
 def sentences(runs: list[Run]) -> str:
-    """What CONTRIBUTING.md says of the runs on record."""
+    """Returns the sentences of CONTRIBUTING.md about the runs on record."""
     by_target = {target: [one for one in runs if one.target == target] for target in OPTIONS}
     return "".join(_sentence(target, some) for target, some in by_target.items() if some)
 

@@ -1,4 +1,4 @@
-"""What the mgpu* calls of one launch cost beyond the launch and the synchronise themselves.
+"""The cost of one launch's mgpu* calls beyond the launch and the synchronise themselves.
 
 Against a HIP whose functions return at once, so that the runtime's own time is all there is.
 """

@@ -58,7 +58,7 @@ LAUNCH = 1.1
 
 @dataclass(frozen=True)
 class Pass:
-    """What is put into a graph, as a program that makes rounds of it."""
+    """One pass that is put into a graph, as a program that makes rounds of it."""
 
     program: str
     variant: str  # empty: it has none
@@ -182,7 +182,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
 def _worth(
     each: Pass, device: Device, samples: Mapping[str, list[float]], building: Mapping[str, float]
 ) -> list[Figure]:
-    """What building costs, and from how many passes on it has paid."""
+    """Returns the cost of building, and the number of passes after which it has paid."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
         Figure(f"{each.title}, building {WORDS[side]}", taken, "µs")

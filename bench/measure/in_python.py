@@ -1,4 +1,5 @@
-"""What a runtime in Python costs a launch of the forum's program, from one hook to all calls."""
+"""The cost of a runtime in Python for a launch of the forum's program, from one hook to all
+calls."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def count(
 ) -> Profile:
     """Profiles the forum's loop of 7 or 5 calls through a runtime, or of 2 on HIP, on the stub.
 
-    What is done once lies before it: Python is left out, since it makes no difference to a hit.
-    With ``copy`` the image and the name are no constants of the program.
+    Work done once lies before it: Python is left out, since it makes no difference to a hit. With
+    ``copy`` the image and the name are no constants of the program.
     """
     native.need(runtime, native.STUB)
     env = native.stub_environment(**{"MGPU_RT_PYTHON": "off", **(variables or {})})
@@ -97,7 +97,7 @@ def count(
 def count_program(executable: Path, iterations: int, env: Mapping[str, str]) -> Profile:
     """Profiles a lowered program (bench/native/lowered.c) whose loop makes so many iterations.
 
-    What its third call takes: the difference of runs of three calls and of two.
+    Counts its third call: the difference of runs of three calls and of two.
     """
 
     def whole(calls: int) -> Profile:

@@ -155,7 +155,8 @@ def _figures(
 def _shared(
     model: Model, llvm: int, device: Device, data: Sequence[Mapping[str, Any]]
 ) -> list[Figure]:
-    """What host_shared costs, as the same with device memory waits after each operation too."""
+    """Returns the cost of host_shared; the same with device memory waits after each operation
+    too."""
     taken = {
         row["variant"]: row["us"]
         for row in data

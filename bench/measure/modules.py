@@ -52,7 +52,7 @@ def _driver_loading(device: Device) -> list[dict[str, str]]:
 
 
 def _ways(side: Side, loading: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """What is set for a side, and the words for that."""
+    """Returns the settings of each side, and the words for them."""
     lazy = {"MGPU_RT_LOAD": "lazy"}
     for variables in (loading, {**lazy, **loading}) if side.name == OURS else (loading,):
         yield "".join(f", {name}={value}" for name, value in variables.items()), variables

@@ -1,7 +1,7 @@
 """The lowered programs, side by side: time of an iteration, and how the sides compare.
 
-Each side has a process of its own that stays alive; a round runs in each of them in turn, so what
-disturbs the machine meets all sides alike.
+Each side has a process of its own that stays alive. A round runs in each of them in turn, so any
+disturbance of the machine meets all sides alike.
 """
 
 from __future__ import annotations
@@ -156,14 +156,14 @@ def measure(
 
 
 def _iterations(program: Program, device: Device) -> int:
-    """Of one call of a program's main."""
+    """Returns the iterations of one call of a program's main."""
     return device.iterations.get(program.name, 1)
 
 
 def _processes(
     program: Program, llvm: int, device: Device, sides: Sequence[Side]
 ) -> dict[str, Process]:
-    """Of each side that has the program."""
+    """Returns the process of each side that has the program."""
     processes: dict[str, Process] = {}
     for side in sides:
         command = side.command(program.name, llvm, device)

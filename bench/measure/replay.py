@@ -1,7 +1,8 @@
 """Allocation traces of real programs, replayed in the runtime's way, stock's and HIP's pool's.
 
-The traces in bench/traces were recorded by ``python -m bench.measure.replay``: what a program of
-bench/programs asks of hipMalloc, hipFree and hipStreamSynchronize with the cache switched off.
+``python -m bench.measure.replay`` recorded the traces in bench/traces. They hold the calls of
+hipMalloc, hipFree and hipStreamSynchronize that a program of bench/programs makes with the cache
+switched off.
 """
 
 from __future__ import annotations

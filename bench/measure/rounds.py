@@ -1,6 +1,6 @@
 """Processes that stay alive and run a program in rounds, each side's in turn.
 
-What disturbs the machine meets all sides alike so.
+So any disturbance of the machine meets all sides alike.
 """
 
 from __future__ import annotations

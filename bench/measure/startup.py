@@ -1,4 +1,5 @@
-"""What the library costs a process once: to be loaded, at its first launch, in memory."""
+"""The price of the library that a process pays once: to be loaded, at its first launch, in
+memory."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Graph:
 
     @property
     def temporaries(self) -> list[Buffer]:
-        """What is neither input, weight nor output."""
+        """Returns the buffers that are neither input, weight nor output."""
         return [buffer for buffer in self._results if buffer is not self.output]
 
     def weight(self, shape: tuple[int, ...], scale: float) -> Buffer:
@@ -86,7 +86,7 @@ class Graph:
 
         The letters beside an operand name the loops that index it, those of ``result`` the ones
         that index the result. In the body the operands' elements are %a, %b, %c ... and the
-        result's old one %old; its last line is the value of the new one, which is %a without it.
+        result's old one %old. Its last line is the value of the new one, which is %a without it.
         """
         sizes = {
             letter: size
@@ -123,8 +123,8 @@ class Graph:
         attributes: str = "",
         shaped: tuple[int, ...] = (),
     ) -> Buffer:
-        """An operation of linalg's own that accumulates, as linalg.matmul. Where it takes an
-        operand for its shape alone, ``shaped`` is that."""
+        """An operation of linalg's own that accumulates, as linalg.matmul. ``shaped`` is the shape
+        of an operand that it takes for its shape only."""
         out = self._result(shape, initial)
         extra = []
         if shaped:

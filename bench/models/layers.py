@@ -1,4 +1,4 @@
-"""What models are made of, an operation of linalg for each step."""
+"""The parts of models, an operation of linalg for each step."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ arith.addf %stretched, %e : f32"""
 
 
 def softmax(graph: Graph, x: Buffer, factor: float) -> Buffer:
-    """Of factor * x, along the last of three dimensions: six kernels."""
+    """Adds the softmax of factor * x, along the last of three dimensions: six kernels."""
     import numpy as np
 
     top = "arith.maximumf %a, %old : f32"
@@ -118,7 +118,7 @@ math.exp %scaled : f32"""
 
 
 def attention(graph: Graph, x: Buffer, heads: int) -> Buffer:
-    """Of x to itself: 26 kernels."""
+    """Adds attention of x to itself: 26 kernels."""
     length, width = x.shape
     each = width // heads
     query, key, value = (_by_head(graph, dense(graph, x, width), heads) for _ in range(3))

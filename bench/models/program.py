@@ -1,7 +1,7 @@
 """A model as a whole program, written as people write its memory and its waiting.
 
 The program's main asks `next_round` of bench/native/model.c how many forward passes to make, until
-that is none. What comes before main's loop is what the variant keeps between passes.
+that is none. The part before main's loop makes the objects that the variant keeps between passes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Variant:
 
     @property
     def passes(self) -> str:
-        """What makes kernels of it, before it is lowered as any other program."""
+        """Returns the passes that make kernels of it, before it is lowered as any other program."""
         return KERNELS + (",func.func(gpu-async-region)" if self.chained else "")
 
 
@@ -144,7 +144,7 @@ class _Program:
         return f"%n{self._names}"
 
     def _function(self, name: str, arguments: Sequence[Buffer], private: bool = False) -> str:
-        """What was said since the last one."""
+        """Returns a function of the lines since the last one."""
         listed = ", ".join(f"{buffer}: {buffer.type}" for buffer in arguments)
         lines, self._lines = self._lines, []
         visible = "private " if private else ""
@@ -164,7 +164,7 @@ class _Program:
     # ---- memory ----
 
     def _device_operation(self, operation: str, result: str = "") -> None:
-        """Where gpu-async-region makes the chain, as plain as it takes it; else with a wait."""
+        """Adds an operation: plain for a chain, which gpu-async-region makes, else with a wait."""
         head, _, tail = operation.partition(" ")
         results = f"{result} = " if result else ""
         if self._variant.chained:

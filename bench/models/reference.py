@@ -1,4 +1,4 @@
-"""What a model computes, by NumPy."""
+"""The results of a model, by NumPy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a benchmark needs before it measures: devices, compiled programs, the sides compared."""
+"""The needs of a benchmark before it measures: devices, compiled programs, the sides compared."""

@@ -1,7 +1,7 @@
 """Executables of lowered programs, and the images of their kernels as files.
 
-What was made here can be carried to a machine that has no MLIR (``python -m bench prepare``): the
-executables find the library beside them, and where the tools are missing what lies there is used.
+The files made here can be carried to a machine that has no MLIR (``python -m bench prepare``). The
+executables find the library beside them; they are used as they are where the tools are missing.
 """
 
 from __future__ import annotations

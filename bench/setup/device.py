@@ -1,4 +1,4 @@
-"""What a benchmark can run on: a stub of HIP, AMD's HIP without a GPU, a real GPU."""
+"""The devices of a benchmark: a stub of HIP, AMD's HIP without a GPU, a real GPU."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def _hip() -> Device:
 
 
 def _query(*command: str, lines: bool = False) -> str:
-    """What a tool says, its first line or all; empty without the tool or if it fails."""
+    """Returns the output of a tool, its first line or all; empty without the tool or if it
+    fails."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

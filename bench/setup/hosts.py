@@ -123,7 +123,7 @@ def server() -> Path:
 
 
 def prepare(chip: str, iterations: Mapping[str, int], programs: Iterable[str]) -> list[Path]:
-    """What a machine without MLIR needs of these programs."""
+    """Makes the parts of these programs that a machine without MLIR needs."""
     made = [server(), native.program("hoisted", chip, shared=True)]
     for program in programs:
         count = iterations.get(program)

@@ -20,7 +20,7 @@ class Estimate:
     def words(self, unit: str) -> str:
         """The value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
 
-        Where the error may be all there is, a bound: under 60 µs.
+        Gives a bound if the error may be all there is: under 60 µs.
         """
         if self.value <= self.error:
             bound = max(self.value, 0) + self.error
@@ -43,7 +43,7 @@ def _shown(value: float, places: int) -> str:
 
 
 def each(one: Sequence[float], many: Sequence[float], count: int) -> Estimate:
-    """What one of `count` costs, from runs that did one of them and runs that did all."""
+    """Returns the cost of one of `count`, from runs that did one of them and runs that did all."""
     value = statistics.median(many) - statistics.median(one)
     error = (_spread(one) + _spread(many)) / 2
     return Estimate(value / (count - 1), error / (count - 1))

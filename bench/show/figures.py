@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Result:
-    """What one benchmark found: its figures, on what, and how they were taken."""
+    """The outcome of one benchmark: its figures, its device, and the way they were taken."""
 
     name: str
     device: str

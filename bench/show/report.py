@@ -51,7 +51,7 @@ def show(result: Result, console: Console) -> None:
 
 
 def _left_out(result: Result) -> dict[str, list[str]]:
-    """What was not measured, by the reason."""
+    """Returns the rows that were not measured, by the reason."""
     reasons: dict[str, list[str]] = {}
     for row in result.data:
         if "left_out" in row:
@@ -105,7 +105,7 @@ def _processor() -> str:
 
 
 def _first_line(*command: str) -> str:
-    """What a tool says of its version; empty without the tool."""
+    """Returns a tool's line about its version; empty without the tool."""
     if shutil.which(command[0]) is None:
         return ""
     done = subprocess.run(command, capture_output=True, text=True)

@@ -53,7 +53,7 @@ def number(value: float) -> str:
 
 
 def fast_path(results: dict[str, Any], _device: str) -> str:
-    """What the library adds to a stub, which runs nothing."""
+    """Shows the library's cost beyond a stub, which runs nothing."""
     benchmarks = results["benchmarks"]
     lines = [
         f"{benchmarks['calls-stub']['device']}, {results['date'][:10]}:",
@@ -301,7 +301,7 @@ def emulator(results: dict[str, Any], device: str) -> str:
 
 
 def selftests(documents: list[dict[str, Any]], _device: str) -> str:
-    """What `mgpu-rt selftest` found, a row a file. The files may come from anywhere."""
+    """Shows the findings of `mgpu-rt selftest`, a row a file. The files may come from anywhere."""
     lines = [
         "| device | HIP, driver | as with stock | µs: " + ", ".join(map(_loop_name, _LOOPS)) + " | "
         "gain |",

@@ -86,7 +86,7 @@ def test_programs_by_hand_run_on_libcuda(program: str) -> None:
 
 
 def test_breakdown_is_of_the_steady_state(stub: device.Device) -> None:
-    """What is loaded and created once is apart from what each iteration takes."""
+    """Figures of loading and creating once stand apart from those of each iteration."""
     rows = breakdown.run(stub, quiet).data
     calls = {
         (row["llvm"], row["side"], row["function"]): row["calls"] / row["iterations"]

@@ -1,4 +1,4 @@
-"""What the demonstration prints: no digit that was not measured, and what the sides are."""
+"""The demonstration prints no digit that was not measured, and explains its sides."""
 
 from __future__ import annotations
 

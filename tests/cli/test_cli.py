@@ -61,7 +61,8 @@ def test_path_and_abi_print_folder_and_tables() -> None:
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:
-    """What one command needs it imports itself. click needs locale; site may import anything."""
+    """Each command imports itself whatever it needs beyond that. click needs locale; site may
+    import anything."""
     code = (
         "import locale, os, shlex, sys, click; known = set(sys.modules); import mgpu_rt.cli.main;"
         "print(*sorted(set(sys.modules) - known))"

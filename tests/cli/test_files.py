@@ -26,7 +26,7 @@ FORUM = str(PROGRAMS / "forum.mlir")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of one of each kind of file, and a FIFO that nobody has open."""
+    """Files of each kind, and a FIFO that nobody has open."""
     (tmp_path / "stats").write_text(json.dumps(recorded.stock()))
     (tmp_path / "trace").write_text(json.dumps(recorded.trace(call("mgpuLaunchKernel", 0))))
     (tmp_path / "image").write_bytes(code_object("forum"))

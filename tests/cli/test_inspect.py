@@ -27,7 +27,7 @@ ON_SOFTGPU = {"MGPU_RT_HIP": ""}
 
 
 def inspect(*words: object, **env: str) -> dict:
-    """What --json says."""
+    """Returns the output of `inspect --json`."""
     result = command("inspect", "--json", *words, **env)
     assert (result.returncode, result.stderr) == (0, "")
     return json.loads(result.stdout)

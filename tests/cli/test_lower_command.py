@@ -30,7 +30,7 @@ def lower(*arguments: object, stdin: bytes = b"", **env: str) -> subprocess.Comp
 
 
 def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
-    """What the command says when it fails, without a traceback and with status 2."""
+    """Returns the message of a command that fails without a traceback and with status 2."""
     result = lower(*arguments, stdin=stdin, **env)
     said = result.stderr.decode()
     assert (result.returncode, result.stdout) == (2, b""), said

@@ -204,14 +204,14 @@ def test_quantiles_are_those_of_a_plain_sort(count: int) -> None:
 
 
 def test_the_median_is_never_beyond_99_of_100(tmp_path: Path) -> None:
-    """Of two calls, one of which is long."""
+    """There are two calls, one of them long."""
     events = [call("mgpuLaunchKernel", 10_000 * n, duration) for n, duration in ((1, 1), (2, 3000))]
     rows = report(tmp_path, t=recorded.trace(*events)).tables["Time of one call, by the trace"]
     assert rows["mgpuLaunchKernel"] == ["1.00 µs", "3.00 ms", "3.00 ms"]
 
 
 def test_gpu_times_have_a_table_of_their_own(tmp_path: Path) -> None:
-    """Where a trace has it, of what was submitted; it is no call."""
+    """The trace times submitted work, which is no call."""
     work = [call(name, n, 1 + n, "gpu") for n, name in enumerate(("mul", "mul", "hipMemcpyAsync"))]
     after = recorded.trace(call("mgpuLaunchKernel", 0), *work)
     table = "Time on the GPU"
@@ -238,7 +238,7 @@ def test_the_advice_knows_the_defaults() -> None:
 
 
 def test_memory_of_processes_is_added_up_over_time(tmp_path: Path) -> None:
-    """Of two processes, whose memory adds up."""
+    """Two processes have memory at the same time."""
     one = recorded.trace(
         call("mgpuMemAlloc", 0),
         call("mgpuMemFree", 100),
@@ -256,7 +256,7 @@ def test_a_trace_without_memory_says_so(tmp_path: Path) -> None:
 
 
 def test_the_start_of_hip_is_in_no_call(tmp_path: Path) -> None:
-    """Of statistics, or of a trace alone."""
+    """Statistics know the start, and so does a trace by itself."""
     before = recorded.stock(start={"ns": 299_000_000})
     after = recorded.statistics(start={"ns": 250_000_000})
     shown = report(tmp_path, a=before, b=after)

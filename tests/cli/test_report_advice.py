@@ -154,7 +154,7 @@ def test_advice_on_streams_tells_why(tmp_path: Path) -> None:
 
 
 def test_memory_that_the_program_frees_gives_no_advice(tmp_path: Path) -> None:
-    """What a program frees by itself is not what a cache gave back either."""
+    """The cache has not given back memory that the program frees by itself either."""
     assert "Blocks" not in " ".join(titles(tmp_path, **evicted(True, evictions=0)))
 
 

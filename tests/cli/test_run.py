@@ -317,7 +317,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_auto_chooses_the_first_device_that_is_there(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is there: AMD's GPU with its HIP, NVIDIA's with its driver, the software GPU."""
+    """Those are AMD's GPU with its HIP, NVIDIA's with its driver, and the software GPU."""
     (machine / "lib").mkdir()
     (machine / "lib" / "libamdhip64.so.77").symlink_to(STUB)
     rocm = {"ROCM_PATH": str(machine)}

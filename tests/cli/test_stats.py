@@ -69,7 +69,7 @@ def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
 
 
 def tail(path: Path) -> list[str]:
-    """What `stats` shows of the caches."""
+    """Returns the rows of `stats` that show the caches."""
     lines = command("stats", path).stdout.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("cache "))
     return lines[begin + 1 :]
@@ -213,7 +213,7 @@ def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> No
 
 
 def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
-    """Of a run over a stub of HIP that takes 400 ms to start."""
+    """The stub of HIP takes 400 ms to start."""
     slow = {"HIPSTUB_DELAY": "hipInit:300000,hipFree:100000"}
     result = json.loads(command("compare", "--json", "--", forum, **slow).stdout)
     for side in ("before", "after"):

@@ -122,8 +122,8 @@ class Driver:
 
 
 def same(line: str, symbol: str, *arguments: int) -> bool:
-    """True if a line of the record is that call. Where a number fits into 32 bits, only these are
-    compared: the rest of a register is nobody's."""
+    """True if a line of the record is that call. Compares only 32 bits of a number that fits into
+    them: the rest of a register is undefined."""
     name, *words = line.split()
     found = [int(word, 16) for word in words]
     return (

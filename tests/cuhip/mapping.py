@@ -1,4 +1,4 @@
-"""What each function of HIP's asks of NVIDIA's driver."""
+"""The calls of NVIDIA's driver that each function of HIP makes."""
 
 from __future__ import annotations
 

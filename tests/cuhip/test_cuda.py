@@ -133,7 +133,7 @@ def test_ptx_is_compiled_at_once_at_its_level(mgpu: Mgpu) -> None:
 
 @in_child(backends=("custub",))
 def test_shorter_ptx_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """Where memory ends behind it: a JIT may reuse an address."""
+    """A JIT may reuse an address, and memory may end behind the shorter image."""
     page = mmap.PAGESIZE
     mgpu.ffi.cdef("void *mmap(void *, size_t, int, int, int, long); int munmap(void *, size_t);")
     libc = mgpu.ffi.dlopen(None)

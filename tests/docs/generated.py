@@ -1,4 +1,4 @@
-"""What of docs/ is written by a program: the ABI, the options, the man page.
+"""Programs write some parts of docs/: the ABI, the options, the man page.
 
 `python -m tests.docs` writes them; test_docs.py sees that they are up to date.
 """

@@ -1,8 +1,8 @@
 """The sessions that pages show: commands after a "$", and what they print.
 
-A block of code in a language is a file, whose name the text before it ends with: `mine.py`. What a
-page shows may leave out lines, as "...". Times, addresses and dates are of one run, so they are not
-compared, nor is the order of a table's rows, which times decide.
+A block of code in a language is a file, whose name the text before it ends with: `mine.py`. A page
+may leave out lines, as "...". Times, addresses and dates are of one run, so they are not compared,
+nor is the order of a table's rows, which times decide.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class File:
-    """What the page has the reader write down."""
+    """A file that the page has the reader write."""
 
     name: str
     text: str
@@ -82,8 +82,8 @@ def fixed(lines: list[str]) -> Counter[str]:
 
 
 def missing(shown: list[str], printed: list[str]) -> list[str]:
-    """The lines that a page shows and the command has not printed; where the page leaves out none,
-    also those that it has printed beyond them."""
+    """Returns the lines that a page shows and the command has not printed. If the page leaves out
+    none, these include lines that the command has printed beyond them."""
     there = fixed(printed)
     wanted = fixed([line for line in shown if line.strip() != LEFT_OUT])
     lacking = wanted - there

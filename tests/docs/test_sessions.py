@@ -1,4 +1,4 @@
-"""What the pages show of a terminal is what the commands print, on the emulated device."""
+"""The commands print what the pages show of a terminal, on the emulated device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a reader of the pages is: in a checkout, with an object file to look at."""
+    """The folder of a reader of the pages: a checkout, with an object file to look at."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copy(lower.lower(PROGRAMS / "globals.mlir", llvm=22), tmp_path / "globals.o")
     return tmp_path

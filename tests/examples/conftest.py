@@ -30,7 +30,7 @@ def shown(example: str) -> str:
 
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where mgpu_rt is installed."""
+    """The folder in which mgpu_rt is installed."""
     place = tmp_path_factory.mktemp("examples") / "usr"
     words = ["make", "-C", ROOT, f"PREFIX={place}", f"INSTALL_PYTHON={sys.executable}", "install"]
     result = subprocess.run(words, capture_output=True, text=True)

@@ -20,13 +20,13 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def built(run: Run, prefix: Path) -> Path:
-    """Where the command of the index leaves the programs."""
+    """The folder in which the command of the index leaves the programs."""
     run("sh", "-c", shown("c/CMakeLists.txt"))
     return prefix.parent / "examples" / "build"
 
 
 def promised(source: str) -> str:
-    """What the comment at a program's top says that it prints."""
+    """The output that the comment at a program's top promises."""
     text = (EXAMPLES / "c" / source).read_text(encoding="utf-8")
     block = re.search(r"Prints:\n(?:(?: \*|//)\n)((?:(?: \*|//)     .*\n)+)", text)
     assert block

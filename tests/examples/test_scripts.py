@@ -1,4 +1,4 @@
-"""What the examples' scripts say where they cannot run: one sentence, and status 2."""
+"""The examples' scripts that cannot run print one sentence and return status 2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.patience import HANG
 
 
 def said(script: str, *arguments: str, **env: str) -> str:
-    """What a script that cannot run says."""
+    """Returns the message of a script that cannot run."""
     result = subprocess.run(
         ["/bin/sh", EXAMPLES / script, *arguments],
         env={**os.environ, **env},

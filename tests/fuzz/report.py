@@ -1,4 +1,4 @@
-"""What a run of the fuzzers is: read from libFuzzer's words, shown in README.md."""
+"""A run of the fuzzers: read from libFuzzer's output, shown in README.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MUL
 
 @dataclass(frozen=True)
 class Run:
-    """Of one reader."""
+    """The run of one reader."""
 
     reader: str
     runs: int

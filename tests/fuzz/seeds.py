@@ -1,4 +1,4 @@
-"""What the fuzzers begin with: images that MLIR and clang would make, and settings."""
+"""The seeds of the fuzzers: images that MLIR and clang would make, and settings."""
 
 from __future__ import annotations
 
@@ -102,15 +102,16 @@ def shared_notes(description: bytes) -> bytes:
 
 
 def metadata() -> list[bytes]:
-    """Of kernels that want a queue, as they were not optimised, and of some that do not."""
+    """Returns images with kernels that want a queue, as they were not optimised, and with
+    others."""
     unoptimised = lower.code_object(PROGRAMS / "vecadd.mlir", "gfx90a", opt_level=0)
     assert b"hidden_default_queue" in unoptimised
     return [unoptimised, *code_objects(), shared_notes(_QUEUE * 8)]
 
 
 def symbols() -> list[bytes]:
-    """The address to be looked for, and the file that it was mapped from (symbols.c): as linked,
-    without .symtab, and with tables of symbols and of sections that go on for long."""
+    """Returns the address to look for, followed by the file that it was mapped from (symbols.c).
+    The file is as linked, or without .symtab, or has very long tables of symbols and sections."""
     whole, stripped = _library(), _library("-s")
     symbols = elf.read(whole, Budget(len(whole))).symbols
     at = next(symbol.value for symbol in symbols if symbol.name == "main_kernel_binary")

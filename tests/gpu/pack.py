@@ -3,8 +3,8 @@
     python -m tests.gpu.pack          writes build/gpu/pack.tar.gz; unpack it there, and run
     sh tests/gpu/run.sh
 
-The archive holds the sources of the last commit, the programs as lowered here, the libraries as
-built here, and wheels of the Python packages that PYTHON there lacks.
+The archive holds the sources of the last commit, and the programs and libraries as built here. It
+also holds wheels of the Python packages that PYTHON there lacks.
 """
 
 from __future__ import annotations

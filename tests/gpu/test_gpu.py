@@ -1,4 +1,4 @@
-"""What only a GPU shows, on NVIDIA's, with pytest -m gpu (tests/gpu/run.sh)."""
+"""Tests that need a GPU, NVIDIA's here, with pytest -m gpu (tests/gpu/run.sh)."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
 
 @in_child(backends=("stub", "softgpu"))
 def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
-    """What lies in the pool may have an owner again when the graph runs."""
+    """Memory in the pool may have an owner again when the graph runs."""
     capture = Capture(mgpu)
     kept = mgpu.MemAlloc(KIB, capture.stream, False)
     mgpu.MemFree(kept, capture.stream)

@@ -42,7 +42,8 @@ def dot(mgpu: Mgpu, graph) -> str:
 
 
 def params(mgpu: Mgpu, block, amount: float):
-    """Of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32> and a number."""
+    """Parameters of add(data, amount) in bench/programs/overlap.mlir: a memref<64xf32> and a
+    number."""
     ffi = mgpu.ffi
     words = [ffi.new("void **", block), ffi.new("void **", block)]
     words += [ffi.new("int64_t *", value) for value in (0, 64, 1)]
@@ -281,7 +282,7 @@ def test_the_null_stream_is_in_order_with_all(mgpu: Mgpu) -> None:
 
 
 def refused(mgpu: Mgpu, call, words: str) -> None:
-    """That call ends the building with one line, and nothing of it is left or was done."""
+    """The call ends the building with one line; nothing of it was done and nothing is left."""
     block = mgpu.MemAlloc(KIB, mgpu.null, False)
     live = mgpu.stub.hipstub_live(b"graphs") if mgpu.on_stub else 0
     instantiated = mgpu.count("hipGraphInstantiate") if mgpu.on_stub else 0

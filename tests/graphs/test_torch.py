@@ -62,7 +62,8 @@ print("right")
 
 
 def on_the_gpu(*words: str, image: str) -> tuple[str, str]:
-    """What a Python program prints, in the examples' folder, and what it writes to stderr."""
+    """Returns the output of a Python program in the examples' folder, and what it writes to
+    stderr."""
     compiled = lower.lower(KERNELS, llvm=22, chip=CHIP, image=image)
     env = environment("cuda", OBJECT=str(compiled), PYTHONPATH=f"{ROOT}:{EXAMPLES}")
     return run(sys.executable, *words, env=env)

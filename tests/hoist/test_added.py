@@ -1,4 +1,4 @@
-"""What a hoisted program does at run time, over a runtime that prints its calls."""
+"""A hoisted program at run time, over a runtime that prints its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is moved and what is left, by small programs that each break one condition."""
+"""Hoisting moves some calls and leaves others: small programs each break one condition."""
 
 from __future__ import annotations
 

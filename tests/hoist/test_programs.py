@@ -1,5 +1,5 @@
-"""Programs that MLIR has lowered, hoisted, over a runtime that asks HIP at each call: the results
-are the same, and the driver is asked once."""
+"""Programs that MLIR has lowered are hoisted, over a runtime that asks HIP at each call. The
+results are the same, and the driver is asked once."""
 
 from __future__ import annotations
 

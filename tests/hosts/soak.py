@@ -2,8 +2,8 @@
 
     python -m tests.hosts.soak COUNT
 
-The manager is started at a moment of each program that grows from run to run: before its first
-call is over, while it ends, and not at all.
+The manager starts later in each run: before the first call is over, while the program ends, or not
+at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DELAYS = ("0", "0", "1", "3", "10", "1000")
 
 
 def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None:
-    """What went wrong, or None. Notes the program's process."""
+    """Returns the mistake of a program, or None. Notes the program's process."""
     mode, delay = MODES[number % len(MODES)], dice.choice(DELAYS)
     if mode == "end-exit":  # which waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")

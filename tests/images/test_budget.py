@@ -39,7 +39,7 @@ def _long_symbols() -> bytes:
 
 
 def _shared_sections() -> bytes:
-    """Of a host's file, each of all its bytes."""
+    """Returns a host's file with sections that each cover all its bytes."""
     return elf_of(62, [(PROGBITS, elf.ALLOC, 0, SIZE // 2)] * 16_000, content=bytes(SIZE // 2))
 
 

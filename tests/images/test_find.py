@@ -1,4 +1,4 @@
-"""What is found in files, and what is read of it."""
+"""The reader finds images in files, and reads their contents."""
 
 from __future__ import annotations
 

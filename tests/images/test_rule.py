@@ -1,4 +1,4 @@
-"""What is said of sharing is what the library does."""
+"""The command's verdicts on sharing agree with what the library does."""
 
 from __future__ import annotations
 

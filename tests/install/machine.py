@@ -1,5 +1,5 @@
-"""What the tests of installing share: copies of the sources, Pythons, environments, and what every
-installation must do."""
+"""Shared parts of the tests of installing. They copy sources, find Pythons, make environments, and
+hold what every installation must do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def run(*words: object, cwd: Path | None = None, **changes: str) -> str:
-    """What a command writes to stdout. Fails with all that it wrote if it fails."""
+    """Runs a command and returns its stdout. Fails with all that it wrote if it fails."""
     result = attempt(*words, cwd=cwd, **changes)
     said = f"{result.stdout[-4000:]}\n{result.stderr[-4000:]}"
     assert result.returncode == 0, f"{words}\n{said}"
@@ -63,7 +63,7 @@ def open_folder() -> Path:
 
 
 def copy_sources(to: Path) -> Path:
-    """What git has, and what it would take."""
+    """Copies the files that git has or would take."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -119,7 +119,7 @@ class Installed:
     python: Path
 
     def ask(self, *words: object, **changes: str) -> str:
-        """What the command says."""
+        """Returns the answer of the command."""
         return run(self.command, *words, **changes)
 
     def doctor(self, *words: object, **changes: str) -> dict:

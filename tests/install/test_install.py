@@ -43,7 +43,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def wheel(folder: Path) -> Path:
-    """Of the sources as they are, compiled by this machine's compiler; the copy is gone."""
+    """A wheel of the sources, compiled by this machine's compiler; the copy is gone."""
     tree = machine.copy_sources(folder / "ein größerer ordner")
     built = machine.build(tree, folder / "dist", "wheel")
     shutil.rmtree(tree)
@@ -284,7 +284,7 @@ def test_a_failed_make_install_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dist(folder: Path) -> Path:
-    """What make dist makes, in a copy that is gone."""
+    """The files that make dist makes, in a copy that is gone."""
     tree = machine.copy_sources(folder / "tree")
     venv = Path(sys.executable).parent.parent
     run("make", "-C", tree, f"VENV={venv}", "dist")

@@ -22,7 +22,7 @@ _MARKED = re.compile(r"^\[(\w+)\n(.*?)^\]$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Left:
-    """What a call left: the last error, peeked at and read, and its lines but for advice."""
+    """The state after a call: the last error, peeked at and read, and its lines but for advice."""
 
     peeked: int
     read: int
@@ -56,7 +56,7 @@ def _environment(backend: str, **changes: str) -> dict[str, str]:
 
 @dataclass
 class Played:
-    """What became of the situations on a release of HIP, in order."""
+    """The outcomes of the situations on a release of HIP, in order."""
 
     hip: int  # hipRuntimeGetVersion's number
     results: dict[str, Result]
@@ -105,7 +105,8 @@ def _read(played: Played, lines: list[str], stderr: str) -> None:
 
 
 def differences(ours: Played, stocks: Played) -> dict[str, tuple[Result, Result]]:
-    """Where they differ; where stock's ends the process or was not called, all is right."""
+    """Returns the situations in which they differ. Anything is right where stock ends the process
+    or was not called."""
     return {
         name: (ours.results[name], theirs)
         for name, theirs in stocks.results.items()

@@ -393,7 +393,7 @@ def test_llvm_15_lowers_for_amd_only() -> None:
 def test_carried_objects_serve_without_tools(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a machine with MLIR made; but nothing that was not made."""
+    """A machine with MLIR made the objects; nothing else was carried."""
     made = lower.lower(program, llvm=22)
 
     def missing(name: str, llvm: int) -> Path:

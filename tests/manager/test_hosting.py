@@ -35,7 +35,7 @@ from tests.support.patience import HANG
 
 
 def counts(log: Path) -> dict[str, int]:
-    """What the stub was asked for, by function."""
+    """Returns the stub's calls by function."""
     return json.loads(log.read_text())["counts"]
 
 
@@ -165,7 +165,7 @@ class open_directory:
 
 @pytest.mark.parametrize("streams", ["0", "0 1 2"])
 def test_closed_standard_streams_stay_closed(streams: str) -> None:
-    """What is opened then gets their numbers, so nothing of ours may be opened in the program."""
+    """A file opened then gets their numbers, so the library may open none in the program."""
     closing = " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in streams.split())
     command = f'"$0" "$@" {closing}'
     arguments = [str(host()), str(library()), str(image()), KERNEL, "state"]
@@ -351,7 +351,7 @@ def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lies", ["build/lib", "mgpu_rt/lib"])
 def test_the_note_beside_the_library_names_python(tmp_path: Path, lies: str) -> None:
-    """Of the build in a checkout, and of make install: the interpreter that is used there."""
+    """The note names the interpreter that a build in a checkout, or make install, uses."""
     lib = installation(tmp_path / "elsewhere", note=sys.executable, lies=lies)
     nowhere = str(tmp_path)
     env = {"MGPU_RT_VERBOSE": "1", "MGPU_RT_RUN_PYTHON": "", "VIRTUAL_ENV": "", "PATH": nowhere}

@@ -23,7 +23,7 @@ HOSTING, SANDBOXES, MANAGER, POLICY = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What is changed, and the test that must then fail."""
+    """A change, and the test that must then fail."""
 
     change: Change
     module: str

@@ -80,7 +80,7 @@ class Program:
         return self._said.read_text()
 
     def notes(self) -> list[dict]:
-        """What the policy has written."""
+        """Returns the notes that the policy has written."""
         if not self.log.exists():
             return []
         lines = self.log.read_text().splitlines(keepends=True)
@@ -134,7 +134,7 @@ def test_a_policy_may_pin_everything_and_log(tmp_path: Path) -> None:
 
 
 def test_a_policy_may_evict_everything(tmp_path: Path) -> None:
-    """What the program holds stays, what is not there hurts nobody, and the rest is gone."""
+    """The policy names everything: held things stay, unknown ones do no harm, the rest is gone."""
     with Program(tmp_path, "EvictAll") as program:
         program.do("stream = lib.mgpuStreamCreate()")
         program.do("module = lib.mgpuModuleLoad(new_image(), 0); wait_until_served()")
@@ -218,7 +218,7 @@ def test_the_documented_policy_works(tmp_path: Path) -> None:
 
 
 def test_every_lost_event_is_reported(tmp_path: Path) -> None:
-    """Of threads that miss together: each is told once, unless it is said that some are not."""
+    """Threads miss together: each event arrives once, or the library reports that some are lost."""
     with Program(tmp_path, "PinAll", HIPSTUB_MODE="fast") as program:
         program.do("launch(); wait_until_served()")
         program.wait_for(program.notes)
@@ -383,7 +383,7 @@ def test_random_failures_of_managers_harm_no_program(seed: int, tmp_path: Path) 
 
 
 def test_a_policy_that_is_named_starts_at_once_and_says_so(tmp_path: Path) -> None:
-    """What was there before are its first events, and what it says is seen."""
+    """The things that were there before are its first events, and its output is seen."""
     (tmp_path / "told.py").write_text(TELLS)
     with Program(tmp_path, "told:Tells", MGPU_RT_VERBOSE="", MGPU_RT_PYTHON_DELAY="") as program:
         program.do("launch()")

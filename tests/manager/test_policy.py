@@ -1,4 +1,4 @@
-"""What Python decides: which modules, streams and blocks stay. And what C holds to without it."""
+"""Python decides which modules, streams and blocks stay. And what C holds to without it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_pins_take_half_of_the_limit_at_most() -> None:
 
 
 def test_surplus_modules_leave_least_recently_used_first() -> None:
-    """What the library could not unload when it was time to."""
+    """The library could not unload them when it was time to."""
     world = World(Kind.MODULE)
     for handle in range(1, 13):
         world.get(handle)

@@ -62,7 +62,7 @@ class EvictsAll(Looks):
 
 
 def test_decisions_are_carried_out_and_come_back() -> None:
-    """What the program holds stays."""
+    """Whatever the program holds stays."""
     events = [event(What.STREAM_CREATED, 1), event(What.STREAM_CREATED, 2)]
     decided = rehearse(EvictsAll, events, held={2}, seconds_after=1)
     assert (0.0, Evict(Kind.STREAM, 1)) in decided
@@ -124,7 +124,7 @@ def test_the_example_says_what_it_would_decide(tmp_path: Path) -> None:
 
 @in_child(policies=("python",), MGPU_RT_POLICY="policy:KeepLarge", PYTHONPATH=str(EXAMPLES))
 def test_the_example_is_a_policy(mgpu: Mgpu) -> None:
-    """Of two idle streams one stays."""
+    """One of two idle streams stays."""
     for stream in [mgpu.StreamCreate(), mgpu.StreamCreate()]:
         mgpu.StreamDestroy(stream)
     assert wait_until(lambda: mgpu.count("hipStreamDestroy") == 1)

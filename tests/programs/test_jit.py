@@ -80,11 +80,12 @@ def good(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize(("program", "llvm"), PROGRAMS)
 def test_jit_is_as_ahead_of_time(program: str, llvm: int) -> None:
-    """What is printed, and how often each function of the driver is called.
+    """The output and the number of calls of each function of the driver are the same.
 
-    But for one: the runner runs global destructors before the process ends, so the module of
-    globals, of which nothing is kept, is unloaded while HIP lives (ahead of time it is too late for
-    that, trap 10). The others' modules are kept, and nothing is given back at exit.
+    There is one exception. The runner runs global destructors before the process ends, so it
+    unloads the module of globals while HIP lives. Nothing is kept of that module; ahead of time its
+    unload comes too late (trap 10). The others' modules are kept, and nothing is given back at
+    exit.
     """
     policy = "python" if llvm == 22 else "builtin"
     options = {"backend": "softgpu", "policy": policy, "iterations": rounds(program)}
@@ -180,7 +181,7 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
 
 
 def test_the_guard_proves_something() -> None:
-    """Where HIP's compiler may take libMLIR's names, the runner dies."""
+    """The runner dies if HIP's compiler may take libMLIR's names."""
     changes = {"MGPU_RT_HIP_SYMBOLS": "shared", "MGPU_RT_SOFTGPU_COMPILER_CACHE": "off"}
     assert jit("vecadd", 22, **changes).signal == signal.SIGSEGV
 

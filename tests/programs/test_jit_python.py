@@ -1,7 +1,7 @@
 """Python's ExecutionEngine: MLIR's JIT, this library and HIP in an interpreter's process.
 
-Debian has no Python bindings of MLIR, and those on PyPI take 480 MB, so `make check-jit` installs
-them and runs this file; `make test` skips it where they are not installed.
+Debian has no Python bindings of MLIR, and those on PyPI take 480 MB. `make check-jit` installs them
+and runs this file; `make test` skips it where they are missing.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ STOCK_RUNS += [pytest.param(*program, "cuda", marks=pytest.mark.gpu) for program
 
 
 def printed(program: str, llvm: int) -> str:
-    """What a program prints. LLVM 20 and older load the module, and its globals, at each launch."""
+    """Returns the expected output of a program. LLVM 20 and older load the module, and its globals,
+    at each launch."""
     return "1\n" if program == "globals" and llvm <= 20 else PRINTED[program]
 
 
@@ -243,7 +244,7 @@ def test_cache_off_is_stock_call_for_call(program: str, llvm: int) -> None:
 @pytest.mark.parametrize(("way", "policy"), [("linked", "python"), ("preloaded-22.1", "builtin")])
 @pytest.mark.parametrize("program", PRINTED)
 def test_10_a_global_destructor_may_unload(program: str, way: str, policy: str) -> None:
-    """Where HIP's own statics are gone when the program's destructors run."""
+    """HIP's own statics are gone when the program's destructors run."""
     outcome = run(
         program, 22, ways()[way], policy=policy, iterations=rounds(program), HIPSTUB_TEARDOWN="1"
     )

@@ -10,7 +10,7 @@ KERNELS = EXAMPLES / "kernels.mlir"
 
 
 def run(*words: object, env: dict[str, str], cwd: Path = EXAMPLES) -> tuple[str, str]:
-    """What a command prints, and what it writes to stderr. Fails if it fails."""
+    """Runs a command and returns its stdout and stderr. Fails if it fails."""
     result = subprocess.run(
         [str(word) for word in words],
         cwd=cwd,

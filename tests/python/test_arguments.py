@@ -1,4 +1,4 @@
-"""What a kernel is given for each kind of argument, by the sizes that its image says."""
+"""The kernel gets each kind of argument in the size that its image gives."""
 
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ def test_host_memrefs_have_sizes_and_strides() -> None:
 
 
 def moved(*arguments: Any) -> list[tuple[Any, ...]]:
-    """What is asked of the library for host arrays: sizes of allocations, and copies."""
+    """Returns the calls of the library for host arrays: sizes of allocations, and copies."""
     given, device = passed([POINTER] * len(arguments), *arguments)
     assert given.on_host
     given.to_device()

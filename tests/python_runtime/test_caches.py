@@ -1,4 +1,4 @@
-"""What CachedRuntime and Singleton keep, and each check without which they would be wrong.
+"""CachedRuntime and Singleton keep only what their checks allow.
 
 test_guards.py takes one check out at a time: then the test that it names fails.
 """

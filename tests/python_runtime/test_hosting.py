@@ -96,7 +96,7 @@ def test_settings_have_the_types_of_their_attributes() -> None:
 
 
 def test_calls_are_counted_once(tmp_path: Path) -> None:
-    """What a runtime asks of the library is no call of the program's."""
+    """Calls of a runtime to the library are not calls of the program."""
     path = tmp_path / "stats.json"
     assert run("runtimes:PassAll", MGPU_RT_STATS=str(path)).returncode == 0
     stats = json.loads(path.read_text())

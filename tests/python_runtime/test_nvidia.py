@@ -19,7 +19,7 @@ COUNT = 64
 
 
 class Known(Runtime):
-    """Of device memory, one block."""
+    """A runtime that knows one block of device memory."""
 
     def buffer_at(self, address: int) -> Buffer | None:
         inside = 0x7000_0000_0000 <= address < 0x7000_0000_1000

@@ -1,4 +1,4 @@
-"""What a program of one device does: each action adds some calls to it (script.py)."""
+"""The actions of a program of one device: each adds some calls to it (script.py)."""
 
 from __future__ import annotations
 
@@ -513,7 +513,8 @@ def empty(program: Program, thread: int, b: Bytes) -> None:
 
 @action(1)
 def reset(program: Program, thread: int, b: Bytes) -> None:
-    """Of the thread's device. Of several, pinned and managed memory outlives it in AMD's HIP."""
+    """Resets the thread's device. On several devices, pinned and managed memory outlives a reset in
+    AMD's HIP."""
     several = len(program.held) > 1
     if program.threads > 1 or (b[0] % 4 and not several) or thread >= EXIT_LATE:
         return

@@ -36,8 +36,8 @@ def write(
     without: Sequence[str] = (),
     ends: int = 0,
 ) -> list[Path]:
-    """Cases of as many programs; every fifth is of one that goes on at the process's end, and so
-    are as many more as `ends` says."""
+    """Writes cases of so many programs. Every fifth goes on at the end of the process, and so do
+    `ends` more."""
     paths: list[Path] = []
     source, written = random.Random(seed), 0
     while written < wanted + ends:

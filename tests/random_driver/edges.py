@@ -143,7 +143,7 @@ REFUSED = ("block", "module", "function", "stream", "event", "fill", "record")
 
 @action(3)
 def refused(program: Program, thread: int, b: Bytes) -> None:
-    """HIP refuses a call. What is at hand may be given all the same, and is given back."""
+    """HIP refuses a call. A call may also get something valid, which is given back then."""
     kind = b[0] % len(REFUSED)
     if program.threads > 1 or thread >= THREAD_END:
         return

@@ -1,8 +1,8 @@
 """The device images of the random driver, lowered by MLIR 22 into build/random_driver/images.
 
 Each module has a number of its own, which its kernels put into every result: a module taken for
-another shows. The modules `plain0` ... may be shared between loads; each load of `cell0` ... has a
-writable global of its own, whose address a kernel gives away.
+another shows. Loads may share the modules `plain0` .... Each load of `cell0` ... has a writable
+global of its own, whose address a kernel gives away.
 """
 
 from __future__ import annotations

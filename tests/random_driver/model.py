@@ -1,12 +1,12 @@
 """The model of the device: what a random program holds, and what each line has to say.
 
-What a program does is defined with stock's runtime and HIP. Every access to memory comes after the
-last one, in the order of a stream, by an event or by a wait of the host: clocks that count the
-operations of each stream say whether it does, and where it would not, a wait of a random kind goes
-before it. Of what the library asks of programs beyond that (docs/stock.md), the programs keep two:
-work on an allocation comes after it, and mgpuMemFree on a stream after all work that the library
-has not seen on streams of its own. Handles and pointers of either side go to the other, but never
-after their end.
+Everything that a program does is defined with stock's runtime and HIP. Every access to memory comes
+after the last one, in the order of a stream, by an event or by a wait of the host. Clocks that
+count the operations of each stream say whether it does. If it would not, a wait of a random kind
+goes before it. The library asks more of programs (docs/stock.md), and these keep two rules. Work on
+an allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
+seen on its own streams. Handles and pointers of either side go to the other, but never after their
+end.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Crowd(Object):
 
 @dataclass(eq=False)
 class Held:
-    """What a program holds of one device."""
+    """The objects that a program holds of one device."""
 
     null: Stream = field(default_factory=lambda: Stream(0, MGPU, 0))
     streams: list[Stream] = field(default_factory=list)
@@ -208,15 +208,15 @@ class Program:
     # ---- devices ----
 
     def _look_at(self, device: int) -> None:
-        """What a device holds is what the actions below see."""
+        """The actions below see only the objects of one device."""
         self.device, held = device, self.held[device]
         self.null, self.streams, self.buffers = held.null, held.streams, held.buffers
         self.events, self.modules, self.functions = held.events, held.modules, held.functions
         self.crowds = held.crowds
 
     def enter(self, thread: int, device: int | None = None, who: int = MGPU) -> None:
-        """Makes a device the thread's, by default the one that it has. Where there are several, a
-        thread says so itself first: neither its end nor the process's is to be relied on."""
+        """Makes a device the thread's, by default the one that it has. Beside other devices, a
+        thread chooses its own first: neither its end nor the process's may rely on it."""
         have = self.device_of.get(thread)
         device = have or 0 if device is None else device
         if have != device and len(self.held) > 1:
@@ -279,7 +279,8 @@ class Program:
         join(stream.clock, self.clock(thread))
 
     def _implied(self, stream: Stream) -> Clock:
-        """What an operation on a stream comes after by the order of the null stream."""
+        """Returns the operations that one on a stream comes after by the order of the null
+        stream."""
         clock: Clock = {}
         if self.null_order and stream is self.null:
             for other in self.streams:
@@ -391,8 +392,8 @@ class Program:
         self.say(thread, "unevent", who, event)
 
     def _may_be_early(self, buffer: Buffer, stream: Stream) -> bool:
-        """Whether a free on a stream need not come after the last work on the buffer: both streams
-        are the library's, and it has seen that work. Stock waits for the device."""
+        """Tells whether a free on a stream may come before the last work on the buffer. Both
+        streams have to be the library's, and it has seen that work. Stock waits for the device."""
         last = buffer.last[0] if buffer.last else self.null
         theirs = stream.who == MGPU and last.who == MGPU and last is not self.null
         return buffer.kind == ALLOCATED and buffer.seen and theirs
@@ -488,7 +489,7 @@ class Program:
         return endings[self.head[3] % len(endings)]
 
     def _end(self) -> None:
-        """What main does last, where the process ends with threads or streams at work."""
+        """Adds the last calls of main if the process ends with threads or streams at work."""
         if self.ending in (Ending.BUSY, Ending.BUSY_HANDLERS):
             kinds = self.head[3] // 4 & self.busy or self.busy
             threads, rounds = 1 + self.head[1] % 3, self.head[1] // 4

@@ -28,7 +28,7 @@ Bytes = tuple[bytes, Sequence[bytes]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is played, and where."""
+    """The programs to play, and their device."""
 
     device: runner.Device
     programs: Sequence[Bytes]

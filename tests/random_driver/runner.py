@@ -1,9 +1,9 @@
 """Plays scripts over a runtime and a device, and compares what they say.
 
-A side is a runtime with its options. What a side says is held against the model (model.py) and
-against stock's runtime (bench/stock) on the same device: values, null or not, the thread's last
-error, the lines of failures, and the process's end. Lines that begin with `mgpu_rt:` are advice,
-and count for nothing.
+A side is a runtime with its options. The output of each side is compared with the model (model.py)
+and with stock's runtime (bench/stock) on the same device. It consists of values, null or not, the
+thread's last error, the lines of failures, and the end of the process. Lines that begin with
+`mgpu_rt:` are advice, and count for nothing.
 
 This module needs the standard library alone: it also runs where a GPU is (python -m
 tests.random_driver.play).
@@ -77,7 +77,7 @@ IN_PYTHON = (
 
 @dataclass(frozen=True)
 class Device:
-    """What stands below: a HIP library, and what it is told."""
+    """The device below: a HIP library, and its settings."""
 
     name: str
     chip: str
@@ -174,7 +174,7 @@ DEVICES = {device.name: device for device in (*_STUBS, *_EMULATED, CUDA)}
 
 
 def environment(side: Side, device: Device, *, late: bool, fails: str = "") -> dict[str, str]:
-    """Of a process; `fails`: which of the library's allocations do."""
+    """The environment of a process; `fails` chooses the library's allocations that fail."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -213,7 +213,7 @@ def _on_release(
 
 
 def _without_chatter(said: Said) -> Said:
-    """What ROCr says of itself is not the program's."""
+    """Messages of ROCr about itself are not the program's."""
     from tests.rocm import surroundings
 
     ours = [line for line in said.other if not line.startswith("Warning: (")]
@@ -236,8 +236,8 @@ def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Said:
 
 
 def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, list[str]]:
-    """What is wrong on each side, by its name. Where stock itself is not as the model has it, the
-    program asks for what is undefined: that is a fault of model.py."""
+    """Returns the mistakes of each side, by its name. If stock itself differs from the model, the
+    program does something undefined: a fault of model.py."""
     stock = play(case, STOCK, device)
     found = {"stock": differences(stock, case, None)}
     if not found["stock"]:

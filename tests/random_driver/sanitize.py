@@ -3,11 +3,11 @@
     python -m tests.random_driver.sanitize [--programs N] [--only gcc-address] [--without ACTION]
 
 Builds the runtime's sources as csrc/runtime/build.mk does, but for optimisation and what sanitizers
-forbid, into build/sanitize, each build with a player of its own; then plays cases over the stub of
-HIP and over AMD's. Any report ends the process, which shows as a difference. Exit status 1 if there
-is one.
+forbid, into build/sanitize. Each build has a player of its own. Then it plays cases over the stub
+of HIP and over AMD's. Any report ends the process, which shows as a difference. Exit status 1 if
+there is one.
 
-What is told to the sanitizers, and why:
+The options of the sanitizers, and their reasons:
 
 * `detect_leaks=0`: what is kept until the process ends is kept on purpose (test_leaks.py
   counts what must not grow), and AMD's HIP and Python leave more.

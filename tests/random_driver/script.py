@@ -1,8 +1,9 @@
 """Random programs: a list of actions becomes what a program calls.
 
-An action is seven bytes. Any list is a valid program: the bytes choose among what the program holds
-at that point, and an action that has nothing to work on does nothing. So a failing program can be
-cut anywhere, which is how hypothesis makes it small. The model (model.py) keeps it valid.
+An action is seven bytes. Any list is a valid program: the bytes choose among the objects that the
+program holds at that point. An action without an object to work on does nothing. So a failing
+program can be cut anywhere, which is how hypothesis makes it small. The model (model.py) keeps it
+valid.
 """
 
 from __future__ import annotations

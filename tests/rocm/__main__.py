@@ -1,8 +1,10 @@
 """Runs every suite on every release, and writes tests/rocm/matrix.json and docs/record/tested.md.
 
-python -m tests.rocm                    # all of it: make check-rocm
-python -m tests.rocm --only 7.2.4       # one release; the others' rows stay as they are
-python -m tests.rocm --docs             # docs/record/tested.md from what is there
+    python -m tests.rocm                    # all of it: make check-rocm
+    python -m tests.rocm --only 7.2.4       # one release
+    python -m tests.rocm --docs             # docs/record/tested.md from what is there
+
+The rows of releases that do not run stay as they are.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ def run_suite(release: Release, suite: Suite) -> bool:
 
 
 def pytest(release: Release, suite: Suite, abi: int) -> matrix.Outcomes:
-    """What became of each test of a suite."""
+    """Returns the outcome of each test of a suite."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "outcomes.json")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.rocm.plugin"]

@@ -1,7 +1,7 @@
 """tests.support.child on another release of HIP.
 
-What DTIF's loader says is not the program's output. Tests that were written for the stub of HIP run
-too, where HIP's calls are all that they ask the stub for: the library counts those itself.
+Messages of DTIF's loader are not the program's output. Tests for the stub of HIP run too if they
+ask it for HIP's calls only: the library counts those.
 """
 
 from __future__ import annotations

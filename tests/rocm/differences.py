@@ -1,6 +1,6 @@
 """Tests that hold of HIP 5.2.3 and not of a later release, and why: the matrix shows the reason.
 
-What the release does instead is in test_release.py, where a program could come to notice.
+A test in test_release.py shows what the release does instead, if a program could notice it.
 """
 
 from __future__ import annotations

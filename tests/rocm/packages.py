@@ -1,8 +1,8 @@
 """Fetches a release's packages once and unpacks them, without root and without installing them.
 
-apt-get resolves and verifies as it does for the machine, with a configuration of its own: an empty
-list of installed packages, one source for each suite with the address that the machine's own source
-for Debian has, and the machine's keys.
+apt-get resolves and verifies as it does for the machine, with a configuration of its own. It has an
+empty list of installed packages, the machine's keys, and a source for each suite. The address is
+that of the machine's own source for Debian.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PackagesMissing(RuntimeError):
 
 
 def cache() -> Path:
-    """Where releases are kept: MGPU_RT_ROCM_CACHE, by default build/rocm."""
+    """The folder of the releases: MGPU_RT_ROCM_CACHE, by default build/rocm."""
     named = os.environ.get("MGPU_RT_ROCM_CACHE")
     return Path(named) if named else ROOT / "build" / "rocm"
 
@@ -39,7 +39,7 @@ def loader(root: Path) -> Path:
 
 
 def libraries(root: Path) -> list[Path]:
-    """Where an unpacked release keeps its libraries."""
+    """The folder in which an unpacked release keeps its libraries."""
     return [root / _LIBRARIES, root / "usr/lib/llvm-22/lib", root / "usr/lib/llvm-17/lib"]
 
 

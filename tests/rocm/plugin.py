@@ -2,8 +2,8 @@
 
     python -m pytest -p tests.rocm.plugin --rocm 7.2.4 -k softgpu tests/runtime/test_bad_input.py
 
-The tests themselves know nothing of it: where they ask mgpu_rt.cli.softgpu for an environment they
-get the release's, and what they start with it is started by the release's loader.
+The tests themselves know nothing of it. They get the release's environment when they ask
+mgpu_rt.cli.softgpu for one, and the release's loader starts their programs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def install_for_stub() -> None:
 
 
 class Outcomes:
-    """What became of each test: passed, failed, or skipped and why."""
+    """The outcome of each test: passed, failed, or skipped with its reason."""
 
     def __init__(self, file: str | None) -> None:
         self.file = file

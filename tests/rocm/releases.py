@@ -1,7 +1,7 @@
 """The releases of AMD's HIP that the tests know, and which Debian has them.
 
-Debian 12 is the machine itself. The others are unpacked into a cache and run with the C library and
-the dynamic loader that they came with, so nothing is installed and nobody has to be root.
+Debian 12 is the machine itself. The others are unpacked into a cache and run with their own C
+library and dynamic loader. So nothing is installed and nobody has to be root.
 """
 
 from __future__ import annotations

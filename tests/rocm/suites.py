@@ -1,4 +1,4 @@
-"""What is run on each release: suites of tests that are there anyway."""
+"""The suites that run on each release: tests that exist anyway."""
 
 from __future__ import annotations
 

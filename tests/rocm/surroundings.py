@@ -49,7 +49,8 @@ class Surroundings:
         return folder
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """What a child needs beside the loader; LD_LIBRARY_PATH gives way to prefix()."""
+        """The variables that a child needs beside the loader; LD_LIBRARY_PATH gives way to
+        prefix()."""
         result = dict(os.environ if base is None else base)
         result["MGPU_RT_HIP"] = str(self.hip)
         result.setdefault("MGPU_RT_SOFTGPU", self.release.chips[0])
@@ -60,7 +61,7 @@ class Surroundings:
         return result
 
     def prefix(self, search: str = "") -> list[str]:
-        """What stands before a program. `search` is what LD_LIBRARY_PATH would be."""
+        """The words that stand before a program. `search` is what LD_LIBRARY_PATH would be."""
         own = [str(softgpu.BUILD / "softgpu"), str(self.names)]
         own += map(str, packages.libraries(self.root))
         asked = [path for path in search.split(":") if path and path not in own]
@@ -88,7 +89,7 @@ def surroundings(release: Release) -> Surroundings:
 
 
 def without_chatter(stderr: str) -> str:
-    """What a program said, without what ROCr says of DTIF."""
+    """Returns the output of a program without ROCr's messages about DTIF."""
     lines = stderr.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith((*_CHATTER, _LEAKS)))
 

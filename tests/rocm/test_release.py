@@ -1,4 +1,4 @@
-"""What a later release of HIP does: the newest in `make test`, each in `make check-rocm`."""
+"""The behaviour of a later release of HIP: the newest in `make test`, each in `make check-rocm`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def lowered(program: str, folder: Path, iterations: int | None = None) -> Path:
 
 
 def test_the_stand_in_for_the_driver_is_recognised(here: Surroundings) -> None:
-    """Of an installed HIP nothing else tells whether it can run on the software device."""
+    """Nothing else tells whether an installed HIP can run on the software device."""
     assert hip_search.seams(str(here.hip)) == [here.release.seam]
     assert softgpu.serves(str(here.hip))
 

@@ -22,8 +22,8 @@ SEQUENCES = ("calm-01", "calm-10")
 def test_programs_and_sequences_are_right(
     chip: str, here: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the programs, and of sequences in which HIP 7.2.4 was once asked about an event whose
-    stream was gone."""
+    """The sequences include those in which HIP 7.2.4 was once asked about an event without its
+    stream."""
 
     class Popen(surroundings.Popen):
         pass

@@ -170,7 +170,7 @@ def _is_address(value: int | str) -> bool:
 
 
 def _calls(mgpu: Mgpu, image: bytes, garbage: int | None) -> list[tuple]:
-    """What HIP is asked for, and answers, in one round of the functions with late arguments."""
+    """Returns HIP's calls and answers in one round of the functions with late arguments."""
     ffi, lib = mgpu.ffi, mgpu.lib
     stub = FFI()
     stub.cdef("char *hipstub_json(void); void hipstub_reset(void);")

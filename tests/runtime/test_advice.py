@@ -28,7 +28,7 @@ def _advice(mgpu: Mgpu) -> list[str]:
 
 
 def _use_it_all(mgpu: Mgpu, image: bytes) -> None:
-    """What a lowered program does, whether or not it works."""
+    """Makes the calls of a lowered program, whether or not they succeed."""
     module = mgpu.load(mgpu.image(image))
     function = mgpu.function(module, KERNEL)
     stream = mgpu.StreamCreate()
@@ -72,7 +72,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def _lines(calls: int, **env: str) -> list[str]:
-    """What a process says that calls so often in vain."""
+    """Returns the lines of a process that calls so often in vain."""
     code = [sys.executable, "-c", DROWNED, library(), str(calls)]
     variables = environment(MGPU_RT_PYTHON="off", **env)
     result = subprocess.run(code, env=variables, capture_output=True, text=True, timeout=HANG)
@@ -103,7 +103,7 @@ NO_HIP = {"MGPU_RT_HIP": "/nowhere/libamdhip64.so"}
     ("env", "words"), [(NO_GPU, "HIP finds no GPU here"), (NO_HIP, "no HIP library")]
 )
 def test_a_cause_out_of_sight_is_repeated_at_the_end(env: dict[str, str], words: str) -> None:
-    """Where what followed has driven it out of sight."""
+    """Later lines have driven it out of sight."""
     lines = _lines(1000, **env)
     said = [number for number, line in enumerate(lines) if words in line]
     assert said == [min(said), len(lines) - 1] and min(said) <= 1
@@ -179,7 +179,7 @@ def test_one_wrong_name_gives_one_advice(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
-    """What was explained of images says nothing of a block."""
+    """An explanation of images says nothing of a block."""
     mgpu.load(mgpu.image(_refused(code_object("forum"))))
     mgpu.MemFree(mgpu.image(bytes(64)), mgpu.null)
     assert len(_advice(mgpu)) == 2
@@ -249,7 +249,7 @@ def test_a_launch_with_another_mistake_gets_no_advice_on_blocks(mgpu: Mgpu) -> N
 
 
 def _image_for_hip(mgpu: Mgpu, image: bytes) -> bytes:
-    """What HIP was given of an image."""
+    """Returns the image that HIP was given."""
     mgpu.load(mgpu.image(image))
     calls = json.loads(mgpu.stub_ffi.string(mgpu.stub.hipstub_json()))["calls"]
     (load,) = [call for call in calls if call["name"] == "hipModuleLoadData"]

@@ -1,8 +1,7 @@
 """No allocator is called under a lock that a fork waits for.
 
-An allocator has a lock of its own, which a fork takes too. If its handlers run before this
-library's, a thread that allocates under a lock of the library's would wait for the fork, and the
-fork for that lock.
+An allocator has a lock of its own, which a fork takes too. If its handlers ran first, a thread that
+allocates under the library's lock would wait for the fork. The fork would wait for that lock.
 """
 
 from __future__ import annotations

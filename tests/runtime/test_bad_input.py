@@ -1,8 +1,8 @@
 """Bad input: stock's line, one further line that helps, and the program goes on.
 
-Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device (on NVIDIA's
-GPU too, with -m gpu), with both policies, and ends with a good launch: what was wrong before has
-broken nothing.
+Each test runs over the recording stub and over AMD's HIP 5.2.3 on the emulated device, with both
+policies. With -m gpu it runs on NVIDIA's GPU too. Each ends with a good launch: the mistake before
+has broken nothing.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def test_impossible_sizes_and_foreign_addresses_are_refused(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS_WITH_GPU)
 def test_missing_clusters_are_named(mgpu: Mgpu) -> None:
-    """Where the GPU has none it is said; those of gfx1250 are in test_inquiry.py."""
+    """A line says so if the GPU has none; those of gfx1250 are in test_inquiry.py."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     null = mgpu.null
     mgpu.LaunchClusterKernel(function, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0, null, null, null, 0xBAD0)

@@ -114,7 +114,7 @@ int main(void) {
 
 
 def status(source: str) -> int:
-    """Of a program linked with the library; one that hangs is ended."""
+    """Returns the status of a program linked with the library; one that hangs is ended."""
     with tempfile.TemporaryDirectory() as scratch:
         flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread", f"-I{HEADER}")
         program = compile_c(Path(scratch, "program"), source, *flags)

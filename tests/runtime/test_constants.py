@@ -1,8 +1,8 @@
-"""What cannot have changed is not compared again, and nothing else is taken for it.
+"""The library does not compare constants again, and takes nothing else for a constant.
 
-Each program changes one byte of an image between two loads. Where the image was a constant for
-good the program breaks its promise to do so, and the second load gives the first one's module: that
-shows that nothing was compared. Everywhere else the change must be seen.
+Each program changes one byte of an image between two loads. Images that were constants for good are
+changed all the same, which breaks a promise. The second load then gives the module of the first
+one, and so shows that nothing was compared. Everywhere else the change must be seen.
 """
 
 from __future__ import annotations

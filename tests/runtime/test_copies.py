@@ -19,7 +19,8 @@ def pattern(mgpu: Mgpu, size: int, seed: int = 0):
 
 
 def read(mgpu: Mgpu, block, size: int, stream) -> bytes:
-    """What a block holds; complete when mgpuMemcpy returns, as from pageable memory always."""
+    """Returns a block's contents; as from pageable memory, they are complete when mgpuMemcpy
+    returns."""
     out = mgpu.ffi.new("char[]", size)
     mgpu.Memcpy(out, block, size, stream)
     return mgpu.ffi.buffer(out)[:]
@@ -118,8 +119,8 @@ def test_registered_memory_is_copied_directly(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
-    """On a device that reaches pageable memory: only while no kernel is before the copy. What else
-    was submitted since does not hide it."""
+    """On a device that reaches pageable memory: only while no kernel is before the copy. Work
+    submitted since does not hide that kernel."""
     function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     stream = mgpu.StreamCreate()
     block = mgpu.MemAlloc(KIB, stream, False)

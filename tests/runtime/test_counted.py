@@ -1,4 +1,4 @@
-"""What is counted beside calls: kernels, images; and that a process counts for itself."""
+"""The library also counts kernels and images; each process counts for itself."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_living_process_keeps_its_file(mgpu: Mgpu) -> None:
 @in_child(**FILES)
 @in_folder
 def test_a_recording_stays_below_the_limit_of_file_sizes(mgpu: Mgpu) -> None:
-    """What is beyond it would end most programs by SIGXFSZ; Python ignores that."""
+    """A write beyond it would end most programs by SIGXFSZ; Python ignores that."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     mgpu.StreamCreate()
     assert mgpu.stderr() == ""

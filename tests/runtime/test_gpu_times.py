@@ -83,7 +83,7 @@ def test_a_pair_of_events_is_used_again(mgpu: Mgpu) -> None:
 @in_child(**ON, HIPSTUB_ASYNC="0")
 @in_folder
 def test_a_full_ring_is_not_waited_for(mgpu: Mgpu) -> None:
-    """What finds no place is launched all the same."""
+    """Launches that find no place are made all the same."""
     function, stream, go_on = kernel(mgpu), mgpu.StreamCreate(), threading.Event()
     body = mgpu.ffi.callback("void(void **)", lambda _: go_on.wait() and None)
     mgpu.set_kernel(KERNEL, body)
@@ -274,7 +274,7 @@ if sys.argv[2] == "quick_exit":
 
 
 def at_end(how: str) -> None:
-    """What is in the ring then is read, and nothing is left in it."""
+    """The end of the process reads and empties the ring."""
     env = environment(
         MGPU_RT_TRACE="trace.json", MGPU_RT_TRACE_GPU="on", MGPU_RT_PYTHON="off", HIPSTUB_LOG="log"
     )

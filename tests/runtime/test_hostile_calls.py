@@ -1,4 +1,4 @@
-"""What mgpu_rt.h offers, given what no caller should give."""
+"""The functions of mgpu_rt.h, with arguments that no caller should give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of an image: only what is there. And nothing is refused that HIP would take.
+"""The library reads of an image only what is there. And nothing is refused that HIP would take.
 
 Over the stub and over AMD's HIP 5.2.3 on the emulated device, with images that end where reading
 ends.
@@ -72,7 +72,7 @@ def _fatbin(header_size: int, size: int = 64) -> bytes:
 
 @in_child(backends=BACKENDS)
 def test_a_fatbin_entrys_wrong_header_size_is_not_followed(mgpu: Mgpu) -> None:
-    """Where the entry's content would begin by it, nothing can be read."""
+    """Nothing can be read at the place where the entry's content would begin by it."""
     for header_size in (0, 23, 24, 4096, 1 << 20, 0xFFFFFFFF):
         assert not mgpu.load(_at_the_edge(mgpu, _fatbin(header_size)))
         assert mgpu.stderr().startswith(REFUSED)
@@ -149,8 +149,8 @@ def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) 
 
 @in_child()
 def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None:
-    """Its size is not in its header, which equals that of the longer one before it: what the table
-    behind it says is compared before anything is read by it."""
+    """Its header has no size and equals that of the longer one before it. So the library compares
+    the table behind it before it reads anything by that table."""
     short, long = _tables_first(code_object("forum")), _tables_first(code_object("forum"), PAGE)
     libc = _libc(mgpu)
     assert short[:64] == long[:64]
@@ -188,8 +188,8 @@ def test_a_shorter_bundle_at_the_same_address_is_loaded_anew(mgpu: Mgpu) -> None
 
 @in_child(backends=BACKENDS)
 def test_images_with_a_false_size_of_a_section_are_not_shared(mgpu: Mgpu) -> None:
-    """AMD's HIP takes the image, as it reads the sections of another place only: each load is its
-    own, since this library cannot read all that the image claims to have."""
+    """AMD's HIP takes the image, as it reads other sections only. Each load is its own, since this
+    library cannot read all that the image claims to have."""
     content = code_object("forum")
     (at,) = struct.unpack_from("<Q", content, 40)
     for size in (1 << 40, 1 << 63, (1 << 64) - 1):

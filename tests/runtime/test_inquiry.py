@@ -1,4 +1,5 @@
-"""What compilers beside LLVM's ask: clusters on AMD's GPUs, occupancy, globals, trace buffers."""
+"""Questions of compilers other than LLVM: clusters on AMD's GPUs, occupancy, globals, trace
+buffers."""
 
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def test_a_deferred_module_is_loaded_for_its_global(mgpu: Mgpu) -> None:
 
 @in_child(backends=BACKENDS)
 def test_a_trace_buffer_is_cleared_and_read(mgpu: Mgpu) -> None:
-    """Of any number of bytes, and nothing beyond."""
+    """The buffer may have any number of bytes, and nothing beyond it is touched."""
     buffer = mgpu.MemAlloc(64, mgpu.null, False)
     sent, got = mgpu.ffi.new("char[]", b"x" * 64), mgpu.ffi.new("char[]", 64)
     mgpu.Memcpy(buffer, sent, 64, mgpu.null)

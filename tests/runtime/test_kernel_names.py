@@ -111,7 +111,7 @@ def test_a_name_that_one_image_has_stays_plain(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), **COUNTED)
 @in_folder
 def test_images_of_the_same_bytes_share_a_row(mgpu: Mgpu) -> None:
-    """Of whichever modules they were made; the first names the row."""
+    """They may come from several modules; the first names the row."""
     folder = Path.cwd()
     launch_mark(
         mgpu,

@@ -230,7 +230,7 @@ def an_event_at_an_address_of_our_stream(mgpu: Mgpu) -> None:
 
 @in_child(backends=("stub", "softgpu"))
 def test_07_a_reset_ends_what_is_cached_without_a_word(mgpu: Mgpu) -> None:
-    """What was cached is gone with it; what is asked for afterwards is new, and no line is said."""
+    """Everything cached is gone with it; new requests get new objects, and no line is printed."""
     for byte in range(3):
         stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(KIB, stream, False)

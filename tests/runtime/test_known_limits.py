@@ -1,4 +1,4 @@
-"""What is kept is bounded, goes back to whoever needs the memory, and costs no search."""
+"""The caches are bounded, give memory back to whoever needs it, and cost no search."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ int main(int count, char **words) {
 
 
 def instructions_of(path: Path, *words: str, **changes: str) -> int:
-    """What a program and its libraries took, on the stub."""
+    """Returns the instructions of a program and its libraries, on the stub."""
     out = path.with_name("-".join(("instructions", *words)))
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
     env = environment(MGPU_RT_PYTHON="off", HIPSTUB_MODE="fast", **changes)

@@ -1,8 +1,9 @@
 """After each call the thread's last error, and what was said, is what stock's runtime leaves.
 
-Each mgpu* function in each situation (tests/last_error/situations), with and without an error of
-the program's own before it, by this library and by stock's, on the same release of HIP: on the stub
-as HIP 5 and as HIP 7, on AMD's HIP 5.2.3, and on later ones by `make check-rocm`.
+Each mgpu* function in each situation (tests/last_error/situations) leaves what stock leaves, on the
+same release of HIP. Each situation is played with and without an error of the program before it.
+The releases are the stub as HIP 5 and as HIP 7, AMD's HIP 5.2.3, and later ones by `make
+check-rocm`.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def test_events_around_what_is_submitted_change_nothing(device: str, pending: st
 
 
 def test_the_situations_call_all_functions() -> None:
-    """Of those that stock's has: it has none for sparse matrices."""
+    """Stock has no functions for sparse matrices."""
     text = "".join(path.read_text() for path in SOURCES.rglob("*.c"))
     stock = (ROOT / "bench" / "stock" / "stock.c").read_text()
     names = [f"{call.name}(" for call in abi.functions()]

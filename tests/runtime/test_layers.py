@@ -115,7 +115,7 @@ def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
 
 
 def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
-    """What each object defines, and what it takes from others."""
+    """Returns the symbols that each object defines, and those that it takes from others."""
     found: dict[str, tuple[set[str], set[str]]] = {str(path): (set(), set()) for path in objects}
     said = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True)
     for line in said.stdout.splitlines():
@@ -144,7 +144,7 @@ def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
 
 @pytest.mark.parametrize("tree", TREES)
 def test_no_files_call_each_other_in_a_circle(tree: str, tmp_path: Path) -> None:
-    """What a common header hides: a file uses another's functions, and that one its."""
+    """A common header can hide that two files use each other's functions."""
     files = sources(tree, "c")
     made = objects(tree, files, tmp_path)
     if not made[0].exists():

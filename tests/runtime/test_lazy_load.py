@@ -54,7 +54,7 @@ def test_an_image_that_may_change_is_loaded_at_once(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY)
 def test_a_loop_of_loads_has_hip_load_once(mgpu: Mgpu) -> None:
-    """What LLVM 20 and older lower to."""
+    """LLVM 20 and older lower to such a loop."""
     image = all_images(mgpu)["forum"]
     for _ in range(10):
         module = mgpu.load(image)

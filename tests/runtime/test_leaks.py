@@ -1,4 +1,4 @@
-"""What a program has not given back when it ends: said on demand, and left to the driver."""
+"""Memory that a program has not freed at its end: named on demand, and left to the driver."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu
 
 @in_child(HIPSTUB_REUSE="1", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_ASYNC="held")
 def test_a_handle_that_comes_back_from_hip_is_another_stream(mgpu: Mgpu) -> None:
-    """The program has destroyed it by HIP itself, with work pending that HIP did not wait for: what
-    was freed on it is not in the order of the stream that has its handle now."""
+    """The program has destroyed it by HIP itself, with work pending that HIP did not wait for.
+    Memory freed on it is not in the order of the stream that has its handle now."""
     first = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, first)
     mgpu.Memset32(block, 1, KIB // 4, first)

@@ -12,7 +12,7 @@ COPY = 8192  # bytes that a copy takes at least; what the stub frees beside it i
 
 
 class Mallinfo(ctypes.Structure):
-    """What mallinfo2 returns."""
+    """The struct that mallinfo2 returns."""
 
     _fields_ = [(f"field{number}", ctypes.c_size_t) for number in range(10)]
 

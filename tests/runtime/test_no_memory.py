@@ -1,6 +1,6 @@
 """Each allocation of the library's fails in turn: the program runs as with stock, which has none.
 
-HIP itself has memory. What the library cannot note it cannot keep, so such calls go to HIP.
+HIP itself has memory. The library keeps only what it has memory to note; all other calls go to HIP.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def play(program: str, way: Way, **changes: str) -> Outcome:
 
 
 def work(outcome: Outcome) -> list[tuple[str, int]]:
-    """What was submitted, in order, and what HIP answered."""
+    """Returns the submitted work, in order, and HIP's answers."""
     return [(call["name"], call["result"]) for call in outcome.calls if call["name"] in WORK]
 
 

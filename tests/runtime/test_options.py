@@ -1,4 +1,4 @@
-"""What the environment may say, and in which programs it is not listened to."""
+"""The values of the environment's variables, and the programs that ignore them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ SAVED = {
 
 
 def _three_rounds(mgpu: Mgpu) -> None:
-    """Of all that a cache serves; a copy from pageable memory is last."""
+    """Uses everything that a cache serves; a copy from pageable memory is last."""
     image, host = mgpu.image(code_object("forum")), mgpu.image(bytes(4096))
     for _ in range(3):
         stream, module = mgpu.StreamCreate(), mgpu.load(image)

@@ -1,5 +1,5 @@
-"""What was counted is there however the program ended: MGPU_RT_STATS and MGPU_RT_TRACE record in
-files, which an ordinary exit replaces by JSON."""
+"""The counts are there however the program ended. MGPU_RT_STATS and MGPU_RT_TRACE record in files,
+which an ordinary exit replaces by JSON."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def made(stats: dict) -> dict[str, int]:
 
 
 def shown(path: Path) -> dict:
-    """What `mgpu-rt stats --json` makes of a file."""
+    """Returns the file as `mgpu-rt stats --json` shows it."""
     result = invoke("stats", "--json", str(path))
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
@@ -212,7 +212,7 @@ def test_json_has_points_whatever_the_locale(program: Path, tmp_path: Path) -> N
 
 
 def test_a_recording_has_the_numbers_of_the_json(program: Path, tmp_path: Path) -> None:
-    """But for times and what happens at exit."""
+    """Only times and the work at exit differ."""
     run(program, tmp_path, "", MGPU_RT_STATS="ended.json")
     run(program, tmp_path, "SIGKILL", MGPU_RT_STATS="killed.json")
     ended, killed = (shown(tmp_path / name) for name in ("ended.json", "killed.json"))

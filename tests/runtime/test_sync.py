@@ -205,7 +205,7 @@ def test_concurrent_streams_do_not_wait_for_each_other(mgpu: Mgpu) -> None:
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
-    """What is put off is made up for before more comes on its stream, not after."""
+    """A deferred wait happens before more work comes on its stream, not after."""
     function = kernel(mgpu)
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     for _ in range(3):

@@ -100,7 +100,7 @@ def test_events_keep_to_the_format(events: list[dict]) -> None:
 
 
 def test_each_stream_is_a_row(events: list[dict]) -> None:
-    """Of what the program has them do; a launch is called as its kernel is."""
+    """Its row has the work that the program submits; a launch has the name of its kernel."""
     rows = [event for event in events if event.get("cat") == "stream"]
     assert rows
     assert {row["tid"] for row in rows} == {1}
@@ -123,7 +123,7 @@ def test_caches_show_their_decisions(events: list[dict]) -> None:
 
 
 def test_a_trace_counts_device_memory(events: list[dict]) -> None:
-    """What is cached at the end goes back."""
+    """Cached memory goes back at the end."""
     values = [event["args"] for event in events if event["ph"] == "C"]
     assert max(value["allocated"] for value in values) > 0
     assert max(value["cached"] for value in values) > 0

@@ -3,9 +3,10 @@
     python -m tests.selftest.bundle
     python -m tests.selftest.bundle --chip gfx1251 kernels.tar.xz     # for `selftest --image`
 
-It holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code, their kernels
-for every chip, and saved sequences of the random driver. It is kept in git, since those who build
-the wheel have no LLVM: test_bundle.py holds that the sources still give what is in it.
+It holds the programs of bench/programs as LLVM 22, 19 and 15 lower their host code. It also holds
+their kernels for every chip, and saved sequences of the random driver. It is kept in git, since
+those who build the wheel have no LLVM: test_bundle.py holds that the sources still give what is in
+it.
 """
 
 from __future__ import annotations

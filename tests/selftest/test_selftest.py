@@ -39,7 +39,7 @@ def selftest(*words: object, **changes: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict, str]:
-    """What one says, its file and its page."""
+    """Returns the output of a selftest, its file and its page."""
     folder = tmp_path_factory.mktemp("a folder of somebody's")
     file, page = folder / "found.json", folder / "page.html"
     words = ("--only", "programs-15", "--only", "calm-00", "--only", "time", "--minutes", "0.2")
@@ -221,7 +221,7 @@ WELL: tuple[sequences.Said, list[str]] = (sequences.Said(), [])
 
 
 def compared(stock: list, library: list) -> dict[str, list[str]]:
-    """What is found of a sequence whose plays end so in turn, then well."""
+    """Returns the findings on a sequence whose plays end so in turn, then well."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 

@@ -74,7 +74,8 @@ class Hip:
         return self._kept[-1]
 
     def made(self, function: str, kind: str, *arguments):
-        """What a function returns through its first argument; it must succeed."""
+        """Returns the object that a function returns through its first argument; it must
+        succeed."""
         out = self.new(f"{kind} *")
         assert getattr(self, function)(out, *arguments) == 0
         return out[0]
@@ -107,7 +108,7 @@ class Hip:
         )
 
     def read(self, address, count: int) -> bytes:
-        """What lies on the device."""
+        """Returns memory of the device."""
         to = self.new("char[]", count)
         assert self.hipMemcpy(to, address, count, DEVICE_TO_HOST) == 0
         return self.ffi.buffer(to, count)[:]

@@ -1,4 +1,4 @@
-"""What came of the snippets on a backend."""
+"""The outcomes of the snippets on a backend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.patience import HANG
 
 @functools.cache
 def outcomes(backend: str) -> dict[str, dict]:
-    """What came of each snippet, by its function."""
+    """Returns the outcome of each snippet, by its function."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.snippets"],
         cwd=ROOT,

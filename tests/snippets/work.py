@@ -96,7 +96,7 @@ def hipModuleGetGlobal(hip: Hip) -> None:
 
 
 def hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(hip: Hip) -> None:
-    """Of a kernel with vector registers: AMD's 5.2.3 divides by their number."""
+    """The kernel has vector registers: AMD's 5.2.3 divides by their number."""
     blocks, name = hip.new("int *"), hip.new("char[]", b"count")
     function = hip.made("hipModuleGetFunction", "hipFunction_t", hip.module("globals"), name)
     hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, 64, 0)
@@ -267,7 +267,7 @@ def hipPeekAtLastError(hip: Hip) -> None:
 
 
 def hipGetErrorName(hip: Hip) -> None:
-    """Of every number up to where they end: the names are part of stock's lines."""
+    """Asks about every number up to the last one: the names are part of stock's lines."""
     for error in range(1100):
         name = hip.ffi.string(hip.lib.hipGetErrorName(error)).decode()
         hip.codes.append((name, error))

@@ -137,8 +137,8 @@ _SAMPLED = """  func.func @product(%s: tensor<8x8x{type}, #S>, %a: tensor<8x8x{t
 
 
 def program(op: str, form: str, type: str, times: int = 1) -> str:
-    """The MLIR: `op` is matmul or matvec (A by what is dense), spgemm (A by A), or sddmm (dense by
-    dense, added to the elements of A)."""
+    """Returns the MLIR. `op` is matmul or matvec (A by what is dense), spgemm (A by A), or sddmm
+    (dense by dense, added to the elements of A)."""
     vector = op == "matvec"
     words = {
         "encoding": ENCODINGS[form],

@@ -1,4 +1,4 @@
-"""What make check-sparse found when it was run last."""
+"""The findings of the last run of make check-sparse."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ int sparsestub_descriptors(void);
 
 
 class SparseStub:
-    """What the stub has been asked, and what it is to answer."""
+    """The stub's calls, and its answers to come."""
 
     def __init__(self, name: str = HIPSPARSE_5) -> None:
         ffi = FFI()

@@ -41,7 +41,7 @@ def unpack(values: np.ndarray, type: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is multiplied: rows × inner by inner × columns, and the share of elements."""
+    """The factors: rows × inner by inner × columns, and the share of elements."""
 
     rows: int
     inner: int

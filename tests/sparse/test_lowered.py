@@ -43,7 +43,7 @@ def test_the_library_has_every_lowered_call(
 
 
 def _run(path: Path) -> np.ndarray:
-    """What the program prints, on the emulated device."""
+    """Returns the output of the program on the emulated device."""
     libraries = ",".join(map(str, [ROOT / "build/lib/libmlir_rocm_runtime.so", *HELPERS]))
     command = ["mlir-runner-22", path, "-e", "main", "--entry-point-result=void"]
     done = subprocess.run(

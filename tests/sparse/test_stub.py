@@ -1,5 +1,5 @@
 """Sparse matrices over the stub of hipSPARSE and cuSPARSE: what the libraries are asked, and how
-their failures show. That sums are right is for test_sums.py, on the libraries themselves."""
+their failures show. test_sums.py shows that sums are right, on the libraries themselves."""
 
 from __future__ import annotations
 

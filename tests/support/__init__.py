@@ -1,1 +1,1 @@
-"""What tests share: the library in a child, programs, images, stubs."""
+"""Shared parts of the tests: the library in a child, programs, images, stubs."""

@@ -35,7 +35,7 @@ def settings(log: Path, **changes: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Watched:
-    """What the allocator has seen."""
+    """The calls that the allocator has seen."""
 
     forks: frozenset[str]  # locks that a fork waits for
     held: Counter[str]  # how often the allocator was called under which lock

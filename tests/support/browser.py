@@ -99,13 +99,13 @@ class Page:
             self._note(message)
 
     def value(self, expression: str) -> Any:
-        """Of an expression of JavaScript, evaluated in the page."""
+        """Returns the value of an expression of JavaScript, evaluated in the page."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"][
             "value"
         ]
 
     def picture(self, path: Path, *, part: str = "body", height: int | None = None) -> None:
-        """Of what a selector finds, or of its upper part, as PNG."""
+        """Returns a picture as PNG of the element that a selector finds, or of its upper part."""
         box = self.value(f"document.querySelector('{part}').getBoundingClientRect().toJSON()")
         size = {**{key: box[key] for key in ("x", "y", "width")}, "height": height or box["height"]}
         shot = {"clip": {**size, "scale": 1}, "captureBeyondViewport": True}
@@ -139,7 +139,7 @@ def page() -> Iterator[Page]:
 
 
 def _place(its_input: int, its_output: int) -> None:
-    """Where the browser reads messages, 3, and writes them, 4."""
+    """Places the descriptors at which the browser reads messages, 3, and writes them, 4."""
     high = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (its_input, its_output)]
     for file, place in zip(high, (3, 4), strict=True):
         os.dup2(file, place)

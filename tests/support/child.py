@@ -1,13 +1,13 @@
 """Tests that run in a process of their own.
 
-The library reads its options once a process and keeps its caches for the life of it, so each test
-of it starts fresh: `@in_child(...)` runs the decorated function in a process of its own (a fork,
-nursery.py), with the environment it names, and reports its failure here. The function gets a
-`Mgpu`: the library, and the recording stub of HIP below it.
+The library reads its options once a process and keeps its caches for life, so each test starts
+fresh. `@in_child(...)` runs the decorated function in a process of its own (a fork, nursery.py),
+with the environment it names, and reports its failure here. The function gets a `Mgpu`: the
+library, and the recording stub of HIP below it.
 
-The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names: that is how
-test_guards.py runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON
-names the interpreter that hosts the policy of a library that was built on another machine.
+The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So test_guards.py
+runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON names the
+interpreter that hosts the policy of a library that was built on another machine.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Mgpu:
         return {function: self.count(function) for function in functions}
 
     def stderr(self) -> str:
-        """What the process wrote to stderr since the last call."""
+        """Returns everything that the process wrote to stderr since the last call."""
         self._stderr.seek(self._read)
         text = self._stderr.read().decode()
         self._read += len(text.encode())

@@ -1,5 +1,5 @@
-"""Folders and files: for what the tests of a process make once, for a test to be in, and for what
-processes of tests share, several of which may run at once."""
+"""Folders and files: those that the tests of a process make once, those to be in, and those that
+processes share. Several processes may run at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(name: str) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Of all processes that are to make what lies at a path, one at a time is inside."""
+    """One process at a time is inside, of all that are to make the file at a path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

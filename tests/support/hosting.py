@@ -1,5 +1,5 @@
-"""What the tests of hosting share: programs, the environment in which the manager starts at once,
-and how to see that it came and went."""
+"""Shared parts of the tests of hosting. They are programs, the environment in which the manager
+starts at once, and ways to see that it came and went."""
 
 from __future__ import annotations
 

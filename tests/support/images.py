@@ -45,8 +45,9 @@ def elf_of(
     content: bytes = b"",
     names: int = 0,
 ) -> bytes:
-    """Of `content` and sections (type, flags, offset, size), whose names all begin with the second
-    byte of the section `names`; `segments` are notes of all of the content."""
+    """Returns an ELF file with `content` and sections (type, flags, offset, size). Their names all
+    begin with the second byte of the section `names`; `segments` are notes of all of the
+    content."""
     begin = HEADER.size
     end = begin + len(content)
     rows = b"".join(

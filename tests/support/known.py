@@ -1,4 +1,4 @@
-"""What the tests of what is known only share: a kernel, and C programs that meet the runtime."""
+"""Shared parts of the tests of known state: a kernel, and C programs that meet the runtime."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each thread works on streams and buffers of its own and now and then hands a buffer to another
 thread. Work on a buffer from another stream than the last waits for an event first, as MLIR's
-asynchronous lowering has it; nothing else is waited for. So whatever the library gives away too
+asynchronous lowering has it. It waits for nothing else. So whatever the library gives away too
 early, or waits for too late, shows as a wrong number in what is copied back.
 
 All data are float32 with small whole values: every operation on them is exact.

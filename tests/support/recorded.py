@@ -8,7 +8,7 @@ PID = 7
 
 
 def statistics(**changes: Any) -> dict[str, Any]:
-    """Of 100 launches that the caches served."""
+    """Returns statistics of 100 launches that the caches served."""
     caches = ("modules", "functions", "streams", "events", "memory")
     hit = {"hits": 99, "misses": 1, "evictions": 1}
     return {
@@ -41,14 +41,14 @@ def stock(**changes: Any) -> dict[str, Any]:
 
 
 def process(**changes: Any) -> dict[str, Any]:
-    """Of statistics."""
+    """Returns the process of statistics."""
     known = {"pid": PID, "rank": None, "program": "forum", "ended": "exit", "seconds": 1.5}
     known["date"] = 1_800_000_000
     return {**known, **changes}
 
 
 def module(**changes: Any) -> dict[str, Any]:
-    """Of statistics."""
+    """Returns a module of statistics."""
     known = {"image": "0123456789abcdef", "bytes": 4984, "loads": 100, "driver_loads": 1}
     return {**known, "kernels": ["count"], "why": None, **changes}
 

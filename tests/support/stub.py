@@ -32,7 +32,7 @@ class Stub(Hip):
         return self.lib.hipstub_live(what.encode())
 
     def record(self) -> dict:
-        """What HIPSTUB_LOG would write now."""
+        """Returns the lines that HIPSTUB_LOG would write now."""
         return json.loads(self.ffi.string(self.lib.hipstub_json()))
 
     def misuse(self) -> list[str]:

@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Guard:
-    """What is changed in which file, and the test that must then fail."""
+    """A change in a file, and the test that must then fail."""
 
     file: str
     guard: str

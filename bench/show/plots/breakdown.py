@@ -1,4 +1,4 @@
-"""What the driver's calls take of an iteration."""
+"""The share of the driver's calls in an iteration."""
 
 from __future__ import annotations
 

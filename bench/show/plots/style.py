@@ -1,4 +1,4 @@
-"""What all plots share: colours of the sides, fonts, and a ground of their own.
+"""The style of all plots: colours of the sides, fonts, and a ground of their own.
 
 The ground is white also where a page is dark: so a picture looks the same on both.
 """
@@ -71,7 +71,8 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
 
 
 def log_scale(axes: Axes) -> None:
-    """Of the values, with whole numbers beside it. It has no zero, so it has dots and no bars."""
+    """Draws a log scale of the values, with whole numbers beside it. It has no zero, so it has dots
+    and no bars."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
 

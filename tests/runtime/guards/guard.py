@@ -1,4 +1,4 @@
-"""What a guard is, and where the tests are that notice its loss."""
+"""A guard, and the modules of the tests that notice its loss."""
 
 from __future__ import annotations
 

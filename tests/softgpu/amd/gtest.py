@@ -16,7 +16,7 @@ from tests.rocm.surroundings import Surroundings
 
 @dataclass(frozen=True)
 class Ran:
-    """What a process said, and how it ended: None beyond its time limit."""
+    """The output of a process, and its status: None if it ran beyond its time limit."""
 
     status: int | None
     stdout: str
@@ -31,7 +31,7 @@ def start(
     chip: str,
     time_limit: float,
 ) -> Ran:
-    """Runs a program in its own folder. What it starts itself ends with it."""
+    """Runs a program in its own folder. Programs that it starts end with it."""
     env = here.environment({**os.environ, "MGPU_RT_SOFTGPU": chip})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(

@@ -4,7 +4,7 @@
     python -m tests.softgpu.amd.rocrand NAME...    # some programs, such as test_rocrand_basic
 
 Debian's librocrand1-tests has them, for HIP 5.7.1 and 7.2.4. Each program has a time limit: some
-generate gigabytes, for which a GPU takes a second. What had passed by then counts.
+generate gigabytes, for which a GPU takes a second. Everything that had passed by then counts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def programs(root: Path) -> list[str]:
 
 
 def run(here: Surroundings, root: Path, name: str) -> Outcome:
-    """What became of one program's tests."""
+    """Returns the outcomes of one program's tests."""
     ran = start(
         here,
         root / FOLDER / name,
@@ -93,7 +93,7 @@ def load() -> dict[str, dict[str, Outcome]]:
 
 
 def section(results: Mapping[str, Mapping[str, Outcome]]) -> str:
-    """What docs/record/tested.md says of it."""
+    """Returns its lines of docs/record/tested.md."""
     lines = [
         "## rocRAND\n",
         f"AMD's own tests of rocRAND (`make check-amd`), on {CHIP}, {TIME_LIMIT} s for each"

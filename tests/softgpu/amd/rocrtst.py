@@ -3,8 +3,8 @@
     python -m tests.softgpu.amd.rocrtst            # all of it: ten minutes
     python -m tests.softgpu.amd.rocrtst NAME...    # some, by gtest's names
 
-Debian's libhsa-runtime64-tests has it. What it asks AMD's management library for is its clocks and
-fans; a stand-in refuses all of that.
+Debian's libhsa-runtime64-tests has it. It asks AMD's management library for its clocks and fans
+only; a stand-in refuses all of that.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def load() -> dict[str, Outcome]:
 
 
 def section(outcomes: Mapping[str, Outcome]) -> str:
-    """What docs/record/tested.md says of it."""
+    """Returns its lines of docs/record/tested.md."""
     passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
     lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
     lines += [f"{passed} of {len(outcomes)} pass. Not these:\n", "| test | why |", "|---|---|"]

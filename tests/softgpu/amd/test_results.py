@@ -1,4 +1,4 @@
-"""Of AMD's own tests none failed that is not said."""
+"""The record names each of AMD's own tests that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the programs: kept as JSON, shown in docs/record/tested.md."""
+"""The outcomes of the programs: kept as JSON, shown in docs/record/tested.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unexpected(outcomes: Outcomes) -> list[str]:
 
 
 def section(outcomes: Outcomes) -> str:
-    """What docs/record/tested.md says of them."""
+    """Returns their lines of docs/record/tested.md."""
     ended = [seed for seed, (what, _) in outcomes.items() if what != ENDLESS]
     right = [seed for seed in ended if outcomes[seed][0] == RIGHT]
     lines = [

@@ -55,8 +55,8 @@ def place(seed: int) -> tuple[str, str, int]:
 
 
 def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
-    """What became of each seed. Those of a batch are compiled first: ROCr 7 spins while it waits,
-    and takes a core from the compiler."""
+    """Returns the outcome of each seed. Those of a batch are compiled first: ROCr 7 spins while it
+    waits, and takes a core from the compiler."""
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:
@@ -104,6 +104,6 @@ def _launch(host: Host, made: Prepared) -> Outcome:
 
 
 def _first_words(text: str) -> str:
-    """What the device says of a kernel, else what HIP does."""
+    """Returns the device's message about a kernel, or else HIP's."""
     said = [line for line in without_chatter(text).splitlines() if line.strip()]
     return next((line for line in said if line.startswith("softgpu: ")), said[0])[:300]

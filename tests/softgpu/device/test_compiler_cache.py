@@ -63,13 +63,13 @@ def compiled(cache: Path, variables: Mapping[str, str] | None = None, **changes:
 
 
 def shape(answered: list) -> list:
-    """What does not change from one compilation to the next: a binary names a folder by chance."""
+    """Returns the parts that no two compilations differ in: a binary names a folder by chance."""
     status, objects = answered
     return [status, [(kind, name, len(content)) for kind, name, content in objects]]
 
 
 def files(cache: Path) -> dict[Path, int]:
-    """What is kept; a file that was made anew has another number."""
+    """Returns the kept files; a file that was made anew has another number."""
     return {path: path.stat().st_ino for path in cache.glob("mgpu_rt/softgpu/*")}
 
 

@@ -1,4 +1,4 @@
-"""What the device owes HIP: launches, memory, copies, events, and a clean end."""
+"""The device does its duties to HIP: launches, memory, copies, events, and a clean end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mgpu_rt.cli.softgpu gives a child process, and how it says what is missing."""
+"""mgpu_rt.cli.softgpu sets a child's environment, and names what is missing."""
 
 from __future__ import annotations
 

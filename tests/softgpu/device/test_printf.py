@@ -22,7 +22,7 @@ WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 
 
 
 def lanes() -> list[str]:
-    """What each work-item prints; the order among waves is not given."""
+    """Returns the line of each work-item; the order among waves is not given."""
     return [
         f"block {item // THREADS} item {item} scaled {-3 * item} quarter {0.25 * (-3 * item):.2f}"
         for item in range(BLOCKS * THREADS)
@@ -110,7 +110,7 @@ def test_hip_crashes_where_it_gets_the_image_of_the_program(
 
 @in_child(backends=("stub",))
 def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
-    """What they say of lengths may be anything."""
+    """Lengths in them may be anything."""
     image = lower.code_object(VECADD, opt_level=0)
     begin = image.index(b"AMDGPU\0") - 12
     bytes_of = random.Random(4)

@@ -1,5 +1,5 @@
 """For each row of the arithmetic tables: the text of one instruction, and what the pseudocode makes
-of it. Where that is known to be imprecise, DIFFERS says so, and the exact oracle checks alone."""
+of it. DIFFERS names the cases in which that is imprecise; there only the exact oracle checks."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Case:
 
     @property
     def kinds(self) -> list[str]:
-        """Of the random operands."""
+        """The kinds of the random operands."""
         return [KINDS.get(kind, kind.lower()) for kind in self.sources]
 
 
@@ -207,8 +207,8 @@ def expected_scalar(case: Case, wave: Wave) -> Result:
 
 
 def expected_vector(case: Case, wave: Wave) -> Result:
-    """The wave after a vector instruction, lane by lane; lanes that do not run keep what they
-    have, and their bits of a written mask are 0."""
+    """Returns the wave after a vector instruction, lane by lane. Lanes that do not run keep their
+    values, and their bits of a written mask are 0."""
     row, flags = case.row, case.row.rest[4]
     masks = row.family == "vopc"
     vcc = Value("u", 64, wave.vcc)

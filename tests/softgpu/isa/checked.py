@@ -77,7 +77,7 @@ def by_pseudocode() -> frozenset[str]:
 
 
 def oracles(row: Row) -> list[str]:
-    """What checks an executed opcode."""
+    """Returns the oracles that check an executed opcode."""
     found = []
     if row.name in by_pseudocode():
         found.append("pseudocode")

@@ -21,7 +21,7 @@ def decode(kind: tuple[int, int], code: int) -> float:
 
 
 def encode(kind: tuple[int, int], value: float) -> int:
-    """The nearest code; of two as near, the even one. What lies beyond all is NaN."""
+    """The nearest code; of two as near, the even one. Numbers beyond all become NaN."""
     if not math.isfinite(value):
         return NAN
     size = Fraction(abs(value))

@@ -1,8 +1,8 @@
-"""What matrix instructions make of a wave's registers.
+"""The results of matrix instructions in a wave's registers.
 
-A wave holds a matrix spread over its lanes; how is AMD's to say (its matrix instruction calculator:
-the tables, and the README on CBSZ, ABID and BLGP), and is written down here apart from the
-emulator's own.
+A wave holds a matrix spread over its lanes. AMD's matrix instruction calculator says how: the
+tables, and the README on CBSZ, ABID and BLGP. This file writes it down apart from the emulator's
+own.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """Of each ``2 ** cbsz`` blocks of A all get the one numbered ``abid``; lanes swap their B."""
+    """In each ``2 ** cbsz`` blocks of A all get the one numbered ``abid``; lanes swap their B."""
 
     cbsz: int = 0
     abid: int = 0

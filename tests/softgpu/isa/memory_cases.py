@@ -1,5 +1,5 @@
 """Memory instructions, one a kernel: every lane has 64 bytes of its own in global, workgroup or
-scratch memory, and what AMD's pseudocode makes of them."""
+scratch memory. AMD's pseudocode gives the expected bytes."""
 
 from __future__ import annotations
 
@@ -204,7 +204,8 @@ def exists(case: MemoryCase, target: str) -> bool:
 
 
 def names_of(case: MemoryCase, wave: Wave, lane: int, memory: Memory) -> dict[str, object]:
-    """What the pseudocode calls the operands. Addresses count from the start of the region."""
+    """Returns the pseudocode's names of the operands. Addresses count from the start of the
+    region."""
     row, (data, data2, _, old) = case.row, wave.lanes[lane]
     two = row.family == "ds" and "2_" in row.meaning and "DS_" in row.meaning
     offsets = (1, 3) if two else (OFFSET, 0)

@@ -1,5 +1,5 @@
-"""What single instructions mean, in exact arithmetic: written from AMD's ISA documents, without a
-look at the interpreter. Floats are rounded from fractions, once."""
+"""The meaning of single instructions, in exact arithmetic: written from AMD's ISA documents,
+without a look at the interpreter. Floats are rounded from fractions, once."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ KERNEL = (
 
 @dataclass
 class Wave:
-    """What goes in; the same fields come out in Result."""
+    """The input of a wave; the same fields come out in Result."""
 
     exec: int
     vcc: int
@@ -250,7 +250,7 @@ def random_waves(rng: random.Random, kinds: list[str]) -> list[Wave]:
 
 
 def stopped_by(target: str, text: str) -> str:
-    """What is said of an instruction at which a wave has to stop. It is named."""
+    """Returns the message about an instruction at which a wave has to stop. It is named."""
     batch = Batch(target)
     batch.add("stop", text)
     with pytest.raises(Fault) as caught:

@@ -1,5 +1,5 @@
 """Buffers at their bound: each dword of a load or store is inside or not, and the offset in a
-scalar register counts too. What is outside loads as 0, is not stored, and no atomic reaches it."""
+scalar register counts too. Anything outside loads as 0, is not stored, and no atomic reaches it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_accesses_beyond_the_bound_of_a_buffer_do_nothing(target: str) -> None:
 
 @pytest.mark.parametrize("target", ("gfx942", "gfx906"))
 def test_accesses_beyond_the_bound_of_an_array_do_nothing(target: str) -> None:
-    """Of elements: which are there counts, and where each ends."""
+    """The number of elements bounds an array, and so does the end of each."""
     stride, records, own = 16, 20, 8
     batch, rng = Batch(target), random.Random(target)
     text = f"""s_or_b32 s37, s37, {stride << 16}

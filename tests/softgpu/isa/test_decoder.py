@@ -50,7 +50,7 @@ def test_device_library_decodes_as_by_llvm(
 def test_every_row_of_the_tables_decodes_as_by_llvm(
     target: str, request: pytest.FixtureRequest
 ) -> None:
-    """Random fields for each opcode. Where a long form does not exist, neither sees one."""
+    """Random fields for each opcode. Neither sees a long form that does not exist."""
     samples = list(encodings.samples(target, 6, random.Random(target)))
     comparison = compare_encodings(target, ((row.name, words) for row, words in samples))
     agree(comparison, request)

@@ -1,4 +1,4 @@
-"""What is said when a kernel cannot go on: what, where, and by which instruction."""
+"""A message says why a kernel cannot go on: the fault, its place, and the instruction."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def say(text: str) -> None:
 
 
 def in_a_process(text: str, **variables: str) -> str:
-    """What is said of it under these variables, which are read once a process."""
+    """Returns the message under these variables, which are read once a process."""
     program = "import sys\nfrom tests.softgpu.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", program, text],

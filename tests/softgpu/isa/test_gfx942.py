@@ -1,5 +1,5 @@
-"""What gfx942 has and gfx90a has not: 8-bit floats, loads to workgroup memory, addresses of scratch
-that are sums, bf16 atomics, signs of f64 matrices."""
+"""gfx942 has more than gfx90a: 8-bit floats, loads to workgroup memory, addresses of scratch that
+are sums, bf16 atomics, signs of f64 matrices."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def patterns(shape: Shape) -> list[Pattern]:
 
 
 def bytes_of(shape: Shape) -> int:
-    """What a lane holds of A, and of B."""
+    """Returns the bytes that a lane holds of A, and of B."""
     return shape.each * np.dtype(TYPES[shape.kind]).itemsize
 
 

@@ -25,8 +25,8 @@ def float_kind(name: str) -> str:
 
 
 def word(case: MemoryCase, rng: random.Random, width: int) -> int:
-    """Special values; but minimum and maximum get neither NaN nor zero, of which the pseudocode
-    takes the second where the instruction takes the number, or the zero of the right sign."""
+    """Returns special values. Minimum and maximum get neither NaN nor zero. The instruction takes
+    the number, or the zero of the right sign; the pseudocode takes the second operand."""
     kind = float_kind(case.row.name)
     while True:
         bits = value(rng, width)

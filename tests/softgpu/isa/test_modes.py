@@ -1,4 +1,4 @@
-"""What MODE changes, saturation, and constants that are not what they look like."""
+"""MODE changes results; results saturate; some constants are not what they look like."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MODIFIED = (
 
 
 def test_output_modifiers_scale_results_of_other_types() -> None:
-    """Of f64 the high word; the low ones are 0."""
+    """The high word of f64 counts; the low ones are 0."""
     cases: dict[str, tuple[str, str, Expected]] = {}
     for text, a, b, result in MODIFIED:
         setup = f"{FLUSHES}\n{NOT_IEEE}\n"

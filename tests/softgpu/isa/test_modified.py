@@ -57,7 +57,7 @@ class Modified:
     place: Place | None = None
 
     def difference(self, wave: Wave, got: Result) -> str:
-        """What is wrong with one wave; empty if nothing is."""
+        """Returns the mistakes in one wave; empty if there are none."""
         case = self.case
         lanes = [(*(self.before(n, lane[n]) for n in range(3)), lane[3]) for lane in wave.lanes]
         seen = replace(wave, lanes=lanes)

@@ -1,7 +1,7 @@
 """Sparse matrices of gfx942: of every four elements of a row of A, two are there.
 
-Where they lie is AMD's to say (its matrix instruction calculator: the tables, and the README on
-compression indices), and is written down here apart from the emulator's own.
+They lie where AMD's matrix instruction calculator says (the tables, and the README on compression
+indices). This file writes that down apart from the emulator's own.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def ascending(rng: np.random.Generator) -> np.ndarray:
 def test_sparse_products_are_exact(
     shape: Sparse, make: Callable[[np.random.Generator], np.ndarray]
 ) -> None:
-    """Of whole numbers: whatever the order of the sums, they are exact."""
+    """The numbers are whole, so sums are exact in any order."""
     rng = np.random.default_rng(SHAPES.index(shape))
     a, b = (rng.integers(-8, 9, (LANES, n * shape.stored)).astype(np.float64) for n in (1, 2))
     integers = shape.kinds[0] == "i8"

@@ -173,7 +173,7 @@ class Value:
 
 
 class Denormal:
-    """What any denormal number is equal to."""
+    """A value that equals any denormal number."""
 
     def includes(self, v: Value) -> bool:
         ebits, mbits = o.FORMATS[f"f{v.width}"]

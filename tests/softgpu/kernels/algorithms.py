@@ -1,4 +1,4 @@
-"""What kernels are written for: products, normalisation, sums, sorting, pictures."""
+"""The purposes of kernels: products, normalisation, sums, sorting, pictures."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ for _kind in [*TYPES, *NARROW]:
 
 
 def _tickets(name: str, kind: str) -> str:
-    """What was there before numbers the work-items: each number is taken once."""
+    """The values before each addition number the work-items: each number is taken once."""
     return f"""
     gpu.func @{name}(%counter: memref<?x{kind}>, %taken: memref<?x{kind}>) kernel {{
       %zero = arith.constant 0 : index

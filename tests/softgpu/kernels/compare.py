@@ -8,7 +8,7 @@ import numpy as np
 def mismatch(got: np.ndarray, expected: np.ndarray, ulp: float, absolute: float = 0) -> str | None:
     """None if the arrays agree, else where they first do not.
 
-    With a bound, ``expected`` may be of a wider type than ``got``: the distance is taken before
+    With a bound, ``expected`` may be of a wider type than ``got``. The distance is taken before
     rounding, in units in the last place of ``got``'s type.
     """
     if got.shape != expected.shape:

@@ -1,4 +1,4 @@
-"""Where a work-item is: grids of 1, 2 and 3 dimensions, partial workgroups, lanes."""
+"""The position of a work-item: grids of 1, 2 and 3 dimensions, partial workgroups, lanes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _kernel(name: str, attributes: str = "") -> str:
 
 
 def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
-    """What the work-items of a grid know, row by row; a last group may be a smaller one."""
+    """Returns the positions of a grid's work-items, row by row; a last group may be a smaller
+    one."""
     items3, block3 = (*items, 1, 1)[:3], (*block, 1, 1)[:3]
     z, y, x = np.meshgrid(*(np.arange(n) for n in reversed(items3)), indexing="ij")
     globals_ = [x, y, z]

@@ -1,7 +1,7 @@
 """AMD's device library of mathematics, which MLIR's math dialect is lowered to.
 
-The bounds are those that OpenCL sets for the functions of each type, which is what the library
-promises; the reference is NumPy's, or the C library's, in a wider type.
+The bounds are those that OpenCL sets for the functions of each type, as the library promises. The
+reference is NumPy's, or the C library's, in a wider type.
 """
 
 from __future__ import annotations

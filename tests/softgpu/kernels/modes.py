@@ -1,4 +1,4 @@
-"""What the mode register says: four ways of rounding, and whether there are denormals."""
+"""The mode register chooses one of four ways of rounding, and whether there are denormals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel program is: MLIR text, the inputs of a launch, and the results expected of it."""
+"""A kernel program: MLIR text, the inputs of a launch, and the results expected of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of kernels stand on: that wrong values are seen, and faults told and survived."""
+"""The tests of kernels rely on this: wrong values are seen, and faults reported and survived."""
 
 from __future__ import annotations
 

@@ -10,22 +10,49 @@ from types import TracebackType
 from typing import Any
 
 
+class NotFound(ImportError):
+    """Why a name leads to no class. The message is for the user who gave the name."""
+
+
 def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> Any:
     """The class that "package.module:Class" names.
 
     `paths` join sys.path at its end, or with `first` at its beginning: a file of the user may have
-    the name of a standard module. Raises ValueError if the name has another form, and the errors of
-    the import.
+    the name of a standard module. Raises NotFound, and what importing the module raises.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise ValueError("it is not of the form package.module:Class")
-    fresh = [path for path in map(os.path.abspath, filter(None, paths)) if path not in sys.path]
+        raise NotFound("it is not of the form package.module:Class, such as mine:Trace of mine.py")
+    if "/" in module or module.endswith(".py"):
+        right = os.path.basename(module).removesuffix(".py")
+        raise NotFound(f"name the module and not its file: {right}:{attribute}")
+    searched = list(dict.fromkeys(map(os.path.abspath, filter(None, paths))))
+    fresh = [path for path in searched if path not in sys.path]
     sys.path[0 if first else len(sys.path) : 0 if first else len(sys.path)] = fresh
-    found: Any = importlib.import_module(module)
+    found = _imported(module, searched)
     for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise NotFound(f"'{module}' has no class '{attribute}'{_classes(found, module)}")
         found = getattr(found, part)
     return found
+
+
+def _imported(module: str, searched: list[str]) -> Any:
+    """The module. Raises NotFound if it is the one that is missing, and not one it imports."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        where = ", ".join([*searched, "the packages of this Python"])
+        raise NotFound(f"there is no module '{error.name}' in {where}") from None
+
+
+def _classes(found: Any, module: str) -> str:
+    """The classes that a module defines, for a message."""
+    kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
+    names = [kind.__name__ for kind in kinds if kind.__module__ == module]
+    return f"; it has {', '.join(names)}" if names else ""
 
 
 def location(traceback: TracebackType | None) -> str:
@@ -39,4 +66,6 @@ def location(traceback: TracebackType | None) -> str:
 
 def describe(error: BaseException) -> str:
     """An exception in one line, with its place."""
+    if isinstance(error, NotFound):
+        return str(error)
     return f"{type(error).__name__}: {error}{location(error.__traceback__)}"

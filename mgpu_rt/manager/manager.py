@@ -71,6 +71,16 @@ class Lines:
         pass
 
 
+def policy_paths() -> list[str]:
+    """The folders of the program's PYTHONPATH and its current one, as Python searches them."""
+    try:
+        here = os.getcwd()
+    except OSError:  # somebody has removed it
+        return os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
+    named = filter(None, os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep))
+    return [*(os.path.join(here, path) for path in named), here]
+
+
 def manage(channel: Channel, policy: Policy) -> None:
     """For ever: the process ends when the program does."""
     events, complete = channel.first_events()
@@ -81,13 +91,12 @@ def manage(channel: Channel, policy: Policy) -> None:
         events, complete = channel.events(WAIT)
 
 
-def serve(channel: Channel, name: str) -> None:
-    """Runs the policy that the user named; if it fails, the one that ships."""
+def serve(channel: Channel, name: str, paths: list[str]) -> None:
+    """Runs the policy that the user named, a class in `paths`; if it fails, the one that ships."""
     from mgpu_rt import loading
     from mgpu_rt.manager import Shipped
 
     if name:
-        paths = os.environ.get("MGPU_RT_POLICY_PATH", "").split(os.pathsep)
         try:
             policy = loading.load_class(name, paths)(channel)
             channel.loud = True
@@ -121,10 +130,11 @@ def main() -> None:
     if channel is None:
         raise SystemExit(2)
     try:
+        paths = policy_paths()
         os.chdir("/")  # the program's directory may be unmounted
         sys.stdout = cast(TextIO, Lines(channel.say))
         sys.stderr = cast(TextIO, Lines(channel.warn))
-        serve(channel, os.environ.get("MGPU_RT_POLICY", ""))
+        serve(channel, os.environ.get("MGPU_RT_POLICY", ""), paths)
     except BaseException as error:
         from mgpu_rt import loading
 

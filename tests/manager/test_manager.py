@@ -37,7 +37,9 @@ CHANNEL_FD = 3
 class Program:
     """A program that does what it is told, line by line: Python, with the prelude of the hosts."""
 
-    def __init__(self, directory: Path, policy: str, **env: str) -> None:
+    def __init__(
+        self, directory: Path, policy: str, folder: Path | None = None, **env: str
+    ) -> None:
         self.log = directory / "policy.log"
         self._said = directory / "stderr"
         (directory / "policies.py").write_text((HOSTS / "policies.py").read_text())
@@ -50,6 +52,7 @@ class Program:
         self.process = subprocess.Popen(
             [sys.executable, "-c", PRELUDE + loop, str(library()), str(image()), KERNEL],
             env=promptly(**changes),
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said.open("w"),
@@ -297,8 +300,9 @@ def test_a_childs_calls_are_not_the_parents(tmp_path: Path) -> None:
         ("RaisesLater", "ZeroDivisionError: what is one by nothing?"),
         ("Nonsense", "TypeError: 'evict everything' is no decision"),
         ("Exits", "SystemExit: 3"),
-        ("nowhere:Policy", "ModuleNotFoundError: No module named 'nowhere'"),
-        ("policies:Nobody", "AttributeError"),
+        ("nowhere:Policy", "goes on: there is no module 'nowhere' in /"),
+        ("policies:Nobody", "'policies' has no class 'Nobody'; it has PinAll, EvictAll, "),
+        ("policies.py:PinAll", "name the module and not its file: policies:PinAll"),
         (":", "it is not of the form package.module:Class"),
     ],
 )
@@ -312,6 +316,28 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
         said = program.said()
         assert reason in said
         assert said.count(" failed") == 1
+
+
+@pytest.mark.parametrize("path", ["policies", "", "/nowhere"])
+def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: Path) -> None:
+    """A relative entry of PYTHONPATH counts from there, and that folder is searched last."""
+    module = "quiet"
+    (tmp_path / "policies").mkdir()
+    text = "class Quiet:\n    def __init__(self, caches): ...\n    def decide(self, *_): ...\n"
+    (tmp_path / (path if path == "policies" else "") / f"{module}.py").write_text(text)
+    with Program(tmp_path, f"{module}:Quiet", tmp_path, PYTHONPATH=path) as program:
+        program.do("launch(); wait_until_served()")
+        program.wait_for(lambda: "quiet:Quiet" in program.said())
+        assert f"MGPU_RT_POLICY={module}:Quiet is in force" in program.said()
+
+
+def test_a_policy_that_is_not_found_is_told_with_the_folders(tmp_path: Path) -> None:
+    """The way out stands in the line: put it into one of them."""
+    with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
+        program.do("launch()")
+        program.wait_for(lambda: "nowhere:Policy" in program.said())
+        folders = f"{tmp_path}/mine, /yours, {tmp_path}, the packages of this Python"
+        assert f"there is no module 'nowhere' in {folders}" in program.said()
 
 
 @pytest.mark.parametrize("how", ["Dies", "kill"])

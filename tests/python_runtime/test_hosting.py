@@ -150,10 +150,11 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
     ("runtime", "words"),
     [
         ("runtimes", "it is not of the form package.module:Class"),
-        ("nowhere:Class", "No module named 'nowhere'"),
-        ("runtimes:Nothing", "no attribute 'Nothing'"),
+        ("nowhere:Class", "there is no module 'nowhere' in /"),
+        ("runtimes:Nothing", "'runtimes' has no class 'Nothing'; it has "),
+        ("./runtimes.py:Names", "name the module and not its file: runtimes:Names"),
         ("runtimes:NoRuntime", "no class that derives from mgpu_rt.runtime.Runtime"),
-        ("runtimes:Names,nowhere:Class", "No module named 'nowhere'"),
+        ("runtimes:Names,nowhere:Class", "there is no module 'nowhere' in /"),
     ],
 )
 def test_a_runtime_that_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:

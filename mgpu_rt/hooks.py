@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
 from mgpu_rt.runtime.hip import HipError
-from mgpu_rt.runtime.objects import Buffer, Kernel, Launch
+from mgpu_rt.runtime.objects import Buffer, Kernel, Launch, numpy_for
 
 
 class LaunchHook(Runtime):
@@ -104,9 +104,14 @@ class NanCheck(LaunchHook):
     """Stops at the first kernel that writes a NaN where there was none.
 
     A code object does not say the type of its buffers: `dtype` does, as f16, bf16, f32 or f64.
+    Needs NumPy.
     """
 
     dtype: str = "f32"
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        numpy_for("the hook nan")
 
     def on_launch(self, launch: Launch) -> None:
         before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
@@ -120,8 +125,7 @@ class NanCheck(LaunchHook):
                 )
 
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
-        import numpy
-
+        numpy = numpy_for("the hook nan")
         content = buffer.read(_NUMPY.get(self.dtype, self.dtype), launch.stream)
         if self.dtype == "bf16":  # the upper half of an f32
             content = (content.astype("u4") << 16).view("f4")

@@ -142,7 +142,7 @@ try:
     replayed = recording.replay(
         {launch},
 {"".join(arguments)}    )
-except (OSError, ValueError, IndexError, RuntimeError) as problem:
+except (ImportError, OSError, ValueError, IndexError, RuntimeError) as problem:
     print(f"mgpu-rt: {{problem}}", file=sys.stderr)
     sys.exit(2)
 print(replayed)

@@ -268,6 +268,15 @@ def _memref(values: list[Any], kinds: list[str | None], at: int) -> MemRef | Non
     return None
 
 
+def numpy_for(user: str) -> Any:
+    """NumPy, which this package does without. Raises ImportError with the way out."""
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise ImportError(f"{user} needs NumPy: pip install numpy") from None
+    return numpy
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A block of device memory, as HIP knows it."""
@@ -276,18 +285,22 @@ class Buffer:
     address: int
     size: int
 
+    def content(self, stream: int = 0) -> bytes:
+        """The bytes that it holds once the work on `stream` is done. Waits for that."""
+        held = ffi.new("char[]", self.size)
+        self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
+        return bytes(ffi.buffer(held))
+
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
         """A NumPy array of what it holds once the work on `stream` is done. Waits for that."""
-        import numpy
-
+        numpy = numpy_for("Buffer.read")
         array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
         self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)
         return array
 
     def write(self, array: Any, stream: int = 0) -> None:
         """Fills its begin from a NumPy array. Waits for that. Raises ValueError if it is longer."""
-        import numpy
-
+        numpy = numpy_for("Buffer.write")
         array = numpy.ascontiguousarray(array)
         if array.nbytes > self.size:
             raise ValueError(f"{array.nbytes} bytes do not fit in {self}")

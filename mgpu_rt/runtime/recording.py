@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt import __version__, files
+from mgpu_rt.runtime.objects import numpy_for
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime.objects import Launch, Sizes
@@ -95,16 +96,16 @@ class Recorder:
         (self._folder / "blobs").mkdir(exist_ok=True)
         self._buffers = [buffer for _, buffer in self._launch.buffers()]
         for buffer in self._buffers:
-            content = buffer.read("u1", self._launch.stream)
             block = {"address": buffer.address, "size": buffer.size}
-            self._blocks.append({**block, "before": self._keep(content.tobytes())})
+            before = self._keep(buffer.content(self._launch.stream))
+            self._blocks.append({**block, "before": before})
         return []
 
     def after(self) -> list[str]:
         """Enters the launch; what there is to say, one sentence each."""
         launch, kernel = self._launch, self._launch.kernel
         for buffer, block in zip(self._buffers, self._blocks, strict=True):
-            block["after"] = self._keep(buffer.read("u1", launch.stream).tobytes())
+            block["after"] = self._keep(buffer.content(launch.stream))
         arguments, missing = self._arguments()
         missing += self._inner_pointers()
         assert kernel.image is not None
@@ -172,15 +173,16 @@ class Recorder:
 
     def _inner_pointers(self) -> list[str]:
         """Blocks that seem to hold addresses of device memory: a replay has that elsewhere."""
-        import numpy
-
         found = []
+        lowest = min((block["address"] for block in self._blocks), default=0)
+        highest = max((block["address"] + block["size"] for block in self._blocks), default=0)
         for number, block in enumerate(self._blocks):
             content = (self._folder / "blobs" / block["before"]).read_bytes()
-            words = numpy.frombuffer(content[: len(content) // 8 * 8], "u8")
+            words = memoryview(content)[: len(content) // 8 * 8].cast("Q")
+            near = [word for word in words if lowest <= word < highest]
             for other in self._blocks:
                 low, high = other["address"], other["address"] + other["size"]
-                count = int(((words >= low) & (words < high)).sum())
+                count = sum(low <= word < high for word in near)
                 if count:
                     found.append(f"{count} pointers within block {number}, to {low:#x}")
         return found
@@ -270,6 +272,8 @@ class Recording:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
+        if not os.path.lexists(self.folder / "manifest.json"):
+            raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
         self.launches: list[dict[str, Any]] = _manifest(self.folder / "manifest.json")["launches"]
         if not self.launches:
             raise Damaged(f"'{self.folder}' holds no launch")
@@ -302,12 +306,14 @@ class Recording:
 
         `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
         begins with the recorded memory. Without a tolerance bytes are compared; with one, elements
-        of `dtype`, absolutely. Raises RuntimeError if HIP refuses it.
+        of `dtype`, absolutely, which takes NumPy. Raises RuntimeError if HIP refuses it.
         """
         if not 0 <= number < len(self.launches):
             held = len(self.launches)
             raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
         launch, dtype = self.launches[number], _DTYPES.get(dtype, dtype)
+        if tolerance is not None:
+            _check_type(dtype)
         with _Replay(self, launch, image or self.blob(launch["image"])) as replay:
             sizes = (
                 *_three(grid or launch["grid"]),
@@ -336,23 +342,40 @@ def _three(sizes: Sequence[int]) -> Sizes:
 def _difference(
     at: int, now: bytes, then: bytes, tolerance: float | None, dtype: str
 ) -> Difference | None:
-    import numpy
-
+    if now == then:
+        return None
     if tolerance is None:
-        dtype = "u1"
+        return _difference_of_bytes(at, now, then)
+    numpy = numpy_for("--tolerance")
     whole = len(then) // numpy.dtype(dtype).itemsize * numpy.dtype(dtype).itemsize
     mine, theirs = (numpy.frombuffer(content[:whole], dtype) for content in (now, then))
-    wrong = mine != theirs
-    errors = numpy.zeros(0)
-    if tolerance is not None:
-        with numpy.errstate(all="ignore"):
-            errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
-        wrong &= ~(errors <= tolerance) & ~(numpy.isnan(mine) & numpy.isnan(theirs))
+    with numpy.errstate(all="ignore"):
+        errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
+    wrong = (mine != theirs) & ~(errors <= tolerance) & ~(numpy.isnan(mine) & numpy.isnan(theirs))
     indices = wrong.nonzero()[0]
     if not len(indices):
         return None
-    largest = float(numpy.nanmax(errors[indices])) if tolerance is not None else 0.0
+    largest = float(numpy.nanmax(errors[indices]))
     return Difference(at, int(indices[0]), len(indices), largest, dtype)
+
+
+def _difference_of_bytes(at: int, now: bytes, then: bytes) -> Difference:
+    """Of contents that differ. Long numbers compare them at C's speed."""
+    wrong = int.from_bytes(now, "little") ^ int.from_bytes(then, "little")
+    unlike = wrong.to_bytes(max(len(now), len(then)), "little")
+    first = len(unlike) - len(unlike.lstrip(b"\0"))
+    return Difference(at, first, len(unlike) - unlike.count(0), 0.0, "u1")
+
+
+def _check_type(dtype: str) -> None:
+    """Raises ValueError if NumPy has no numbers of this type."""
+    numpy = numpy_for("--tolerance")
+    try:
+        known = numpy.dtype(dtype).kind in "fiu"
+    except TypeError:
+        known = False
+    if not known:
+        raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(_DTYPES)}")
 
 
 class _Replay:

@@ -161,6 +161,42 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
     assert replay(out).stdout.startswith("second::mark: same, ")
 
 
+@pytest.fixture
+def without_numpy(tmp_path: Path) -> dict[str, str]:
+    """An environment whose Python has no NumPy, as after `pip install mgpu_rt`."""
+    (tmp_path / "without").mkdir()
+    missing = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n"
+    (tmp_path / "without" / "numpy.py").write_text(missing)
+    return {**hip(), "PYTHONPATH": str(tmp_path / "without")}
+
+
+def test_recording_and_replaying_need_no_numpy(
+    tmp_path: Path, without_numpy: dict[str, str]
+) -> None:
+    """pip brings none."""
+    words = ("record", "--device", "softgpu", "--kernel", "halve", "-o", tmp_path / "recording")
+    done = command(*words, "--", program(), **without_numpy)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    again = ("replay", "--device", "softgpu", tmp_path / "recording")
+    assert command(*again, **without_numpy).stdout.startswith("halve: same, ")
+    other = command(*again, "--grid", 1, **without_numpy)
+    assert (other.returncode, "bytes differ" in other.stdout) == (1, True)
+    refused = command(*again, "--tolerance", 1, **without_numpy)
+    assert_sentence(refused.returncode, refused.stderr, "needs NumPy: pip install numpy")
+
+
+def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> None:
+    words = ("run", "--device", "softgpu", "--hook", "nan", "--", program())
+    done = command(*words, **without_numpy)
+    assert done.returncode == 1
+    assert "the hook nan needs NumPy: pip install numpy" in done.stderr
+
+
+def test_a_type_that_is_none_is_said(recorded: Path) -> None:
+    done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
+    assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16, f32")
+
+
 def test_only_its_owner_can_read_a_recording(recorded: Path) -> None:
     assert recorded.stat().st_mode & 0o777 == 0o700
 
@@ -230,7 +266,7 @@ def test_a_folder_that_is_no_recording_is_named(tmp_path: Path) -> None:
     done = replay(tmp_path / "nothing")
     assert_sentence(done.returncode, done.stderr, "is no folder")
     done = replay(tmp_path)
-    assert_sentence(done.returncode, done.stderr, "No such file")
+    assert_sentence(done.returncode, done.stderr, "holds no launch: none was recorded to its end")
     (tmp_path / "manifest.json").write_text("{}")
     done = replay(tmp_path)
     assert_sentence(done.returncode, done.stderr, "is no recording's manifest")

@@ -37,6 +37,8 @@ class LaunchHook(Runtime):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._counted: Counter[tuple[str, ...]] = Counter()
+        self._passed: dict[tuple[str, ...], Kernel] = {}  # by `kernel`, so that `end` can tell
+        self._chosen = 0  # launches that `on_launch` has seen
         self._counting = threading.Lock()
 
     def launch_kernel(self, launch: Launch) -> None:
@@ -53,6 +55,20 @@ class LaunchHook(Runtime):
         left out."""
         super().launch_kernel(launch)
 
+    def end(self) -> None:
+        """Says why, if a pattern or a number has selected no launch."""
+        if not self._chosen and (self.kernel != "*" or self.nth):
+            say(f"mgpu_rt: the hook has looked at no launch: {self._why_none()}")
+        super().end()
+
+    def _why_none(self) -> str:
+        if self._counted:
+            return f"no kernel that fits was launched {self.nth} times"
+        if not self._passed:
+            return "the program launched no kernel"
+        names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
+        return f"no kernel's name fits '{self.kernel}'; launched were {names}"
+
     def count(self, launch: Launch) -> int:
         """Which launch of its kernel it is, from 1."""
         return self._counted[launch.kernel.names]
@@ -60,10 +76,13 @@ class LaunchHook(Runtime):
     def _is_wanted(self, launch: Launch) -> bool:
         names = launch.kernel.names
         if not any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
+            self._passed.setdefault(names, launch.kernel)
             return False
         with self._counting:
             self._counted[names] += 1
-            return self.nth in (0, self._counted[names])
+            wanted = self.nth in (0, self._counted[names])
+            self._chosen += wanted
+        return wanted
 
 
 def say(text: str) -> None:

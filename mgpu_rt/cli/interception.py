@@ -19,15 +19,17 @@ HOOKS: dict[str, tuple[str, str | None]] = {
 def environment(
     runtime: str | None, hooks: tuple[str, ...], kernel: str | None, nth: int | None
 ) -> dict[str, str]:
-    """The variables that ask for them. Raises Problem for an unknown hook, and for --kernel or
-    --nth without a hook."""
+    """The variables that ask for them. `hooks` are names, or classes as MODULE:CLASS.
+
+    Raises Problem for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
     for hook in hooks:
         name, _, value = hook.partition("=")
-        if name not in HOOKS:
-            raise Problem(f"there is no hook '{name}'; there are {', '.join(HOOKS)}")
-        kind, setting = HOOKS[name]
-        names.append(f"mgpu_rt.hooks:{kind}")
+        if name not in HOOKS and ":" not in name:
+            known = ", ".join(HOOKS)
+            raise Problem(f"there is no hook '{name}': name one of {known}, or a MODULE:CLASS")
+        kind, setting = HOOKS.get(name, (name, None))
+        names.append(kind if ":" in kind else f"mgpu_rt.hooks:{kind}")
         if value and setting is None:
             raise Problem(f"the hook '{name}' takes no value")
         if value and setting:

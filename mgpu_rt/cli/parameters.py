@@ -42,7 +42,7 @@ def interception(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="NAME[=VALUE]",
             help="Look at the calls in Python: trace, time, nan[=f32], faults=mgpuMemAlloc:3, "
-            "record[=FOLDER]. May be repeated.",
+            "record[=FOLDER], or a MODULE:CLASS of your own. May be repeated.",
         ),
         click.option(
             "--runtime",

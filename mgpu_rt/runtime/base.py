@@ -44,8 +44,10 @@ class Runtime:
     native: ClassVar[Any] = lib
     #: False: names and images of kernels are not wanted, so a hook on launches costs less.
     knows_kernels: ClassVar[bool] = True
+    _is_made = False  # until __init__ has run
 
     def __init__(self, **settings: Any) -> None:
+        self._is_made = True
         self._kernels: dict[int, Kernel] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)

@@ -250,6 +250,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
         raise TypeError(
             f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
         )
+    _check_made(runtime)
     atexit.register(remove)  # nothing may enter an interpreter that is over
     with _State.lock:
         if _State.runtime is not None and not _State.inside:
@@ -313,7 +314,17 @@ def make(names: str, settings: str = "", *, first: bool = False) -> Runtime:
             raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
-    return whole(**given)
+    runtime = whole(**given)
+    _check_made(runtime)
+    return runtime
+
+
+def _check_made(runtime: Runtime) -> None:
+    """Raises TypeError if a class has kept Runtime's own __init__ from running."""
+    if not runtime._is_made:
+        kinds = type(runtime).__mro__
+        own = [kind.__name__ for kind in kinds[: kinds.index(Runtime)] if "__init__" in vars(kind)]
+        raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
 
 
 def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:

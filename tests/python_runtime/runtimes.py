@@ -38,6 +38,13 @@ class Names(Runtime):
         print("the end", file=sys.stderr)
 
 
+class Forgets(Names):
+    """Its __init__ stops short of Runtime's."""
+
+    def __init__(self) -> None:
+        pass
+
+
 class Both(Names, CachedRuntime):
     """A hook before the caches."""
 

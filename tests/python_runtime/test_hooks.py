@@ -17,7 +17,7 @@ from mgpu_rt import files
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, object_files
 from mgpu_rt.runtime import Recording
-from tests.support.child import environment, library
+from tests.support.child import ROOT, environment, library
 from tests.support.command import assert_sentence, command
 from tests.support.folders import folder
 from tests.support.patience import HANG
@@ -93,7 +93,8 @@ def test_the_faults_hook_fails_the_named_call() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--hook", "nothing"), "there is no hook 'nothing'"),
+        (("--hook", "nothing"), "there is no hook 'nothing': name one of trace, nan, time, "),
+        (("--hook", "mine:Hook=3"), "takes no value"),
         (("--hook", "time=3"), "takes no value"),
         (("--kernel", "x"), "add --hook NAME"),
     ],
@@ -101,6 +102,37 @@ def test_the_faults_hook_fails_the_named_call() -> None:
 def test_a_wrong_option_is_named(words: tuple[str, ...], sentence: str) -> None:
     done = run(*words)
     assert_sentence(done.returncode, done.stderr, sentence)
+
+
+def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> None:
+    """A class is named as a hook, and --kernel and --nth are for it too."""
+    blocks = (ROOT / "docs" / "write-a-runtime.md").read_text().split("```python\n")
+    (text,) = (block.partition("```")[0] for block in blocks if "class Grids" in block)
+    (tmp_path / "mine.py").write_text(text)
+    own = ("run", "--device", "softgpu", "--hook", "mine:Grids")
+    path = {**hip(), "PYTHONPATH": str(tmp_path)}
+    both = command(*own, "--", program(), **path).stdout
+    assert "Counter({(2, 1, 1): 2, (1, 1, 1): 1})\n" in both
+    halve = command(*own, "--kernel", "halve", "--", program(), **path).stdout
+    assert "Counter({(2, 1, 1): 2})\n" in halve
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--kernel", "hal"), "no kernel's name fits 'hal'; launched were halve, spoil"),
+        (("--nth", 3), "no kernel that fits was launched 3 times"),
+    ],
+)
+def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str) -> None:
+    done = run("--hook", "time", *words)
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    assert done.stderr == f"mgpu_rt: the hook has looked at no launch: {why}\n"
+
+
+def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:
+    words = ("record", "--device", "softgpu", "--kernel", "x", "-o", tmp_path / "x")
+    assert "no kernel's name fits 'x'" in command(*words, "--", program(), **hip()).stderr
 
 
 def test_an_unknown_fault_is_named() -> None:
@@ -194,7 +226,7 @@ def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> Non
 
 def test_a_type_that_is_none_is_said(recorded: Path) -> None:
     done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
-    assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16, f32")
+    assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16")
 
 
 def test_only_its_owner_can_read_a_recording(recorded: Path) -> None:

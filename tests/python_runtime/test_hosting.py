@@ -152,6 +152,7 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
         ("runtimes", "it is not of the form package.module:Class"),
         ("nowhere:Class", "there is no module 'nowhere' in /"),
         ("runtimes:Nothing", "'runtimes' has no class 'Nothing'; it has "),
+        ("runtimes:Forgets", "call super().__init__() in the __init__ of Forgets"),
         ("./runtimes.py:Names", "name the module and not its file: runtimes:Names"),
         ("runtimes:NoRuntime", "no class that derives from mgpu_rt.runtime.Runtime"),
         ("runtimes:Names,nowhere:Class", "there is no module 'nowhere' in /"),

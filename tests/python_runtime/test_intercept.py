@@ -101,6 +101,19 @@ def test_an_object_that_is_no_runtime_is_refused() -> None:
         pass
 
 
+class Forgets(Runtime):
+    def __init__(self) -> None:
+        pass
+
+    def launch_kernel(self, launch: Launch) -> None: ...
+
+
+def test_a_runtime_whose_init_stops_short_is_refused() -> None:
+    words = r"call super\(\).__init__\(\) in the __init__ of Forgets"
+    with pytest.raises(TypeError, match=words), mgpu_rt.intercept(Forgets()):
+        pass
+
+
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(TypeError, match="no setting 'nothing'"):
         Runtime(nothing=1)

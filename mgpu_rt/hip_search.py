@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Mapping
@@ -35,10 +36,19 @@ def probe() -> str:
     return str(layout.PREFIX / "lib" / PROBE)
 
 
+#: Errors of fork on a machine that lacks processes or memory, and the way out.
+LACKING = (errno.EAGAIN, errno.ENOMEM)
+HOW_TO_START_ONE = "free memory, or see ulimit -u"
+
+
+class NoProcess(OSError):
+    """This machine starts no further process now."""
+
+
 def find(base: Mapping[str, str]) -> list[Hip]:
     """The libraries that a program would try in this environment, in that order
     (csrc/runtime/hip/hip_search.h). A child process asks the library, since the loader reads
-    LD_LIBRARY_PATH only at a start."""
+    LD_LIBRARY_PATH only at a start. Raises NoProcess where none can be started."""
     library = str(layout.PREFIX / "lib" / layout.LIBRARY)
     environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
     if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe
@@ -47,7 +57,10 @@ def find(base: Mapping[str, str]) -> list[Hip]:
         result = subprocess.run(
             [probe(), "--hip"], env=environment, capture_output=True, timeout=60, check=True
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, OSError) and error.errno in LACKING:
+            why = f"no process could be started: {error.strerror}; {HOW_TO_START_ONE}"
+            raise NoProcess(why) from None
         return []
     lines = (line.partition("\t") for line in os.fsdecode(result.stdout).splitlines())
     return [Hip(origin, path) for origin, _, path in lines]

@@ -57,7 +57,7 @@ def indented(text: str, width: int | None = None) -> str:
 
 def _fold(text: str, room: int) -> list[str]:
     # Hyphens and slashes belong to options and paths, which are copied.
-    return textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 
 def size(count: float) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import mgpu_rt
 from mgpu_rt import hip_search, layout
-from mgpu_rt.cli import conflicts, cuda, preload
+from mgpu_rt.cli import conflicts, cuda, options, preload
 from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt.library import why_not_loaded
 
@@ -145,13 +145,15 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
         )
         return
     except OSError as error:
-        checklist.add("HIP", FAILURE, f"{probe}: {error.strerror}", HOW_TO_BUILD)
+        lacking = error.errno in hip_search.LACKING
+        advice = hip_search.HOW_TO_START_ONE if lacking else HOW_TO_BUILD
+        checklist.add("HIP", FAILURE, f"{probe}: {error.strerror}", advice)
         return
     found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", result.stderr, re.MULTILINE)
     checklist.hip = found[1] if found and found[1] != "none" else ""
     _hip(checklist, result, environment, base)
     if checklist.hip:
-        _python(checklist, result.stderr, environment)
+        _python(checklist, result, environment)
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:
@@ -231,8 +233,11 @@ def _hip(
     checklist.add("a program", FAILURE, text)
 
 
-def _python(checklist: Checklist, said: str, environment: Mapping[str, str]) -> None:
+def _python(
+    checklist: Checklist, result: subprocess.CompletedProcess[str], environment: Mapping[str, str]
+) -> None:
     """Reports whether Python manages the caches, or the library by itself."""
+    said = result.stderr
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
         return
@@ -243,6 +248,9 @@ def _python(checklist: Checklist, said: str, environment: Mapping[str, str]) -> 
     named = re.search(r"the caches are managed by '(.+)' \((.+)\)", said)
     if not manager or not named:
         lines = [line for line in said.splitlines() if "no Python" in line]
+        if result.returncode and not lines:
+            checklist.add("Python", NOTE, "not looked for: the program had failed before")
+            return
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         checklist.add("Python", WARNING, text, f"set {advice}" if advice else "")
         return
@@ -291,6 +299,8 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
         )
         names, error = json.loads(result.stdout)
         return names, error
+    except OSError as error:
+        return [], f"no process could be started: {error.strerror}"
     except (subprocess.TimeoutExpired, ValueError):
         return [], ""
 
@@ -298,6 +308,16 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
     """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
     checklist = Checklist(device)
+    for sentence in options.misspelt(base):
+        checklist.add("options", WARNING, sentence)
+    try:
+        _examine(checklist, device, base)
+    except hip_search.NoProcess as error:
+        checklist.add("HIP", FAILURE, str(error))
+    return checklist
+
+
+def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None:
     try:
         if device == "auto":
             checklist.device, why = preload.automatic(base)
@@ -307,17 +327,16 @@ def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
     except preload.Problem as problem:
         checklist.add("device", FAILURE, str(problem))
     if not _library(checklist):
-        return checklist
+        return
     _driver(checklist, base)
     if checklist.device == "auto":
-        return checklist
+        return
     try:
         environment = preload.environment(checklist.device, base)
     except preload.Problem as problem:
         if checklist.possible:
             checklist.add("environment", FAILURE, str(problem))
-        return checklist
+        return
     _run(checklist, environment, base)
     for text, advice in conflicts.find(environment, checklist.hip):
         checklist.add("conflict", WARNING, text, advice)
-    return checklist

@@ -40,7 +40,12 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
         raise Problem(f"'{program}' is a directory: name a program", 126)
     if candidate is None:
         where = "there is no such file" if "/" in program else "it is not in PATH"
+        if "/" not in program and os.path.isfile(program):
+            where += f"; the one in this folder is ./{program}"
         raise Problem(f"'{program}' was not found: {where}", 127)
+    if candidate.endswith(".mlir"):
+        lower = f"mgpu-rt lower --emit executable '{candidate}' -o PROGRAM"
+        raise Problem(f"'{candidate}' is no program yet: {lower}", 126)
     raise Problem(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
 

@@ -98,7 +98,7 @@ def lower(
     \b
         mlir-opt --convert-linalg-to-parallel-loops ... x.mlir | mgpu-rt lower - -o x.o
 
-    Shows MLIR's own error message. Exit status 2: nothing was written.
+    If MLIR refuses the program, its own error message is shown. Exit status 2: nothing was written.
     """
     from mgpu_rt.lowering import lower as lowering
     from mgpu_rt.lowering import object_files, pipelines, toolchain
@@ -115,6 +115,8 @@ def lower(
             raise _without(absent)
         _write(out, _lowered(text, pipeline, emit, links, graphs), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
+        if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
+            fail(_unknown_chip(pipeline))
         click.echo(failed.complaint, err=True)
         fail(_refusal(failed, program, text))
     except (Problem, ValueError, toolchain.ToolchainMissing) as problem:
@@ -199,6 +201,13 @@ def _without(absent: list[ToolchainMissing]) -> Problem:
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return Problem(
         f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
+    )
+
+
+def _unknown_chip(pipeline: Pipeline) -> Problem:
+    return Problem(
+        f"--chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name "
+        "that `rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
     )
 
 

@@ -25,7 +25,7 @@ from mgpu_rt.cli.trace import trace
 
 
 class Commands(click.Group):
-    """Reports an error of stdout, such as a full disk."""
+    """Reports an error of stdout, such as a full disk, and a machine that starts no process."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -33,6 +33,10 @@ class Commands(click.Group):
             sys.stdout.flush()
         except OSError as error:
             if error.filename is not None or error.errno not in _FULL:
+                from mgpu_rt import hip_search
+
+                if isinstance(error, hip_search.NoProcess):
+                    fail(error)
                 raise
             from mgpu_rt.cli import files
 
@@ -102,9 +106,11 @@ def run(
     it. Its child processes have mgpu_rt preloaded too. Status 2: the run could not be prepared; the
     message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be executed.
     """
-    from mgpu_rt.cli import executable, files, interception, preload
+    from mgpu_rt.cli import executable, files, interception, options, preload
 
     try:
+        for sentence in options.misspelt():
+            click.echo(f"mgpu-rt: {sentence}", err=True)
         for output in filter(None, (stats_json, trace)):
             files.check_writable(output)
         environment = preload.environment(preload.announced(device))
@@ -178,8 +184,8 @@ def _show_options() -> None:
         click.secho(f"{option.variable}={option.value()}", bold=option.is_set(), nl=False)
         click.echo("  (from the environment)" if option.is_set() else "")
         click.echo(indented(option.meaning))
-    for name in options.unknown():
-        click.echo(f"mgpu-rt: {name} is set, but there is no such option", err=True)
+    for sentence in options.misspelt():
+        click.echo(f"mgpu-rt: {sentence}", err=True)
 
 
 @main.command()

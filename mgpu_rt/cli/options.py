@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -50,4 +51,16 @@ def options() -> list[Option]:
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, such as misspelt ones."""
     known = {option.variable for option in options()} | {"MGPU_RT_RUN_PYTHON"}
-    return sorted(name for name in environ if name.startswith("MGPU_RT_") and name not in known)
+    named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
+    return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
+
+
+def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each of the unknown."""
+    names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
+    sentences = []
+    for name in unknown(environ):
+        near = difflib.get_close_matches(name.removeprefix("MGPU_RT_"), names, 1)
+        meant = f"do you mean {names[near[0]]}?" if near else "`mgpu-rt config` lists them all"
+        sentences.append(f"{name} is set, but there is no such option: {meant}")
+    return sentences

@@ -19,8 +19,9 @@ Tool = tuple[str, int]
 #: AMD's device libraries, as Debian and as ROCm install them.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
-#: LLVM's warning about an unknown chip: it then makes an image that no GPU takes.
-_UNKNOWN_CHIP = "is not a recognized processor"
+#: LLVM's warning about an unknown chip, after which it makes an image that no GPU takes or crashes;
+#: MLIR's error about a name that is none.
+UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
 
@@ -141,6 +142,6 @@ def run(
     complaint = done.stderr.decode(errors="replace").strip()
     if done.returncode != 0:
         raise LoweringFailed(arguments, done.returncode, complaint)
-    if _UNKNOWN_CHIP in complaint:
+    if UNKNOWN_CHIP[0] in complaint:
         raise LoweringFailed(arguments, done.returncode, complaint.splitlines()[0])
     return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt import layout
+from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import cuda, doctor, executable, preload
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
@@ -141,6 +142,8 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
     headless.write_text("exit 0\n")
     orphan = tmp_path / "orphan"
     orphan.write_text("#!/nowhere/interpreter\n")
+    source = tmp_path / "steps.mlir"
+    source.write_text("module {}")
     for path in (headless, orphan):
         path.chmod(0o755)
     for name, status, words in [
@@ -148,6 +151,7 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         ("./no-such-program-there", 127, "there is no such file"),
         (tmp_path, 126, "is a directory"),
         (text, 126, "is not executable: chmod +x"),
+        (source, 126, f"is no program yet: mgpu-rt lower --emit executable '{source}'"),
         (headless, 126, "a script with a #! line"),
         (orphan, 126, "interpreter or loader that it names is missing"),
     ]:
@@ -156,6 +160,28 @@ def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
         assert result.stderr.startswith("mgpu-rt: ")
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_program_in_this_folder_is_pointed_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("steps").touch()
+    result = command("run", "--", "steps")
+    words = "'steps' was not found: it is not in PATH; the one in this folder is ./steps"
+    assert (result.returncode, result.stderr) == (127, f"mgpu-rt: {words}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
+)
+def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
+    """The run goes on without it."""
+    result = command("run", "--", program, **{name: "off"})
+    assert result.returncode == 3
+    assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")
+    assert result.stderr.endswith(f"{way}\n")
 
 
 @pytest.mark.parametrize("linked", [(), ("-static",)])
@@ -263,6 +289,35 @@ def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_p
         cuda.driver({})
     (tmp_path / "libcuda.so.1").symlink_to(CUSTUB)
     assert cuda.driver({}) == str(tmp_path / "libcuda.so.1")
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("run", "--", "true")])
+def test_a_machine_that_starts_no_process_is_named(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """And is not told that it lacks HIP."""
+
+    def refuse(*_words: object, **_settings: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(hip_search.subprocess, "run", refuse)
+    result = invoke(words[0], "--device", "softgpu", *words[1:])
+    assert result.exit_code == (1 if words == ("doctor",) else 2)
+    said = result.stdout + result.stderr
+    assert "no process could be started: Resource temporarily unavailable; free memory" in said
+    assert "libamdhip64" not in said  # which no package would mend
+
+
+def test_doctor_keeps_a_path_whole() -> None:
+    """However narrow the terminal: people copy it."""
+    said = invoke("doctor", "--device", "softgpu", COLUMNS="40").stdout
+    assert str(layout.PREFIX / "lib" / layout.LIBRARY) in said
+
+
+def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
+    result = command("doctor", "--device", "hip", HIPSTUB_DEVICES="0")
+    (line,) = (line for line in result.stdout.splitlines() if " Python " in line)
+    assert "not looked for: the program had failed before" in line
 
 
 def test_a_missing_softgpu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

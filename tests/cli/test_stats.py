@@ -357,7 +357,11 @@ def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
         (static, "cannot be given mgpu_rt: it is statically linked: link it dynamically"),
         (foreign, "it is a program for AArch64, and this machine is "),
         (plain, "called none of the library's functions"),
-        (dead, "was ended by signal 6"),
+        (
+            dead,
+            f"was ended by signal 6, so there is nothing to compare: see why with MGPU_RT_CACHE"
+            f"=off mgpu-rt run -- {dead}",
+        ),
     ]:
         result = command("compare", "--", program)
         assert_sentence(result.returncode, result.stderr, words)

@@ -495,7 +495,9 @@ def test_an_invalid_limit_is_named(value: str) -> None:
 @in_child()
 def _limit_is_complained_of(mgpu: Mgpu) -> None:
     alloc(mgpu, 100)
-    assert "is neither a number of bytes such as 512M nor a fraction" in mgpu.stderr()
+    said = mgpu.stderr()
+    assert "is neither a number of bytes such as 512M nor a fraction" in said
+    assert ": 0.25 is used" in said
 
 
 @in_child()

@@ -90,7 +90,7 @@ static void read_memory_limit(struct options *out) {
     if (!read_size(out->memory_limit, &value, &in_units))
         complain(
             "MGPU_RT_MEMORY_LIMIT", out->memory_limit,
-            "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.9 is used");
+            "is neither a number of bytes such as 512M nor a fraction such as 0.5: 0.25 is used");
     else if (in_units || value > 1)
         out->memory_limit_bytes = (size_t)value | 1;
     else

@@ -70,7 +70,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> N
         why = executable.why_not(executable.find(command[0]), error)
         raise Problem(f"'{command[0]}' cannot be executed: {why}") from None
     if done.returncode < 0:
+        cache = "MGPU_RT_CACHE=off " if name == NAMES[0] else ""
         raise Problem(
             f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so there is "
-            "nothing to compare: `mgpu-rt doctor` says what is in the way"
+            f"nothing to compare: see why with {cache}mgpu-rt run -- {command[0]}"
         )

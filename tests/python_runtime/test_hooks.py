@@ -224,7 +224,7 @@ def test_the_hook_that_needs_numpy_says_so(without_numpy: dict[str, str]) -> Non
     assert "the hook nan needs NumPy: pip install numpy" in done.stderr
 
 
-def test_a_type_that_is_none_is_said(recorded: Path) -> None:
+def test_an_unknown_type_is_named(recorded: Path) -> None:
     done = replay(recorded, "--tolerance", 1, "--dtype", "f33")
     assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import allocator
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, environment, in_child
 from tests.support.folders import folder
 from tests.support.known import program as compiled
 from tests.support.known import run_program
@@ -139,3 +139,41 @@ def test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record(mgpu: Mgpu)
     for number in range(1, allocator.read(log).count + 1):
         for fails in (str(number), f"{number}-"):
             assert printed(fails=fails) == ("7\n", ""), fails
+
+
+#: How often a free waits for the device after a reset: with one stream, that the library knows.
+AFTER_RESET = """
+#include <stdint.h>
+#include <stdio.h>
+void *mgpuStreamCreate(void);
+void *mgpuMemAlloc(unsigned long, void *, _Bool);
+void mgpuMemFree(void *, void *);
+int hipDeviceReset(void);
+uint64_t hipstub_count(const char *);
+int main(void) {
+    (void)mgpuStreamCreate();
+    (void)mgpuStreamCreate();
+#ifdef RESETS
+    hipDeviceReset();
+    void *stream = mgpuStreamCreate();
+    void *block = mgpuMemAlloc(64, stream, 0);
+    mgpuMemFree(block, stream);
+    printf("%d\\n", (int)hipstub_count("hipDeviceSynchronize"));
+#endif
+    return 0;
+}
+"""
+
+
+@in_child(policies=("builtin",))
+def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) -> None:
+    del mgpu
+    at = folder("unknown_until_reset")
+    log, off = at / "log", {"MGPU_RT_PYTHON": "off"}
+    without = compiled(folder("unknown_without_reset"), AFTER_RESET)
+    assert run_program(without, **off, **allocator.settings(log)).returncode == 0
+    before = allocator.read(log).count
+    path = compiled(at, AFTER_RESET, "-DRESETS", environment()["MGPU_RT_HIP"])
+    for number in range(before + 1):
+        done = run_program(path, **off, **allocator.settings(log, fails=str(number)))
+        assert (done.stdout, done.stderr) == ("0\n", ""), number

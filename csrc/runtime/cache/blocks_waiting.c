@@ -34,7 +34,7 @@ static bool add_wait(struct block *block, struct stream *stream) {
 
 enum at_work block_list_at_work(struct block *block, const struct stream *stream) {
     block->wait_count = 0;
-    if (load_relaxed(&care_of_frees) & CARE_UNKNOWN_STREAMS)
+    if (stream_some_unknown(block->device))
         return AT_WORK_UNKNOWN;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == stream || stream_is_idle(other) || stream_is_gone(other) ||

@@ -20,7 +20,6 @@ extern struct cache_limits cache_limits;
 enum {
     CARE_SEVERAL_STREAMS = 1,
     CARE_OVER_LIMIT = 2,
-    CARE_UNKNOWN_STREAMS = 4, /* some are not in the table: none says what is at work */
 };
 extern unsigned care_of_frees;
 

@@ -168,8 +168,13 @@ static inline struct stream *stream_next(const struct stream *stream) {
 void stream_count_gone(void);
 
 /* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
- * stream in hand that had the handle before: then each free waits for the device from here on. */
+ * stream in hand that had the handle before. */
 struct stream *stream_enter(hipStream_t handle, int device);
+
+/* Whether the program may have a stream on a device that is not in the table. */
+bool stream_some_unknown(int device);
+/* It has none any more: the device was reset. */
+void stream_forget_unknown(int device);
 
 /* The entry of a stream that a thread lends, found or entered and counted at once: another thread
  * may end its own loan just then. NULL without memory. */

@@ -369,6 +369,7 @@ static void forget_streams(int device) {
             stream_pass(stream, stream_set_mark(stream)); /* its work is gone, too */
             store_release(&stream->awaited, false);
         }
+    stream_forget_unknown(device);
 }
 
 /* ---- streams of the program's own ---- */

@@ -468,16 +468,21 @@ CACHE = [
     ),
     Guard(
         "cache/streams.c",
-        "    fetch_or_relaxed(&care_of_frees, CARE_UNKNOWN_STREAMS);",
+        "    fetch_or_relaxed(&unknown_on, bit_of(device));",
         "    (void)0;",
         f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record",
     ),
     Guard(
         "cache/blocks_waiting.c",
-        "    if (load_relaxed(&care_of_frees) & CARE_UNKNOWN_STREAMS)\n"
-        "        return AT_WORK_UNKNOWN;\n",
+        "    if (stream_some_unknown(block->device))\n        return AT_WORK_UNKNOWN;\n",
         "",
         f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record",
+    ),
+    Guard(
+        "cache/streams_pool.c",
+        "    stream_forget_unknown(device);",
+        "    (void)0;",
+        f"{NO_MEMORY}:test_a_reset_ends_the_streams_that_no_memory_was_left_to_record",
     ),
     Guard(
         "cache/blocks_waiting.c",

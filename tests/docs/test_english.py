@@ -46,6 +46,21 @@ def test_a_page_is_read_once(page: str) -> None:
     assert [part for part in said if english.AVOIDED.search(part)] == []
 
 
+def test_no_sentence_stands_twice() -> None:
+    """A link leads to it instead; up to five words may stand again."""
+    places: dict[str, list[str]] = {}
+    for page in PAGES:
+        for paragraph in english.of_page((ROOT / page).read_text(encoding="utf-8")):
+            for sentence in english.sentences(paragraph):
+                places.setdefault(sentence, []).append(page)
+    twice = {
+        sentence: pages
+        for sentence, pages in places.items()
+        if len(pages) > 1 and len(sentence.split()) > 5
+    }
+    assert twice == {}
+
+
 def test_a_hidden_actor_and_a_long_sentence_are_found() -> None:
     hidden, long = "What is kept is said.", "Word" + " word" * english.MOST_WORDS + "."
     assert english.faults(f"The cache keeps it. {hidden} (It ends.) {long}") == [hidden, long]

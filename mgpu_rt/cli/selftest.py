@@ -54,7 +54,7 @@ def selftest(
     to its end.
     """
     from mgpu_rt.cli import files
-    from mgpu_rt.selftest import run, words
+    from mgpu_rt.selftest import run, summary
 
     try:
         for output in filter(None, (file, page)):
@@ -62,7 +62,7 @@ def selftest(
         asked = run.Request(device, gpu, minutes, harsh, only, image)
         result = run.run(asked, _say if verbose else _progress)
         _progress("")
-        for line in words.lines(result, file or ""):
+        for line in summary.lines(result, file or ""):
             click.echo(line)
         _write(result, file, page)
     except Problem as problem:

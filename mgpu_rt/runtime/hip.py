@@ -23,7 +23,7 @@ HIP_6, HIP_7 = 60000000, 70000000  # of hipRuntimeGetVersion
 BUFFER_ID = 7  # hipPointerAttribute: another number for each allocation
 
 #: How LLVM's own runtime words the calls in its line on a failure.
-WORDS = {
+CALLS = {
     "hipModuleLoadData": "hipModuleLoadData(&module, data)",
     "hipModuleUnload": "hipModuleUnload(module)",
     "hipModuleGetFunction": "hipModuleGetFunction(&function, module, name)",
@@ -101,7 +101,7 @@ class HipError(RuntimeError):
     @property
     def call(self) -> str:
         """The call as LLVM's own runtime words it."""
-        return WORDS.get(self.function, self.function)
+        return CALLS.get(self.function, self.function)
 
 
 def _with_hip_python(path: str) -> Any:
@@ -138,9 +138,9 @@ class _Ctypes:
             return lambda *given: (function(*given),)
 
         def call(*given: Any) -> tuple[int, int]:
-            place = ctypes.c_void_p()
-            error = function(ctypes.addressof(place), *given)
-            return error, place.value or 0
+            out = ctypes.c_void_p()
+            error = function(ctypes.addressof(out), *given)
+            return error, out.value or 0
 
         return call
 
@@ -245,16 +245,16 @@ class Hip:
     def address_range(self, address: int) -> tuple[int, int] | None:
         """Begin and size of the device memory that an address lies in; None if it is none."""
         begin, size = ctypes.c_void_p(), ctypes.c_size_t()
-        place = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
-        good = self._asks("hipMemGetAddressRange", *place) and begin.value and size.value
+        arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
+        good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
 
     def watch_memory(self) -> int:
         """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if
         there is none."""
         address = ctypes.c_void_p()
-        place = ctypes.byref(address), ctypes.c_size_t(64), 0
-        return (address.value or 0) if self._asks("hipExtMallocWithFlags", *place) else 0
+        arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
+        return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
 
     def _asks(self, function: str, *arguments: Any) -> bool:
         """Calls what may fail as an answer, which the program is not to meet as its last error."""

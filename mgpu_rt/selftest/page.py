@@ -5,7 +5,7 @@ from __future__ import annotations
 from mgpu_rt.cli.report import charts
 from mgpu_rt.cli.report.format import Element, code, element
 from mgpu_rt.cli.report.tables import table
-from mgpu_rt.selftest import words
+from mgpu_rt.selftest import summary
 from mgpu_rt.selftest.fast import SIDES, by_side
 from mgpu_rt.selftest.result import Result, Timing, Wrong
 
@@ -20,7 +20,7 @@ def body(result: Result) -> list[Element]:
         "header",
         element("h1", f"{device['name']} ({device['target']})"),
         element("p", f"HIP {device['hip']}, driver {device['driver']}; {result.processor}"),
-        element("p", "Right: ", element("strong", words.verdict(result))),
+        element("p", "Right: ", element("strong", summary.verdict(result))),
     )
     sections = [
         _section("wrong", "What is wrong", [_wrong(wrong) for wrong in result.wrong]),
@@ -48,7 +48,7 @@ def _section(name: str, heading: str, content: list[Element]) -> Element | None:
 def _wrong(wrong: Wrong) -> Element:
     said = [element("li", code(line)) for line in wrong.says]
     again = element("p", "Again: ", code(wrong.repeat))
-    return element("div", element("h3", words.who(wrong)), again, element("ul", *said))
+    return element("div", element("h3", summary.who(wrong)), again, element("ul", *said))
 
 
 def _timings(result: Result) -> list[Element]:
@@ -61,12 +61,12 @@ def _timings(result: Result) -> list[Element]:
         cells = [_median(sides[side]) if side in sides else NONE for side in SIDES]
         stock, library = sides["stock"].us, sides["library"].us
         chart = charts.span(
-            f"{program}: {words.number(stock)} µs, then {words.number(library)} µs",
+            f"{program}: {summary.number(stock)} µs, then {summary.number(library)} µs",
             stock, library, min(values), max(values),
         )  # fmt: skip
         rows.append([f"{program}, LLVM {llvm}", *cells, f"{stock / library:.1f}", chart])
     heads = ["µs an iteration", *SIDES, "gain", "stock, library"]
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in words.ITERATION.items())
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in summary.ITERATION.items())
     return [
         table("Medians, with half of the spread of the middle 80 %", heads, rows),
         element("p", f"An iteration of {meanings}."),
@@ -75,7 +75,7 @@ def _timings(result: Result) -> list[Element]:
 
 def _median(timing: Timing) -> str:
     spread = (timing.high - timing.low) / 2 / timing.us
-    return f"{words.number(timing.us)} ± {spread:.0%}"
+    return f"{summary.number(timing.us)} ± {spread:.0%}"
 
 
 def _questions(result: Result) -> list[Element]:

@@ -130,24 +130,24 @@ schema: dict[str, Any] = {
 }
 
 
-def faults(value: Any, form: Any = None, place: str = "") -> list[str]:
+def faults(value: Any, form: Any = None, path: str = "") -> list[str]:
     """The places where a document, which may come from anywhere, is not as the schema has it."""
     form = schema if form is None else form
     if isinstance(form, list):
         if not isinstance(value, list):
-            return [f"{place}: not a list"]
-        return [f for i, one in enumerate(value) for f in faults(one, form[0], f"{place}[{i}]")]
+            return [f"{path}: not a list"]
+        return [f for i, one in enumerate(value) for f in faults(one, form[0], f"{path}[{i}]")]
     if isinstance(form, dict):
         if not isinstance(value, dict):
-            return [f"{place}: not an object"]
+            return [f"{path}: not an object"]
         if "*" in form:
-            return [f for n, one in value.items() for f in faults(one, form["*"], f"{place}.{n}")]
-        odd = [f"{place}.{name}: missing or unknown" for name in sorted(form.keys() ^ value.keys())]
+            return [f for n, one in value.items() for f in faults(one, form["*"], f"{path}.{n}")]
+        odd = [f"{path}.{name}: missing or unknown" for name in sorted(form.keys() ^ value.keys())]
         shared = form.keys() & value.keys()
-        return odd + [f for n in sorted(shared) for f in faults(value[n], form[n], f"{place}.{n}")]
+        return odd + [f for n in sorted(shared) for f in faults(value[n], form[n], f"{path}.{n}")]
     kinds = (int, float) if form is float else (form,)
     right = isinstance(value, kinds) and not isinstance(value, bool)
-    return [] if right else [f"{place}: not {form.__name__}"]
+    return [] if right else [f"{path}: not {form.__name__}"]
 
 
 _PATH = re.compile(r"(?<![\w.])~?/[^\s'\":;,()]*")

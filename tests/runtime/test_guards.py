@@ -24,9 +24,9 @@ def test_a_test_notices_the_missing_guard(number: int) -> None:
     library = build(f"mutant-{number}", *guard.changes, flags=FLAGS)
     module, _, name = guard.test.partition(":")
     test = getattr(importlib.import_module(module), name)
-    alone = {"MGPU_RT_EXCLUSIVE": "on"} if guard.alone else {}
+    exclusive = {"MGPU_RT_EXCLUSIVE": "on"} if guard.exclusive else {}
     variables = {"MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_PYTHON": "off"}
     variables["MGPU_RT_TEST_HANG"] = HANGS
-    env = environment(test.backend, **{**test.env, **alone, **variables})
+    env = environment(test.backend, **{**test.env, **exclusive, **variables})
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, env)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.errors import Problem
-from mgpu_rt.selftest import bundle, children, machine, result, right, run, sequences, words
+from mgpu_rt.selftest import bundle, children, machine, result, right, run, sequences, summary
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
 from tests.support.child import environment
@@ -247,7 +247,7 @@ def test_a_failure_of_hip_is_named_and_not_counted() -> None:
     failed = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
     found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
     found.right = [result.Part("sequences", 1, 1, [failed])]
-    said = words.lines(found)
+    said = summary.lines(found)
     assert "yes, all are" in said[3] and "HIP itself failed in 1" in said[3]
     again = "calm-03: HIP failed, not the library; again: mgpu-rt selftest --only calm-03"
     assert said[-2:] == [again, "    status -6"]

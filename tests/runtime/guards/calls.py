@@ -197,7 +197,7 @@ CALLS = [
         "!load_relaxed(&stream->borrowers) && ",
         "",
         f"{KNOWN}:test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours",
-        alone=True,
+        exclusive=True,
     ),
     Guard(
         "calls/stream.c",

@@ -14,7 +14,7 @@ class Guard(variants.Guard):
 
     also: tuple[str, str] | None = None  # a second change, where one alone leaves another guard
     also_file: str = ""  # where that is; "": in the same file
-    alone: bool = False  # where others may call HIP, its answer is a second guard
+    exclusive: bool = False  # where others may call HIP, its answer is a second guard
 
     @property
     def name(self) -> str:

@@ -36,6 +36,6 @@ SPARSE = [
         "    stream_launched(work->thread, work->stream);\n",
         "",
         f"{STUB}:test_a_stream_with_sparse_work_is_not_taken_for_idle",
-        alone=True,
+        exclusive=True,
     ),
 ]

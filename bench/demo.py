@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -145,7 +145,7 @@ def summary(releases: Mapping[int, Mapping[Side, Outcome]]) -> str:
     head = ("a launch takes", *(side.name for side in SIDES), "streams created", "modules loaded")
     rows = [head]
     for llvm, outcomes in releases.items():
-        times = (outcomes[side].launch.words("µs") for side in SIDES)
+        times = (outcomes[side].launch.text("µs") for side in SIDES)
         before, after = outcomes[PLAIN], outcomes[IN_PLACE]
         created, loaded = (
             f"{before.calls(name):,}, then {after.calls(name):,}"
@@ -185,6 +185,7 @@ def build(llvm: int, library: Path, launches: int) -> Path:
 def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
     """Standard error of one run. Raises Failed if it did not go well."""
     command = [*side.command, str(program)]
+    what = " ".join(command)
     try:
         done = subprocess.run(
             command,
@@ -194,12 +195,12 @@ def execute(side: Side, program: Path, environment: Mapping[str, str]) -> str:
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as expired:
-        raise Failed(f"{words(command)}: not done after {TIME_LIMIT} s") from expired
+        raise Failed(f"{what}: not done after {TIME_LIMIT} s") from expired
     # MLIR's main returns nothing, so only death by a signal says something.
     if done.returncode < 0:
-        raise Failed(f"{words(command)}: ended with status {done.returncode}\n{done.stderr}")
+        raise Failed(f"{what}: ended with status {done.returncode}\n{done.stderr}")
     if "failed with" in done.stderr:
-        raise Failed(f"{words(command)}: a call failed\n{done.stderr}")
+        raise Failed(f"{what}: a call failed\n{done.stderr}")
     return done.stderr
 
 
@@ -232,10 +233,6 @@ def check(llvm: int, driver: Mapping[str, int]) -> None:
 def announce(text: str) -> None:
     """Progress, on standard error: the tables on standard output stay clean."""
     print(text, end="", file=sys.stderr, flush=True)
-
-
-def words(command: Sequence[str]) -> str:
-    return " ".join(command)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import OURS, STOCK, WORDS, Side, all_sides
+from bench.setup.sides import OURS, STOCK, TITLES, Side, all_sides
 from bench.show.figures import Figure, Result, Step
 
 METHOD = (
@@ -31,14 +31,14 @@ def run(device: Device, step: Step) -> Result:
     for program, iterations in COUNTED.items():
         for llvm in RELEASES:
             for side in sides:
-                step(f"{program}, LLVM {llvm}, {side.words}")
+                step(f"{program}, LLVM {llvm}, {side.title}")
                 calls = max(iterations // device.iterations[program], 1)
                 first, all_of_it = _statistics(device, side, program, llvm, calls)
                 label = {"program": program, "llvm": llvm, "side": side.name}
                 data += _rows(first, all_of_it, calls * device.iterations[program], label)
                 made = (1 + calls) * device.iterations[program]
                 figures += _figures(all_of_it["hip"], program, llvm, side, made)
-    return Result("breakdown", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("breakdown", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _statistics(
@@ -92,7 +92,7 @@ def _figures(
     hip: dict[str, dict[str, int]], program: str, llvm: int, side: Side, iterations: int
 ) -> list[Figure]:
     calls = {name: counter["calls"] for name, counter in hip.items()}
-    prefix = f"{program}, LLVM {llvm}, {WORDS[side.name]}"
+    prefix = f"{program}, LLVM {llvm}, {TITLES[side.name]}"
     figures = [
         Figure(f"{prefix}, driver calls of {iterations} iterations", sum(calls.values()), "")
     ]

@@ -44,11 +44,11 @@ def run(repetitions: int, step: Step) -> Result:
     base = times["hoisted/2"]
     figures = [median("hand-hoisted: launch and synchronise", base, "ns")]
     for calls, words, target in LOOPS:
-        beyond = differences(times[f"alone/{calls}"], base)
+        beyond = differences(times[f"exclusive/{calls}"], base)
         name = f"mgpu_rt exclusive, {words}, beyond hoisted"
         figures.append(median(name, beyond, "ns", at_most=target))
     for calls, words, _ in LOOPS:
-        beyond = differences(times[f"alone/{calls}/cold"], times["hoisted/2/cold"])
+        beyond = differences(times[f"exclusive/{calls}/cold"], times["hoisted/2/cold"])
         name = f"mgpu_rt exclusive, {words}, beyond hoisted, 64 KB written between launches"
         figures.append(median(name, beyond, "ns"))
     for side, words in OTHERS:
@@ -62,7 +62,7 @@ def run(repetitions: int, step: Step) -> Result:
 def _times(rounds: int) -> dict[str, list[float]]:
     program = native.program("calls")
     sides = [
-        f"alone,{_copy('alone')},MGPU_RT_EXCLUSIVE=on",
+        f"exclusive,{_copy('exclusive')},MGPU_RT_EXCLUSIVE=on",
         f"mgpu_rt,{native.RUNTIME}",
         f"bare,{build.bare_runtime()}",
         f"stats,{_copy('stats')},MGPU_RT_STATS={os.devnull}",

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import ALONE, HOISTED, LLVM, OURS, STOCK, WORDS, all_sides
+from bench.setup.sides import EXCLUSIVE, HOISTED, LLVM, OURS, STOCK, TITLES, all_sides
 from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
@@ -18,7 +18,7 @@ METHOD = (
     "and gives stream and module back. By hand: module, stream and memory are kept. Processes of "
     "all sides in random order; medians over rounds of {iterations} iterations."
 )
-SIDES = (STOCK, LLVM, OURS, ALONE, HOISTED)
+SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
 WITHIN = 1.05  # of by hand
 ROUNDS, ITERATIONS = 10, 200
 EMULATED_ROUNDS, EMULATED_ITERATIONS = 3, 10
@@ -46,7 +46,7 @@ def run(
                 for side, figure in zip(times, new, strict=False)
             ]
     method = METHOD.format(iterations=ITERATIONS if device.real else EMULATED_ITERATIONS)
-    return Result("devices", device.words, method, figures, on=device.name, data=data)
+    return Result("devices", device.title, method, figures, on=device.name, data=data)
 
 
 def _count(number: int, word: str) -> str:
@@ -73,10 +73,10 @@ def _times(
 def _figures(words: str, times: Mapping[str, list[float]], target: float | None) -> list[Figure]:
     """A time of each side, in their order, and how ours compares with by hand."""
     figures = [
-        median(f"{words}, {WORDS[side]}", [ns / 1e3 for ns in samples], "µs")
+        median(f"{words}, {TITLES[side]}", [ns / 1e3 for ns in samples], "µs")
         for side, samples in times.items()
     ]
     by_hand = figures[-1].value
-    alone = figures[list(times).index(ALONE)].value
-    name = f"{words}, {WORDS[ALONE]} / {WORDS[HOISTED]}"
-    return [*figures, Figure(name, alone / by_hand, "", at_most=target)]
+    exclusive = figures[list(times).index(EXCLUSIVE)].value
+    name = f"{words}, {TITLES[EXCLUSIVE]} / {TITLES[HOISTED]}"
+    return [*figures, Figure(name, exclusive / by_hand, "", at_most=target)]

@@ -36,7 +36,7 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
         for threads in thread_counts:
             step(f"{threads} thread(s), {number + 1} of {repetitions}")
             taken[threads].append(_process(threads, device))
-    return Result("emulator", device.words, METHOD, _figures(taken), on=device.name)
+    return Result("emulator", device.title, METHOD, _figures(taken), on=device.name)
 
 
 def _process(threads: int, device: Device) -> Any:

@@ -25,7 +25,7 @@ from bench.setup.sides import (
     LLVM,
     OURS,
     STOCK,
-    WORDS,
+    TITLES,
     Side,
     all_sides,
     by_hand_runtime,
@@ -77,7 +77,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     graphs = graph_sides(device)
     sides += [by_hand_runtime(device), *graphs]
-    result = Result("graphs", device.words, METHOD, on=device.name)
+    result = Result("graphs", device.title, METHOD, on=device.name)
     for each in _passes(device):
         step(each.title)
         building = {side.name: _building(each, side) for side in graphs}
@@ -142,12 +142,12 @@ def _figures(
     building: Mapping[str, float],
 ) -> list[Figure]:
     figures = [
-        median(f"{each.title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()
+        median(f"{each.title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()
     ]
     if each.program == FORUM:
         figures.append(
             median(
-                f"{each.title}, a launch in {WORDS[GRAPH]}",
+                f"{each.title}, a launch in {TITLES[GRAPH]}",
                 [us / each.launches for us in samples[GRAPH]],
                 "µs",
                 at_most=LAUNCH if device.real else None,
@@ -168,7 +168,7 @@ def _ratios(each: Pass, device: Device, samples: Mapping[str, list[float]]) -> l
     )
     return [
         median(
-            f"{each.title}, {WORDS[side]} / {WORDS[base]}",
+            f"{each.title}, {TITLES[side]} / {TITLES[base]}",
             ratios(samples[side], samples[base]),
             "",
             at_most=most if device.real else None,
@@ -185,12 +185,12 @@ def _worth(
     """Returns the cost of building, and the number of passes after which it has paid."""
     plain, graph = (median("", samples[side], "").value for side in (OURS, GRAPH))
     figures = [
-        Figure(f"{each.title}, building {WORDS[side]}", taken, "µs")
+        Figure(f"{each.title}, building {TITLES[side]}", taken, "µs")
         for side, taken in building.items()
     ]
-    words = f"{each.title}, building {WORDS[GRAPH]}, in plain passes"
+    words = f"{each.title}, building {TITLES[GRAPH]}, in plain passes"
     figures.append(Figure(words, building[GRAPH] / plain, ""))
     if device.real and graph < plain:  # an emulated device's own work hides the rest
-        words = f"{each.title}, {WORDS[GRAPH]} pays from"
+        words = f"{each.title}, {TITLES[GRAPH]} pays from"
         figures.append(Figure(words, math.ceil(building[GRAPH] / (plain - graph)), "passes"))
     return figures

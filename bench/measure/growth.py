@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import WORDS, all_sides
+from bench.setup.sides import TITLES, all_sides
 from bench.show.figures import Result, Step, median
 
 METHOD = (
@@ -28,7 +28,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     times: dict[str, list[list[float]]] = {side.name: [] for side in sides}
     for number in range(repetitions):
         for side in sides:
-            step(f"{side.words}, {number + 1} of {repetitions}")
+            step(f"{side.title}, {number + 1} of {repetitions}")
             command = side.command("forum", 19, single)
             assert command is not None
             begin = time.monotonic_ns()
@@ -37,8 +37,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     figures, data = [], []
     for name, processes in times.items():
         for count, samples in zip(counts, zip(*processes, strict=True), strict=True):
-            words = f"{WORDS[name]}, {count} launch{'es' if count > 1 else ''}"
+            words = f"{TITLES[name]}, {count} launch{'es' if count > 1 else ''}"
             figure = median(words, samples, "ms")
             figures.append(figure)
             data.append({"side": name, "launches": count, "ms": figure.value})
-    return Result("growth", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("growth", device.title, METHOD, figures, on=device.name, data=data)

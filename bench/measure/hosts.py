@@ -11,7 +11,7 @@ from bench.measure.rounds import METHOD as ROUNDS
 from bench.measure.rounds import Process, turns
 from bench.setup import hosts, native
 from bench.setup.device import Device
-from bench.setup.sides import ALONE, APART, HOISTED, LLVM, OURS, STOCK, WORDS, Side, all_sides
+from bench.setup.sides import APART, EXCLUSIVE, HOISTED, LLVM, OURS, STOCK, TITLES, Side, all_sides
 from bench.show.figures import Figure, Result, Step, median, ratios
 
 METHOD = (
@@ -21,7 +21,7 @@ METHOD = (
     "beside mlir-runner a program of its own. Microseconds an iteration, the device's work "
     f"included: {ROUNDS}"
 )
-SIDES = (STOCK, LLVM, OURS, ALONE, HOISTED)
+SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
 #: Where others may call HIP, against the loop by hand.
 TARGETS = {"forum": 1.03, "churn": 0.95}
 MOST = 10_000  # calls a round
@@ -51,7 +51,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
                     {**label, "side": side, "us": median("", times, "").value}
                     for side, times in samples.items()
                 ]
-    return Result("hosts", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("hosts", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _processes(
@@ -73,16 +73,16 @@ def _processes(
 
 
 def _figures(title: str, samples: Mapping[str, list[float]], target: float | None) -> list[Figure]:
-    figures = [median(f"{title}, {WORDS[side]}", times, "µs") for side, times in samples.items()]
+    figures = [median(f"{title}, {TITLES[side]}", times, "µs") for side, times in samples.items()]
     pairs = (
         (OURS, HOISTED, target),
-        (ALONE, HOISTED, None),
+        (EXCLUSIVE, HOISTED, None),
         (APART, HOISTED, None),
         (LLVM, OURS, None),
     )
     return figures + [
         median(
-            f"{title}, {WORDS[side]} / {WORDS[base]}",
+            f"{title}, {TITLES[side]} / {TITLES[base]}",
             ratios(samples[side], samples[base]),
             "",
             at_most=limit,

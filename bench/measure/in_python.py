@@ -64,4 +64,4 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
                 at_most=2.0 if device.real and calls == 7 else None,
             )
         )
-    return Result("in_python", device.words, METHOD, figures, on=device.name)
+    return Result("in_python", device.title, METHOD, figures, on=device.name)

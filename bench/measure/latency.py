@@ -28,7 +28,7 @@ PTX = native.SOURCES / "latency.ptx"
 class Way:
     """A side and the number of its calls a launch."""
 
-    words: str
+    title: str
     calls: int
     library: Path
     variables: Mapping[str, str]
@@ -51,20 +51,20 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     if device.name != "cuda":
         raise native.Failed("only NVIDIA's clock is read, which needs --device cuda")
     ways = _ways(llvm_runtime)
-    taken: dict[str, list[dict[str, Any]]] = {way.words: [] for way in ways}
+    taken: dict[str, list[dict[str, Any]]] = {way.title: [] for way in ways}
     for number in range(repetitions):
         for way in ways:
-            step(f"{way.words}, {number + 1} of {repetitions}")
-            taken[way.words].append(_measure(device, way))
+            step(f"{way.title}, {number + 1} of {repetitions}")
+            taken[way.title].append(_measure(device, way))
     figures = [*_clocks([one for runs in taken.values() for one in runs])]
     data: list[dict[str, Any]] = []
     for way in ways:
         for key, words in (("start", "synchronise to kernel"), ("end", "kernel to synchronise")):
-            samples = sorted(ns / 1e3 for one in taken[way.words] for ns in one[key])
-            figures.append(median(f"{words}, {way.words}", samples, "µs"))
+            samples = sorted(ns / 1e3 for one in taken[way.title] for ns in one[key])
+            figures.append(median(f"{words}, {way.title}", samples, "µs"))
             spread = [_percentile(samples, percent) for percent in PERCENTILES]
-            data.append({"side": way.words, "what": key, "percentiles": PERCENTILES, "us": spread})
-    return Result("latency", device.words, METHOD, figures, on=device.name, data=data)
+            data.append({"side": way.title, "what": key, "percentiles": PERCENTILES, "us": spread})
+    return Result("latency", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _measure(device: Device, way: Way) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from bench.models.zoo import MODELS, Model
 from bench.setup import models, native
 from bench.setup.device import Device
 from bench.setup.sides import (
-    ALONE,
+    EXCLUSIVE,
     HOISTED,
     LLVM,
     OURS,
     STOCK,
-    WORDS,
+    TITLES,
     Side,
     all_sides,
     by_hand_runtime,
@@ -37,7 +37,7 @@ METHOD = (
     "passes make of linalg, not tuned. An asynchronous chain with host_shared is missing: MLIR has "
     "no lowering for an allocation that is both."
 )
-SIDES = (STOCK, LLVM, OURS, ALONE)
+SIDES = (STOCK, LLVM, OURS, EXCLUSIVE)
 MOST = 10_000  # passes a round
 EMULATED = 3  # of the models on an emulated device, which takes minutes for one of the others
 
@@ -70,7 +70,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     sides.append(by_hand_runtime(device))
-    result = Result("models", device.words, METHOD, on=device.name)
+    result = Result("models", device.title, METHOD, on=device.name)
     for model in MODELS if device.real else MODELS[:EMULATED]:
         for llvm in models.RELEASES:
             for variant in VARIANTS:
@@ -95,7 +95,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
 
 def _least(device: Device, figures: Sequence[Figure]) -> list[Figure]:
     """Whether any of them is slower than with LLVM's own library."""
-    gains = [f for f in figures if f.name.endswith(f"{WORDS[LLVM]} / {WORDS[OURS]}")]
+    gains = [f for f in figures if f.name.endswith(f"{TITLES[LLVM]} / {TITLES[OURS]}")]
     if not gains:
         return []
     least = min(gains, key=lambda figure: figure.value)
@@ -131,23 +131,23 @@ def _figures(
     model: Model, variant: Variant, llvm: int, device: Device, samples: Mapping[str, list[float]]
 ) -> list[Figure]:
     title = _title(model, variant, llvm)
-    figures = [median(f"{title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()]
+    figures = [median(f"{title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()]
     for base in (STOCK, LLVM):
         if base not in samples:
             continue
         gain = GAINS.get((model.name, variant, llvm)) if base == LLVM else None
         figures.append(
             median(
-                f"{title}, {WORDS[base]} / {WORDS[OURS]}",
+                f"{title}, {TITLES[base]} / {TITLES[OURS]}",
                 ratios(samples[base], samples[OURS]),
                 "",
                 at_least=gain if device.real else None,
             )
         )
-    for side in (OURS, ALONE):
+    for side in (OURS, EXCLUSIVE):
         of_by_hand = ratios(samples[side], samples[HOISTED])
         limit = WITHIN if device.real and variant in (CHAIN, WAITS) and side == OURS else None
-        name = f"{title}, {WORDS[side]} / {WORDS[HOISTED]}"
+        name = f"{title}, {TITLES[side]} / {TITLES[HOISTED]}"
         figures.append(median(name, of_by_hand, "", at_most=limit))
     return figures
 
@@ -165,5 +165,5 @@ def _shared(
     if SHARED.name not in taken or WAITS.name not in taken:
         return []
     ratio = taken[SHARED.name] / taken[WAITS.name]
-    title = f"{model.name}, LLVM {llvm}, {WORDS[OURS]}, host_shared / device memory"
+    title = f"{model.name}, LLVM {llvm}, {TITLES[OURS]}, host_shared / device memory"
     return [Figure(title, ratio, "", at_most=SHARED_AT_MOST if device.real else None)]

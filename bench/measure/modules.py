@@ -25,7 +25,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     ways = {
-        f"{side.words}{words}": (side.runtime, {**side.environment, **variables})
+        f"{side.title}{words}": (side.runtime, {**side.environment, **variables})
         for loading in _driver_loading(device)
         for side in sides
         for words, variables in _ways(side, loading)
@@ -41,7 +41,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
         median(f"200 modules, {USED} used, {words}", [ns / 1e6 for ns in samples], "ms")
         for words, samples in times.items()
     ]
-    return Result("modules", device.words, METHOD, figures, on=device.name)
+    return Result("modules", device.title, METHOD, figures, on=device.name)
 
 
 def _driver_loading(device: Device) -> list[dict[str, str]]:

@@ -17,8 +17,8 @@ from bench.measure.rounds import Process, turns
 from bench.setup import native
 from bench.setup.device import Device
 from bench.setup.sides import (
-    ALONE,
     DRIVER,
+    EXCLUSIVE,
     HOISTED,
     LAZY,
     LLVM,
@@ -26,7 +26,7 @@ from bench.setup.sides import (
     REWRITTEN,
     SERIAL,
     STOCK,
-    WORDS,
+    TITLES,
     Side,
     all_sides,
 )
@@ -75,10 +75,10 @@ class Target:
 
 #: LLVM's own library stands for stock where it is given.
 TARGETS = (
-    Target("forum", ALONE, HOISTED, at_most=1.03),
-    Target("many", ALONE, HOISTED, at_most=1.03),
-    Target("churn", ALONE, HOISTED, at_most=0.85),
-    Target("churn", STOCK, ALONE, at_least=5.5, releases=(19,)),
+    Target("forum", EXCLUSIVE, HOISTED, at_most=1.03),
+    Target("many", EXCLUSIVE, HOISTED, at_most=1.03),
+    Target("churn", EXCLUSIVE, HOISTED, at_most=0.85),
+    Target("churn", STOCK, EXCLUSIVE, at_least=5.5, releases=(19,)),
     Target("churn", STOCK, OURS, at_least=4.0, releases=(19,)),
     Target("churn", LLVM, OURS, at_least=4.0, releases=(19,)),
     Target("forum", STOCK, OURS, at_least=4.0, releases=(19,)),
@@ -89,13 +89,13 @@ TARGETS = (
 #: Shown on every device, with a target or without.
 SHOWN = (
     (OURS, HOISTED),
-    (ALONE, HOISTED),
+    (EXCLUSIVE, HOISTED),
     (STOCK, OURS),
     (LLVM, OURS),
     (LAZY, HOISTED),
     (STOCK, REWRITTEN),
     (REWRITTEN, HOISTED),
-    (ALONE, DRIVER),
+    (EXCLUSIVE, DRIVER),
     (HOISTED, DRIVER),
 )
 #: On any device: the forum's program in a hundredth of stock's time, where stock's driver is slow.
@@ -115,7 +115,7 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
             samples = measure(program, llvm, device, sides, repetitions, step)
             figures += _figures(program, llvm, device, samples)
             data += [_datum(program, llvm, side, taken) for side, taken in samples.items()]
-    return Result("programs", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("programs", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _datum(program: Program, llvm: int, side: str, samples: list[float]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _figures(
     program: Program, llvm: int, device: Device, samples: Mapping[str, list[float]]
 ) -> list[Figure]:
     title = f"{program.name}, LLVM {llvm}"
-    figures = [median(f"{title}, {WORDS[side]}", taken, "µs") for side, taken in samples.items()]
+    figures = [median(f"{title}, {TITLES[side]}", taken, "µs") for side, taken in samples.items()]
     targets = TARGETS if device.real else EMULATED_TARGETS if device.name == "softgpu" else ()
     chosen = [t for t in targets if t.program == program.name and llvm in t.releases]
     pairs = {(t.side, t.base): t for t in chosen}
@@ -190,7 +190,7 @@ def _figures(
             target = pairs.get((side, base))
             figures.append(
                 median(
-                    f"{title}, {WORDS[side]} / {WORDS[base]}",
+                    f"{title}, {TITLES[side]} / {TITLES[base]}",
                     ratios(samples[side], samples[base]),
                     "",
                     at_most=target.at_most if target else None,
@@ -200,7 +200,7 @@ def _figures(
     if SERIAL in samples:
         figures += [
             median(
-                f"{title}, one stream / two streams, {WORDS[side]}",
+                f"{title}, one stream / two streams, {TITLES[side]}",
                 ratios(samples[SERIAL], samples[side]),
                 "",
             )

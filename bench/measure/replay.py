@@ -45,7 +45,7 @@ def run(device: Device, rounds: int, step: Step) -> Result:
         ]
         limit = {"at_most": 0.2} if device.real else {}
         figures.append(median(f"{trace.stem}, mgpu_rt against stock", ratios, "times", **limit))
-    return Result("replay", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("replay", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _pairs(device: Device, rounds: int) -> list[Figure]:

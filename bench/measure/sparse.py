@@ -39,7 +39,7 @@ def run(device: Device, turns: int, step: Step) -> Result:
             for way in WAYS
             for each in (median("", taken[way], "µs"),)
         ]
-    return Result("sparse", device.words, METHOD, figures, on=device.name, data=data)
+    return Result("sparse", device.title, METHOD, figures, on=device.name, data=data)
 
 
 def _measure(device: Device, size: Sequence[int], turns: int) -> dict[str, list[float]]:

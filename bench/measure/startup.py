@@ -31,7 +31,7 @@ MS = 1e6  # ns
 class Way:
     """A way to the first launch."""
 
-    words: str
+    title: str
     kind: str  # of bench/native/startup.c
     variables: Mapping[str, str]
     target: float | None = None  # ms beyond HIP's own time
@@ -48,14 +48,14 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
     """``repetitions`` fresh processes of each kind."""
     native.need(native.RUNTIME)
     figures = _loading(device, repetitions, step) if device.name == "stub" else []
-    taken: dict[str, list[dict[str, Any]]] = {way.words: [] for way in (BY_HAND, *WAYS)}
+    taken: dict[str, list[dict[str, Any]]] = {way.title: [] for way in (BY_HAND, *WAYS)}
     for number in range(repetitions):
         step(f"first launch, {number + 1} of {repetitions}")
         for way in (BY_HAND, *WAYS):
-            taken[way.words].append(_first(device, way))
-    figures += [f for way in (BY_HAND, *WAYS) for f in _whole(way, taken[way.words])]
+            taken[way.title].append(_first(device, way))
+    figures += [f for way in (BY_HAND, *WAYS) for f in _whole(way, taken[way.title])]
     figures += [_beyond(device, way, taken) for way in WAYS]
-    return Result("startup", device.words, METHOD, figures, on=device.name)
+    return Result("startup", device.title, METHOD, figures, on=device.name)
 
 
 def _loading(device: Device, repetitions: int, step: Step) -> list[Figure]:
@@ -112,7 +112,7 @@ def _own_time(statistics: dict[str, Any]) -> int:
 
 def _whole(way: Way, taken: list[dict[str, Any]]) -> list[Figure]:
     def figure(words: str, key: str, unit: str) -> Figure:
-        return median(f"{words}, {way.words}", [one[key] for one in taken], unit)
+        return median(f"{words}, {way.title}", [one[key] for one in taken], unit)
 
     return [
         figure("first launch", "launch", "ms"),
@@ -123,9 +123,9 @@ def _whole(way: Way, taken: list[dict[str, Any]]) -> list[Figure]:
 
 def _beyond(device: Device, way: Way, taken: Mapping[str, list[dict[str, Any]]]) -> Figure:
     if device.name == "stub":
-        by_hand = [one["launch"] for one in taken[BY_HAND.words]]
-        samples = differences([one["launch"] for one in taken[way.words]], by_hand)
+        by_hand = [one["launch"] for one in taken[BY_HAND.title]]
+        samples = differences([one["launch"] for one in taken[way.title]], by_hand)
     else:
-        samples = [one["own"] for one in taken[way.words]]
-    name = f"first launch, {way.words}, beyond HIP's own"
+        samples = [one["own"] for one in taken[way.title]]
+    name = f"first launch, {way.title}, beyond HIP's own"
     return median(name, samples, "ms", at_most=way.target)

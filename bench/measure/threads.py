@@ -45,7 +45,7 @@ def run(device: Device, repetitions: int, most: int, step: Step) -> Result:
                 {"loop": int(calls), "threads": threads, "per_second": new[0].value,
                  "scaling": scaling}
             )  # fmt: skip
-    return Result("threads", device.words, method, figures, on=device.name, data=data)
+    return Result("threads", device.title, method, figures, on=device.name, data=data)
 
 
 def _numbers(most: int) -> list[int]:

@@ -32,7 +32,7 @@ class Variant:
     """
 
     name: str
-    words: str
+    title: str
     chained: bool = True
 
     @property

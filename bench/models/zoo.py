@@ -15,7 +15,7 @@ class Model:
     """A forward pass, made of the same operations ``repeated`` times with weights of their own."""
 
     name: str
-    words: str
+    title: str
     graph: Callable[[], Graph]
     repeated: int = 1
 

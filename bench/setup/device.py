@@ -27,7 +27,7 @@ class Device:
     """One device, and how a process comes to run on it."""
 
     name: str
-    words: str  # for reports
+    title: str  # for reports
     chip: str  # to lower for
     environment: Mapping[str, str]
     driver: str = ""

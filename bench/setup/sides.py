@@ -11,7 +11,7 @@ from bench.setup import build, native
 from bench.setup.device import Device
 
 STOCK, LLVM, PLAIN, OURS = "stock", "llvm", "plain", "mgpu_rt"
-ALONE, LAZY, HOISTED = "alone", "lazy", "hoisted"
+EXCLUSIVE, LAZY, HOISTED = "exclusive", "lazy", "hoisted"
 REWRITTEN = "rewritten"
 APART = "apart"
 DRIVER = "driver"
@@ -19,12 +19,12 @@ GRAPH, HAND_GRAPH = "graph", "graph by hand"
 SERIAL = "spin-serial"  # the hoisted program spin on one stream
 
 #: In the order in which they are shown.
-WORDS = {
+TITLES = {
     STOCK: "stock's behaviour",
     LLVM: "LLVM's own library",
     PLAIN: "plain runtime",
     OURS: "mgpu_rt",
-    ALONE: "mgpu_rt exclusive",
+    EXCLUSIVE: "mgpu_rt exclusive",
     LAZY: "mgpu_rt exclusive, lazy",
     REWRITTEN: "hoisted by mgpu-rt",
     HOISTED: "by hand",
@@ -53,8 +53,8 @@ class Side:
     environment: Mapping[str, str]
 
     @property
-    def words(self) -> str:
-        return WORDS[self.name]
+    def title(self) -> str:
+        return TITLES[self.name]
 
     @property
     def runtime(self) -> str:
@@ -92,8 +92,9 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
         sides.append(Side(LLVM, _llvm_environment(device, base, llvm_runtime)))
     if not device.real and native.STOCK.exists():
         sides.append(Side(PLAIN, _preload(base, native.STOCK, device.hip.parent)))
-    alone = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
-    sides += [Side(OURS, base), Side(ALONE, alone), Side(LAZY, {**alone, "MGPU_RT_SYNC": "lazy"})]
+    exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
+    lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
+    sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
     # What `mgpu-rt hoist` makes is for a runtime that asks the driver at each call.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
     sides += [rewritten, Side(HOISTED, base)]

@@ -17,7 +17,7 @@ class Estimate:
     value: float
     error: float
 
-    def words(self, unit: str) -> str:
+    def text(self, unit: str) -> str:
         """The value without the digits that the error makes meaningless: 22 µs, 3,600 µs.
 
         Gives a bound if the error may be all there is: under 60 µs.

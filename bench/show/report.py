@@ -131,7 +131,7 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
             "compiler": _first_line("cc", "--version"),
             "valgrind": _first_line("valgrind", "--version"),
         },
-        "devices": {on.name: {"words": on.words, "driver": on.driver} for on in devices},
+        "devices": {on.name: {"title": on.title, "driver": on.driver} for on in devices},
         "benchmarks": {
             result.key: {
                 "name": result.name,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, WORDS
+from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt.selftest import result
 
 #: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
@@ -108,12 +108,12 @@ def _by_side(
     rows = [row for row in benchmark["data"] if "us" in row]
     taken = {(label(row), row["side"]): row["us"] for row in rows}
     known = {row["side"] for row in rows} - {SERIAL}
-    sides = [side for side in WORDS if side in known]
+    sides = [side for side in TITLES if side in known]
     what, unit = words
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, {unit}:",
         "",
-        f"| {what} | " + " | ".join(WORDS[side] for side in sides) + " |",
+        f"| {what} | " + " | ".join(TITLES[side] for side in sides) + " |",
         "|---" * (len(sides) + 1) + "|",
     ]
     for name in dict.fromkeys(map(label, rows)):
@@ -144,7 +144,7 @@ def models(results: dict[str, Any], device: str) -> str:
     by_hand = any(row.get("side") == HOISTED for row in rows)
     shown = (base, OURS, HOISTED) if by_hand else (base, OURS)
     heads = [
-        f"LLVM {llvm}: {WORDS[base]} | {WORDS[OURS]} | ratio of medians{' | by hand' * by_hand}"
+        f"LLVM {llvm}: {TITLES[base]} | {TITLES[OURS]} | ratio of medians{' | by hand' * by_hand}"
         for llvm in releases
     ]
     lines = [
@@ -170,12 +170,12 @@ def graphs(results: dict[str, Any], device: str) -> str:
         name = ", ".join(filter(None, (row["program"], row["variant"], f"LLVM {row['llvm']}")))
         taken.setdefault(name, {})[row["side"]] = row
     known = {side for rows in taken.values() for side in rows}
-    sides = [side for side in WORDS if side in known]
+    sides = [side for side in TITLES if side in known]
     lines = [
         f"{benchmark['device']}, {results['date'][:10]}, µs a pass, and building of our graph in "
         "plain passes:",
         "",
-        f"| | {' | '.join(WORDS[side] for side in sides)} | building |",
+        f"| | {' | '.join(TITLES[side] for side in sides)} | building |",
         "|---" + "|---:" * (len(sides) + 1) + "|",
     ]
     for name, rows in taken.items():

@@ -141,7 +141,7 @@ def test_threads_and_modules_are_measured_on_their_sides(stub: device.Device) ->
     assert [(row["threads"], row["side"]) for row in rows] == [
         (threads, side)
         for threads in (1, 2)
-        for side in (sides.STOCK, sides.OURS, sides.ALONE, sides.HOISTED)
+        for side in (sides.STOCK, sides.OURS, sides.EXCLUSIVE, sides.HOISTED)
     ]
     figures = modules.run(stub, 1, None, quiet).figures
     assert [figure.name.removeprefix("200 modules, 5 used, ") for figure in figures] == [
@@ -223,7 +223,7 @@ def test_ratios_are_of_the_same_turn() -> None:
 def test_every_target_is_of_a_program_and_a_side() -> None:
     for target in (*programs.TARGETS, *programs.EMULATED_TARGETS):
         assert target.program in [program.name for program in programs.PROGRAMS]
-        assert {target.side, target.base} <= set(sides.WORDS)
+        assert {target.side, target.base} <= set(sides.TITLES)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_the_command_writes_results_and_draws_plots(tmp_path: Path) -> None:
     (written,) = tmp_path.glob("*-stub.json")
     results = json.loads(written.read_text())
     assert set(results["benchmarks"]) == {"breakdown-stub", "threads-stub"}
-    assert results["devices"]["stub"]["words"].startswith("no device")
+    assert results["devices"]["stub"]["title"].startswith("no device")
     drawn = CliRunner().invoke(command.main, ["plot", str(written)])
     assert drawn.exit_code == 0, drawn.output
     names = {path.name.removeprefix(written.stem) for path in tmp_path.iterdir()}

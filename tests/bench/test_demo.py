@@ -32,14 +32,14 @@ samples = st.lists(times, min_size=3, max_size=5)
     ],
 )
 def test_estimates_show_only_meaningful_digits(value: float, error: float, words: str) -> None:
-    assert Estimate(value, error).words("µs") == words
+    assert Estimate(value, error).text("µs") == words
 
 
 @given(samples, samples, st.integers(2, 100_000))
 def test_estimates_are_never_negative_and_never_too_exact(
     one: list[float], many: list[float], count: int
 ) -> None:
-    words = each(one, many, count).words("µs")
+    words = each(one, many, count).text("µs")
     assert "-" not in words
     digits = re.sub(r"[^0-9]", "", words)
     if "." not in words:
@@ -52,9 +52,9 @@ def test_one_disturbed_run_does_not_move_the_estimate() -> None:
     quiet = each([100, 101, 102], [1100, 1101, 1102], 11)
     disturbed = each([100, 101, 902], [1100, 1101, 1102], 11)
     assert quiet.value == disturbed.value == 100
-    assert quiet.words("µs") == "100 µs"
-    assert disturbed.words("µs") == "100 µs"
-    assert each([100, 101, 5000], [1100, 1101, 1102], 11).words("µs") == "under 400 µs"
+    assert quiet.text("µs") == "100 µs"
+    assert disturbed.text("µs") == "100 µs"
+    assert each([100, 101, 5000], [1100, 1101, 1102], 11).text("µs") == "under 400 µs"
 
 
 def outcome(launch: Estimate, **driver: int) -> demo.Outcome:

@@ -24,7 +24,7 @@ def test_every_host_runs_every_side(stub: device.Device, monkeypatch: pytest.Mon
     result = measured.run(stub, 2, None, lambda _: None)
     taken = {(row["host"], row["side"]) for row in result.data if "us" in row}
     there = [host for host in hosts.RELEASES if hosts.missing(host) is None]
-    usual = {sides.STOCK, sides.OURS, sides.ALONE, sides.HOISTED}
+    usual = {sides.STOCK, sides.OURS, sides.EXCLUSIVE, sides.HOISTED}
     assert taken == {
         (host, side)
         for host in there

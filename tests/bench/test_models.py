@@ -127,7 +127,7 @@ def test_a_model_that_cannot_be_lowered_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_the_least_gain_is_found() -> None:
     on = dataclasses.replace(device.find("stub"), name="cuda")
-    ratio = f"{sides.WORDS[sides.LLVM]} / {sides.WORDS[sides.OURS]}"
+    ratio = f"{sides.TITLES[sides.LLVM]} / {sides.TITLES[sides.OURS]}"
     figures = [Figure(f"some, {ratio}", 1.2, ""), Figure(f"other, {ratio}", 0.9, "")]
     (least,) = measured._least(on, [*figures, Figure("another", 0.1, "")])
     assert (least.name, least.met) == (f"the least gain: other, {ratio}", False)

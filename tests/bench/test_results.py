@@ -40,7 +40,7 @@ def test_results_name_their_device_and_date(path) -> None:
     assert path.name.startswith(results["date"][:10])
     for benchmark in results["benchmarks"].values():
         assert benchmark["on"] in path.stem
-        assert results["devices"][benchmark["on"]]["words"] == benchmark["device"]
+        assert results["devices"][benchmark["on"]]["title"] == benchmark["device"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.setup.sides import WORDS
+from bench.setup.sides import TITLES
 from bench.show.plots.style import Rows, legend_below
 from bench.show.table import number
 
@@ -44,7 +44,7 @@ def draw(rows: Rows) -> Figure:
     bars = list(dict.fromkeys((row["program"], row["llvm"], row["side"]) for row in rows))
     figure, axes = pyplot.subplots(figsize=(11, 4.6), layout="constrained")
     _stack(axes, rows, bars, [row["us"] * row["calls"] / row["iterations"] for row in rows])
-    axes.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {WORDS[s]}" for p, v, s in bars])
+    axes.set_yticks(range(len(bars)), [f"{p}, LLVM {v}, {TITLES[s]}" for p, v, s in bars])
     axes.invert_yaxis()
     axes.set_xlabel("µs inside the driver's calls, each iteration")
     legend_below(figure, axes, 4)

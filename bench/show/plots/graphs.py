@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.models.program import CHAIN, COPIED, WAITS
 from bench.models.zoo import MODELS
-from bench.setup.sides import GRAPH, HAND_GRAPH, HOISTED, LLVM, OURS, STOCK, WORDS
+from bench.setup.sides import GRAPH, HAND_GRAPH, HOISTED, LLVM, OURS, STOCK, TITLES
 from bench.show.plots.style import COLOURS, Rows
 
 SHOWN = "block"
@@ -38,12 +38,12 @@ def draw(rows: Rows) -> Figure | None:
         for at, variant in enumerate(VARIANTS):
             times = {side: us for (v, of, side), us in taken.items() if (v, of) == (variant, llvm)}
             _variant(axes, at, times, base)
-        axes.set_xlabel(f"percent of the time with {WORDS[base]}", loc="left")
+        axes.set_xlabel(f"percent of the time with {TITLES[base]}", loc="left")
         _finish(axes, f"lowered by LLVM {llvm}")
     panels[0][0].set_yticks(range(len(VARIANTS)), list(VARIANTS.values()))
     panels[0][0].invert_yaxis()
     _legend(figure, base)
-    words = next(model.words for model in MODELS if model.name == SHOWN)
+    words = next(model.title for model in MODELS if model.name == SHOWN)
     figure.suptitle(f"A {words}: unchanged as fast as by hand, as one graph faster still")
     return figure
 
@@ -80,5 +80,5 @@ def _legend(figure: Figure, base: str) -> None:
         pyplot.Rectangle((0, 0), 1, 1, color=COLOURS[side]) for side in (base, *BARS)
     ]
     handles.append(pyplot.Line2D([], [], color=COLOURS[HOISTED], lw=3))
-    words = [*(WORDS[side] for side in (base, *BARS)), "the same by hand"]
+    words = [*(TITLES[side] for side in (base, *BARS)), "the same by hand"]
     figure.legend(handles, words, ncols=4, loc="outside lower center")

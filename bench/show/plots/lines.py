@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from bench.setup.sides import HOISTED, LAZY, LLVM, OURS, STOCK, WORDS
+from bench.setup.sides import HOISTED, LAZY, LLVM, OURS, STOCK, TITLES
 from bench.show.plots.style import COLOURS, Rows, legend_below
 
 
@@ -15,7 +15,7 @@ def threads(rows: Rows) -> Figure:
     words = {
         7: ("LLVM 13 to 20", COLOURS[OURS], "o-"),
         5: ("LLVM 21 to 24", COLOURS[LAZY], "o-"),
-        2: (WORDS[HOISTED], COLOURS[HOISTED], "o:"),
+        2: (TITLES[HOISTED], COLOURS[HOISTED], "o:"),
     }
     for loop, (name, colour, line) in words.items():
         chosen = [row for row in rows if row["loop"] == loop]
@@ -48,7 +48,7 @@ def latency(rows: Rows) -> Figure:
     figure, axes = pyplot.subplots(figsize=(9, 4.6), layout="constrained")
     taken = {row["side"]: row for row in rows if row["what"] == "start"}
     for (side, llvm), line in _LATENCIES.items():
-        name = f"{WORDS[side]}, LLVM {llvm}" if llvm else WORDS[side]
+        name = f"{TITLES[side]}, LLVM {llvm}" if llvm else TITLES[side]
         row = taken.get(name)
         if row:
             places = (row["us"], row["percentiles"])

@@ -6,10 +6,10 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.setup.sides import ALONE, HOISTED, LAZY, LLVM, OURS, STOCK
+from bench.setup.sides import EXCLUSIVE, HOISTED, LAZY, LLVM, OURS, STOCK
 from bench.show.plots.style import Rows, grouped_dots, legend_below, log_scale, sides_of
 
-SHOWN = (STOCK, LLVM, OURS, ALONE, LAZY, HOISTED)
+SHOWN = (STOCK, LLVM, OURS, EXCLUSIVE, LAZY, HOISTED)
 
 
 def draw(rows: Rows) -> Figure:

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.setup.sides import (
-    ALONE,
     DRIVER,
+    EXCLUSIVE,
     GRAPH,
     HAND_GRAPH,
     HOISTED,
@@ -26,7 +26,7 @@ from bench.setup.sides import (
     PLAIN,
     REWRITTEN,
     STOCK,
-    WORDS,
+    TITLES,
 )
 
 Rows = list[dict[str, Any]]
@@ -37,7 +37,7 @@ COLOURS = {
     LLVM: "#ef8a62",
     PLAIN: "#fddbc7",
     OURS: "#2166ac",
-    ALONE: "#4393c3",
+    EXCLUSIVE: "#4393c3",
     LAZY: "#92c5de",
     REWRITTEN: "#999999",
     HOISTED: "#555555",
@@ -92,7 +92,7 @@ def grouped_dots(
             markersize=4.5,
             elinewidth=0.6,
             color=COLOURS[side],
-            label=WORDS[side],
+            label=TITLES[side],
         )
     axes.set_xticks(range(len(groups)), groups)
     axes.set_xlim(-0.6, len(groups) - 0.4)

@@ -35,7 +35,7 @@ from bench.setup import build, device, native, pack
 from bench.setup import hosts as hosting
 from bench.setup import models as prepared
 from bench.setup.device import Device
-from bench.show import report, table
+from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt.lowering import toolchain
 
@@ -193,7 +193,7 @@ def main(
     asked = Request(repetitions, thread_count, llvm_runtime)
     todo = [(name, on) for on in found for name in only or WHERE if on.name in WHERE[name]]
     results: list[Result] = []
-    written = report.place(found, out)
+    written = output.path_in(out, found)
     broken = False
     with Progress(console, len(todo)) as progress:
         for name, on in todo:
@@ -204,9 +204,9 @@ def main(
                 console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {problem}")
                 broken = True
                 continue
-            report.show(results[-1], console)
-            report.write(results, found, written)  # each time: a machine may be lent for minutes
-    report.show_summary(results, console)
+            output.show(results[-1], console)
+            output.write(results, found, written)  # each time: a machine may be lent for minutes
+    output.show_summary(results, console)
     if results:
         console.print(f"written to {written}; python -m bench plot {written} draws it")
     sys.exit(1 if broken else 0)

@@ -104,17 +104,13 @@ class Library:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
         return self._lib.mgpu_rt_empty_cache()
 
-    def memory_stats(self) -> dict[int, dict[str, int]]:
-        """Device memory by device, in bytes, with the numbers of blocks and of cached blocks.
+    def memory_summary(self) -> str:
+        """A table for people: device memory by device, in bytes, with blocks and the cache's hits.
 
         The program holds the allocated bytes, and the library the reserved ones. Both have peaks.
 
         `peak_allocated` is 0 unless MGPU_RT_STATS was set at the first call.
         """
-        return {int(device): values for device, values in self.stats()["memory"].items()}
-
-    def memory_summary(self) -> str:
-        """The same and the cache's hits as a table for people."""
         return memory_table.memory_summary(self.stats())
 
     def scratch(self, stream: Any = 0) -> Scratch:

@@ -1,1 +1,1 @@
-"""Results for people: tables, plots, and the report of a run."""
+"""Results for people: tables, plots, and files of a run."""

@@ -13,7 +13,7 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report. `low` and `high` hold the middle 80 % of the samples."""
+    """One line of the table. `low` and `high` hold the middle 80 % of the samples."""
 
     name: str
     value: float

@@ -23,7 +23,7 @@ from bench import __main__ as command
 from bench.measure import breakdown, devices, growth, modules, programs, rounds
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
-from bench.show import report, table
+from bench.show import output, table
 from bench.show.figures import Figure, Result, median, ratios
 from mgpu_rt.lowering import cache, pipelines, toolchain
 
@@ -301,7 +301,7 @@ def test_plots_of_models_skip_what_was_left_out(tmp_path: Path) -> None:
 def test_the_reason_of_a_skipped_row_is_printed() -> None:
     data = [{"model": "mlp", "llvm": 19, "left_out": "no lowering"}]
     console = Console(width=200, record=True, file=io.StringIO())
-    report.show(Result("models", "a GPU", "", data=data), console)
+    output.show(Result("models", "a GPU", "", data=data), console)
     assert "left out: mlp, 19: no lowering" in console.export_text()
 
 
@@ -334,8 +334,8 @@ def test_earlier_figures_stay_where_a_later_benchmark_breaks(
 
 def test_json_is_one_line_a_figure(tmp_path: Path) -> None:
     result = Result("x", "d", "m", [Figure("a", 1.5, "ns", at_most=2)], data=[{"k": [1, 2]}])
-    path = report.place([], tmp_path)
-    report.write([result], [], path)
+    path = output.path_in(tmp_path, [])
+    output.write([result], [], path)
     lines = path.read_text().splitlines()
     assert '        {"name": "a", "value": 1.5, "unit": "ns", "at_most": 2, "met": true}' in lines
     benchmark = json.loads(path.read_text())["benchmarks"]["x-stub"]

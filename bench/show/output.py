@@ -146,7 +146,7 @@ def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, A
     }
 
 
-def place(devices: Sequence[Device], directory: Path) -> Path:
+def path_in(directory: Path, devices: Sequence[Device]) -> Path:
     """``<time>-<devices>.json`` in the directory."""
     stamp = _now()[:19].replace(":", "")
     return directory / f"{stamp}-{'-'.join(on.name for on in devices)}.json"

@@ -16,8 +16,6 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 PAGES = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
-#: Pages that are not held yet.
-NOT_YET = ("README.md",)
 
 
 def docstrings(path: Path) -> Iterator[str]:
@@ -37,7 +35,7 @@ def test_docstrings_name_who_acts() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in NOT_YET])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_read_once(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     paragraphs = list(english.of_page(text))

@@ -360,7 +360,7 @@ def _difference(
 
 
 def _difference_of_bytes(at: int, now: bytes, then: bytes) -> Difference:
-    """Of contents that differ. Long numbers compare them at C's speed."""
+    """The difference of unlike contents. Long numbers find it at C's speed."""
     wrong = int.from_bytes(now, "little") ^ int.from_bytes(then, "little")
     unlike = wrong.to_bytes(max(len(now), len(then)), "little")
     first = len(unlike) - len(unlike.lstrip(b"\0"))

@@ -1,5 +1,5 @@
-/* The life of a block. What a free keeps, and what leaves for the limit, is decided here; where a
- * block lies in between is the pools' concern, which entry it has the table's. */
+/* The life of a block. This file decides whether a free keeps a block, and which blocks leave for
+ * the limit. The pools know where a block lies in between, and the table which entry it has. */
 #include "cache/blocks.h"
 #include "base/atomics.h"
 #include "base/counters.h"
@@ -29,9 +29,9 @@ static const char free_expression[] = "hipFree(ptr)";
  * HIP has no memory.
  *
  * As long as a device holds no more from HIP than the limit there is nothing to count. Beyond it
- * each free is added up; when that reaches the limit all blocks are looked at, and the least
- * recently used leave until seven eighths of it are kept: so an eighth is freed before the next
- * look. */
+ * each free is added up. When the sum reaches the limit, the library looks at all blocks. The least
+ * recently used leave until seven eighths of the limit are kept, so an eighth is freed before the
+ * next look. */
 
 static size_t
     freed[MOST_DEVICES]; /* no less than what is kept, where the device is over its limit */
@@ -55,8 +55,8 @@ static size_t limit_of(int device) {
 
 /* ---- giving back ---- */
 
-/* A block that is in no pool and nobody's: unknown first, as HIP may hand its address to another
- * thread as soon as it has it. */
+/* A block that is in no pool and nobody's. It is unknown first, as HIP may hand its address to
+ * another thread as soon as it has it. */
 static hipError_t free_by_hip(void *address, size_t size, int device) {
     const hipError_t error = hip.Free(address);
     observe(OBSERVED_BLOCK_FREED, address, size, device);
@@ -169,10 +169,9 @@ bool block_serves(uint64_t bytes, int device) {
            device < MOST_DEVICES;
 }
 
-/* Managed memory is what LLVM's CUDA runtime has for host_shared since 19: HIP has it for every
- * device (pinned host memory where pages cannot move), hipFree takes it back, and it is coherent
- * without a flag. Stock ROCm hands out device memory there, which the host may not be able to
- * touch. */
+/* LLVM's CUDA runtime has had managed memory for host_shared since 19. HIP has it for every device
+ * (pinned host memory where pages cannot move). hipFree takes it back, and it is coherent without a
+ * flag. Stock ROCm hands out device memory there, which the host may not be able to touch. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
@@ -270,8 +269,8 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
     return free_by_hip(address, size, device);
 }
 
-/* No stream says when the block is free: the null stream, one that is gone, one of another device,
- * one of the program's own that the table does not know. */
+/* No stream says when the block is free. The program named the null stream, one that is gone, one
+ * of another device, or one of its own that the table does not know. */
 static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
     const int device = block->device;
     const size_t size = block->size;
@@ -320,7 +319,7 @@ static __attribute__((noinline)) struct block_freed free_with_care(struct block 
     return (struct block_freed){error == hipSuccess ? FREE_DONE : FREE_WAITED, error};
 }
 
-/* What is no live block of device memory: a shared one, one that was freed before, or none. */
+/* Frees all but a live block of device memory: a shared one, one that was freed before, or none. */
 static __attribute__((noinline)) struct block_freed free_other(struct block *block,
                                                                struct stream *stream) {
     int shared = BLOCK_SHARED;

@@ -24,7 +24,7 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
 bool block_serves(uint64_t bytes, int device);
 
 /* The hit of an allocation on the calling thread's device: a block that was given back, for work in
- * the order of `stream` (NULL: of any). NULL: block_alloc may have one. */
+ * the order of `stream`. NULL stands for any order. NULL: block_alloc may have one. */
 void *block_reuse(uint64_t bytes, int device, struct stream *stream);
 
 /* The rest of it: a block that takes looking for, else one of HIP's. NULL if there is none (or
@@ -35,7 +35,7 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
  * is known to be idle, as the host may write to it at once. Only where block_serves() it. */
 void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error);
 
-/* What became of a block that the program has freed, and what HIP has answered. */
+/* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum {
         FREE_DONE,    /* it is kept */
@@ -54,8 +54,8 @@ struct block_freed block_free(void *address, struct stream *stream);
  * else is to get it. False if the program does not hold the block. */
 bool block_keep(struct block *block, struct stream *stream);
 
-/* A block that the program holds is a graph's from now on; one that it has freed serves it again;
- * the graph is gone, and nothing of its work is pending. Each false if it is not so. */
+/* A block that the program holds is a graph's from now on. One that it has freed serves the graph
+ * again. The graph is gone, and nothing of its work is pending. Each false if it is not so. */
 bool block_give_graph(void *address);
 bool block_serve_graph(void *address);
 bool block_take_from_graph(void *address);

@@ -18,7 +18,8 @@ struct block_pool *block_device_pool(int device) {
 
 /* ---- pools ---- */
 
-/* What was given back on a stream while it was this device's; NULL if nothing was. */
+/* The pool of a stream's blocks while it was this device's; NULL if nothing was given back on
+ * it. */
 static struct block_pool *pool_on(const struct stream *stream, int device) {
     struct block_pool *pool = load_acquire(&stream_pools);
     while (pool && (pool->owner != stream || pool->device != device))

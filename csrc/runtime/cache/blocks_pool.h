@@ -3,7 +3,7 @@
  * A block given back on a stream is at once free for the next work of that stream: the stream keeps
  * its order. For anything else it is free once that stream was synchronised past the free; only
  * hipFree, which stock calls, waits for the device. Sizes are rounded to 256 bytes and served
- * exactly: a block is never split, so none is ever held back by a smaller piece of it.
+ * exactly. A block is never split, so no smaller piece ever holds one back.
  *
  * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
  * allocation, no call of HIP. */
@@ -28,7 +28,7 @@ static inline void *block_address(const struct block *block) {
     return (void *)(uintptr_t)block->handle.key;
 }
 
-/* Of a block that the reader does not own: HIP may hand its address out anew meanwhile. */
+/* For a block that the reader does not own: HIP may hand its address out anew meanwhile. */
 static inline size_t block_size(const struct block *block) {
     return load_relaxed(&block->size);
 }
@@ -46,9 +46,9 @@ static inline void block_note_use(struct block *block) {
     store_relaxed(&block->uses, block->uses + 1);
 }
 
-/* Gives a block that the caller has just made CACHED to its stream's pool, or to the device's pool
- * if stream is NULL: then no work may still use it. False without memory for the pool: the block is
- * the caller's still. */
+/* Gives a block that the caller has just made CACHED to its stream's pool. If stream is NULL it
+ * goes to the device's pool, and no work may still use it. False without memory for the pool: the
+ * block is the caller's still. */
 bool block_put(struct block *block, struct stream *stream);
 
 /* The same of a shared block, which goes into its device's pool of those. */
@@ -79,14 +79,14 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
 /* The device's pool: blocks that are idle for every stream. device < MOST_DEVICES. */
 struct block_pool *block_device_pool(int device);
 
-/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device:
- * what was given back on its predecessor stays with that one's device. */
+/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device.
+ * The blocks of its predecessor stay with that one's device. */
 void block_stream_enters(struct stream *stream);
 
-/* A block of this size from the device: this stream's spilled ones, those that waited for other
- * streams, the device's pool, and those of other streams that are known to be idle. Looks at 8
- * other streams at most, and asks HIP about those that nobody holds; the next search goes on behind
- * them. stream may be NULL. NULL if there is none. */
+/* A block of this size from the device. Looks at this stream's spilled blocks, at those that waited
+ * for other streams and at the device's pool. Then looks at other streams that are known to be
+ * idle. Looks at 8 other streams at most, and asks HIP about those that nobody holds; the next
+ * search goes on behind them. stream may be NULL. NULL if there is none. */
 struct block *block_search(int device, size_t size, struct stream *stream);
 
 /* A shared block of this size that is idle: the host may write to it at once. NULL if there is
@@ -97,7 +97,7 @@ struct block *block_search_shared(int device, size_t size);
  */
 bool block_unlink(struct block *block, struct stream *stream);
 
-/* What is in a pool of a device's own memory is forgotten. Under tables_lock. */
+/* Forgets all that is in a pool of a device's own memory. Under tables_lock. */
 void block_pools_empty(int device);
 
 #endif

@@ -53,8 +53,8 @@ static void leave_table(struct block *block) {
     ranges_remove((uintptr_t)block->handle.key);
 }
 
-/* HIP would not hand out memory of a block that it did not get back: the program has freed it by a
- * call of its own. */
+/* HIP would not hand out memory of a block that it did not get back. So the program has freed it by
+ * a call of its own. */
 static void forget_past(const void *address, size_t size) {
     void *begin;
     while ((begin = ranges_begin(address, size))) {
@@ -152,7 +152,8 @@ static bool outlives_reset(const struct block *block) {
     return block->shared && block->state != BLOCK_GONE && block_confirm_shared(block);
 }
 
-/* HIP is not asked under the lock. What is entered meanwhile is of the time after the reset. */
+/* HIP is not asked under the lock. A block that is entered meanwhile is of the time after the
+ * reset. */
 void block_forget_device(int device) {
     struct block *const newest = block_first();
     for (struct block *block = newest; block; block = handle_next(block))

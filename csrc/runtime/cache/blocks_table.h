@@ -24,12 +24,12 @@ static inline bool block_is_kept(const struct block *block) {
     return device_kept(block_device(block)) && load_acquire(&block->state) != BLOCK_GONE;
 }
 
-/* Whether HIP still has the block as it was handed out, by HIP's word: the program may have freed
- * it by a call of its own, or have reset the device. */
+/* Asks HIP whether it still has the block as it was handed out. The program may have freed it by a
+ * call of its own, or have reset the device. */
 bool block_confirm(const struct block *block);
 
-/* The same of shared memory, by the number that HIP had for it when it was entered: NVIDIA's driver
- * does not say where managed memory begins. */
+/* The same for shared memory, by the number that HIP had for it when it was entered. NVIDIA's
+ * driver does not say where managed memory begins. */
 void block_note_number(struct block *block);
 bool block_confirm_shared(const struct block *block);
 

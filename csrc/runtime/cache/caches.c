@@ -17,7 +17,8 @@ int caches_give_back(void) {
     return count;
 }
 
-/* Of a thread that has seen a reset: what is entered once it has let go is of the time after. */
+/* Held by a thread that has seen a reset. All that is entered after it has let go is of the time
+ * after. */
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_forget_if(int device, bool (*is_unseen)(void *), void *what) {

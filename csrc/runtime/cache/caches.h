@@ -1,7 +1,7 @@
-/* What every cache owes, and the loops over all of them.
+/* The duties of every cache, and the loops over all of them.
  *
  * A cache is a `struct cache` in a file of cache/ (or above), and its line in lifecycle.c's table.
- */
+ * */
 #ifndef MGPU_RT_CACHES_H
 #define MGPU_RT_CACHES_H
 
@@ -51,8 +51,9 @@ void caches_set(const struct cache *const *table);
 /* Gives to HIP all that nobody holds; returns how many. */
 int caches_give_back(void);
 void caches_forget(int device);
-/* The same of who has seen a reset, unless another thread has seen it before: then what is known by
- * now is of the time after. `is_unseen` says which, while nobody else forgets. */
+/* The same for a thread that has seen a reset. It forgets nothing if another thread has seen that
+ * reset before, as all that is known by now is of the time after. `is_unseen` says which, while
+ * nobody else forgets. */
 void caches_forget_if(int device, bool (*is_unseen)(void *), void *what);
 /* In a child of fork: a thread of the parent's may have been forgetting. */
 void caches_forked(void);

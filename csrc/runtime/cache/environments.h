@@ -2,8 +2,8 @@
  * mgpuDestroySparseEnv would make and destroy: 1 ms and more, and memory of the device.
  *
  * An environment has memory of the device that its kernels work in, and the stream that they go to.
- * So one serves one call at a time, and one stream for as long as it lives: what it does later on
- * that stream comes after what it did before. Stock has one for the process, on the null stream. */
+ * So one serves one call at a time, and one stream for as long as it lives. Its later work on that
+ * stream comes after its earlier work. Stock has one for the process, on the null stream. */
 #ifndef MGPU_RT_ENVIRONMENTS_H
 #define MGPU_RT_ENVIRONMENTS_H
 

@@ -17,7 +17,7 @@ struct handle_map event_map = HANDLE_MAP(struct event);
 static unsigned slots = EVENT_SLOTS;
 
 /* HIP 6.4.3's and 7.2.4's hipEventQuery read the stream that an event was recorded on last, though
- * that is destroyed and its memory is freed: 7.2.4 then ends some processes by
+ * that is destroyed and its memory is freed. 7.2.4 then ends some processes by
  * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
  * when the question is safe. Creating an event and destroying it costs 2 questions there. */
 void event_cache_open(void) {
@@ -80,8 +80,8 @@ static void put_into_queue(struct event *event) {
 
 /* ---- taking ---- */
 
-/* Whether the last record of an event that was kept is complete, so that a wait for it does not
- * wait for what an earlier owner recorded. */
+/* Whether the last record of a kept event is complete. Otherwise a wait for the event would wait
+ * for the work of an earlier owner. */
 static bool is_over(const struct event *event) {
     return exclusive_hip() || device_answered(hip.EventQuery(event_handle(event)));
 }
@@ -161,8 +161,8 @@ static void release_slots(struct thread *thread) {
         queue(thread->events[--thread->event_count]);
 }
 
-/* Each leaves in one step. In two, another thread may see a reset in between, and have the program
- * create, destroy and create an event of the same handle, which then looks like the one in hand. */
+/* Each leaves in one step. In two, another thread may see a reset in between. The program may then
+ * create, destroy and create an event of the same handle, which looks like the one in hand. */
 static int give_events_back(int device) {
     struct event *event;
     int count = 0;

@@ -1,6 +1,6 @@
 /* The events that mgpuEventCreate handed out: used again, but never with a past.
  *
- * Each thread keeps a few spare ones in slots of its own; a thread that only creates or only
+ * Each thread keeps a few spare ones in slots of its own. A thread that only creates or only
  * destroys exchanges them with the others through a common pool. A hit takes no lock. */
 #ifndef MGPU_RT_EVENTS_H
 #define MGPU_RT_EVENTS_H
@@ -45,8 +45,8 @@ static inline struct event *event_known(hipEvent_t handle) {
 /* Settles whether events are kept, before the first is made. */
 void event_cache_open(void);
 
-/* False where MGPU_RT_CACHE leaves events out, and on AMD's HIP from 6 on, which cannot be asked
- * whether the last record is complete, unless MGPU_RT_EXCLUSIVE=on: no question is needed then. */
+/* False if MGPU_RT_CACHE leaves events out. False on AMD's HIP from 6 on too, as nobody can ask it
+ * whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such question. */
 bool event_cache_serves(void);
 
 /* A spare event of this device for the program, whose last record is complete by HIP's word; NULL

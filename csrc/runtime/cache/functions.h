@@ -1,8 +1,8 @@
 /* The functions of modules that are kept, by name, and a thread's slots of them.
  *
- * A hit costs about 25 instructions, and a comparison of the name where it is no constant of the
- * program (mapped_for_good): a name alone would mix up two modules, and the address of a name may
- * be reused by a JIT. */
+ * A hit costs about 25 instructions. It also compares the name unless that is a constant of the
+ * program (mapped_for_good). A name alone would mix up two modules, and a JIT may reuse the address
+ * of a name. */
 #ifndef MGPU_RT_FUNCTIONS_H
 #define MGPU_RT_FUNCTIONS_H
 
@@ -54,7 +54,7 @@ struct lookup {
     uint32_t generation; /* of it, when the look-up began */
 };
 
-/* What HIP has answered before; NULL if it was not asked. */
+/* HIP's earlier answer; NULL if it was not asked. */
 hipFunction_t function_find_known(const struct lookup *lookup);
 
 /* Keeps HIP's answer, unless the module's entry serves another one by now, or without memory. */

@@ -2,8 +2,8 @@
  *
  * Since LLVM 21 a program loads all its modules before main. One whose image is a constant of the
  * program can wait until the first of its kernels is asked for. The program gets the address of an
- * entry as its handle until then, and keeps it afterwards; each image's first load only, so that an
- * entry never stands for two images and a handle never comes back for another module. */
+ * entry as its handle until then, and keeps it afterwards. Only the first load of an image waits.
+ * So an entry never stands for two images, and a handle never comes back for another module. */
 #ifndef MGPU_RT_LAZY_LOAD_H
 #define MGPU_RT_LAZY_LOAD_H
 
@@ -26,8 +26,8 @@ struct deferred {
     hipModule_t module;  /* HIP's; set once, by compare-and-swap */
 };
 
-/* An entry for the first load of the image that lies there; NULL if that is to be loaded now: it
- * had one before, cannot wait, there is no memory, or nobody has asked for MGPU_RT_LOAD=lazy. */
+/* An entry for the first load of the image that lies there. NULL if the image is to be loaded now:
+ * it had an entry before, it cannot wait, there is no memory, or MGPU_RT_LOAD is not lazy. */
 struct deferred *deferred_new(const struct load *load);
 
 /* The entry of a handle that the program names, or NULL. Lock-free. */

@@ -81,8 +81,8 @@ void lazy_end(void) {
     store_relaxed(&possible, false);
 }
 
-/* A program that holds several streams at once wants them to run at once: what was put off on one
- * would have to be waited for before the other's work, and with it what came since. */
+/* A program that holds several streams at once wants them to run at once. A put-off synchronise of
+ * one would hold up the work of the other, and would also wait for all that came since. */
 void lazy_note_stream(void) {
     if (LIKELY(!options.sync_lazy))
         return;

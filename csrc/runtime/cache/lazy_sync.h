@@ -1,12 +1,12 @@
 /* MGPU_RT_SYNC=lazy: a synchronise that no host code can observe is put off.
  *
- * After a synchronise the host may read what the kernels wrote. Where they can have written nothing
- * that the host reaches by itself, only a later call of this library shows the difference: a copy,
+ * After a synchronise the host may read what the kernels wrote. They may have written nothing that
+ * the host reaches by itself. Then only a later call of this library shows the difference: a copy,
  * another stream's work, an event. The stream keeps its order, so what comes on the same stream
  * needs no wait; everything else waits first. Only for programs that hold one stream at a time.
  *
- * What changes: timers of the host measure the submission, and a kernel's fault is reported by the
- * next call that waits, at the latest at exit. */
+ * Two things change. Timers of the host measure the submission. The next call that waits reports a
+ * kernel's fault, at the latest at exit. */
 #ifndef MGPU_RT_LAZY_SYNC_H
 #define MGPU_RT_LAZY_SYNC_H
 

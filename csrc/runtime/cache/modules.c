@@ -14,7 +14,7 @@ struct handle_map module_map = HANDLE_MAP(struct module);
 uint64_t module_clock = 1;
 size_t module_cost_all;
 
-/* HIP 5.2.3 keeps 34 KB for a module of 4.4 KB besides its bytes; entries, names and slots here are
+/* HIP 5.2.3 keeps 34 KB for a module of 4.4 KB besides its bytes. Entries, names and slots here are
  * the rest (measured: 53 KB for each new image of 5 KB). */
 enum { COST_OF_ANY = 40 << 10, PAGE = 4096 };
 
@@ -279,7 +279,8 @@ void module_function_name(hipFunction_t handle, char *name, size_t room) {
 
 /* ---- forgetting ---- */
 
-/* What somebody holds is left where it is, as he may read it just now. At exit HIP may, too. */
+/* A module that somebody holds is left where it is, as he may read it just now. At exit HIP may,
+ * too. */
 static unsigned char *forget_next(struct module **next, int device) {
     unsigned char *copy = NULL;
     while (*next && !copy) {

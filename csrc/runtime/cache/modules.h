@@ -1,11 +1,11 @@
 /* The modules that HIP holds, or held, and the images that they were loaded from.
  *
- * A module that the program has unloaded stays loaded, as the cache's alone, until a load of the
- * same bytes takes it: a hit costs about 30 instructions, one of them locked. One that the program
- * holds serves nobody else. The address only finds the candidate: a JIT reuses addresses, so the
- * bytes decide. They are compared (0.05 to 0.1 µs for 5 KB, 0.2 with cold caches) unless the
- * loader's tables proved, when the slot was filled, that they cannot have changed since: those of a
- * lowered program are its constants. */
+ * A module that the program has unloaded stays loaded until a load of the same bytes takes it.
+ * Until then only the cache has it. A hit costs about 30 instructions, one of them locked. One that
+ * the program holds serves nobody else. The address only finds the candidate: a JIT reuses
+ * addresses, so the bytes decide. A load compares them (0.05 to 0.1 µs for 5 KB, 0.2 with cold
+ * caches). It need not if the loader's tables proved, when the slot was filled, that they cannot
+ * change. The images of a lowered program are its constants. */
 #ifndef MGPU_RT_MODULES_H
 #define MGPU_RT_MODULES_H
 
@@ -29,7 +29,7 @@ static inline hipModule_t module_handle(const struct module *module) {
     return (hipModule_t)module->handle.key;
 }
 
-/* Of a module that the caller has not taken: the entry may come to serve another one meanwhile. */
+/* For a module that the caller has not taken: the entry may come to serve another one meanwhile. */
 static inline int module_device(const struct module *module) {
     return load_acquire(&module->device);
 }
@@ -48,7 +48,7 @@ static inline bool module_lives_on(const struct module *module, uint64_t life) {
     return life >> 32 == module_generation(module);
 }
 
-/* Of a module that the entry serves: its generation is odd. Under tables_lock. */
+/* Whether the entry serves a module: its generation is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
     return module->generation % 2 != 0;
 }
@@ -127,14 +127,14 @@ struct load {
     const void *for_hip; /* what HIP is to load */
 };
 
-/* A module with these bytes on this device that the program does not hold, now the program's: the
+/* A module with these bytes on this device that the program does not hold, now the program's. The
  * image has moved, or the module was another thread's. NULL if there is none. */
 struct module *module_take_known(const struct load *load);
 
-/* HIP reads the image as long as the module lives, which is longer than a JIT keeps its own, so the
- * module has a copy, page-aligned, as the loader of a file would have it. What is a constant for
- * good needs none. Where HIP needs another image than the program's, that follows in the same
- * block. False without memory. */
+/* HIP reads the image as long as the module lives, and a JIT may drop its image before. So the
+ * module has a copy, page-aligned, as the loader of a file would have it. An image that is a
+ * constant for good needs none. If HIP needs another image than the program's, that follows in the
+ * same block. False without memory. */
 bool module_copy_image(struct load *load);
 
 /* Enters a module that HIP has just loaded for the program. Takes over load->copy. False without
@@ -156,7 +156,7 @@ bool module_leave_private(struct module *module, unsigned char **copy);
 /* From here on nobody else may have it once the program has unloaded it. Takes tables_lock. */
 void module_make_private(struct module *module);
 
-/* A graph launches kernels of a module that the program holds: from here on HIP does not get it
+/* A graph launches kernels of a module that the program holds. From here on HIP does not get it
  * back, until as many have let it go. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
@@ -168,8 +168,8 @@ void module_function_name(hipFunction_t function, char *name, size_t room);
 /* From here on nothing is known of any module of a device: it was reset, or HIP ends. */
 void module_forget(int device);
 
-/* What modules cost that HIP holds for the runtime, and one of them, in bytes: the copy of its
- * image, and what HIP keeps. The second is for who has taken it, both are for who has
+/* The cost of all modules that HIP holds for the runtime, and of one, in bytes: the copy of its
+ * image, and HIP's own part. The second is for who has taken it, both are for who has
  * tables_lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);

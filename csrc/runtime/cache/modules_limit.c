@@ -1,7 +1,7 @@
 /* Eviction of modules.
  *
- * Stock unloads a module where the program does, right after the launch in programs of LLVM 20 and
- * older; here that comes later, so no kernel is in more danger. But an unload may wait for work,
+ * Stock unloads a module when the program does, right after the launch in programs of LLVM 20 and
+ * older. Here that comes later, so no kernel is in more danger. But an unload may wait for work,
  * where stock would not have waited at that place. So modules leave while no stream is at work; if
  * they then hold twice the limit, they leave as with stock. */
 #include "cache/modules_limit.h"
@@ -108,8 +108,8 @@ static size_t list_idle(struct idle_module *out, size_t room, size_t *cost) {
     return count;
 }
 
-/* Looking means looking at all modules, so where the last look has left more than the limit, as the
- * program holds it, the next one waits. Under tables_lock. */
+/* A look is one at all modules. If the last look has left more than the limit, as the program holds
+ * it, the next one waits. Under tables_lock. */
 static size_t cost_then;
 static uint64_t clock_then;
 

@@ -1,7 +1,7 @@
-/* A treap by address: a binary tree that is a heap of the addresses' hashes, so that its depth is
- * logarithmic in whatever order addresses come. What it is made of lies in the entries of blocks
- * and of registered memory, which are never freed: nothing is allocated here, and readers may walk
- * it without a lock. A sequence tells them whether it was written meanwhile. */
+/* A treap by address: a binary tree that is a heap of the addresses' hashes. So its depth is
+ * logarithmic in whatever order addresses come. Its nodes lie in the entries of blocks and of
+ * registered memory, which are never freed. So nothing is allocated here, and readers may walk it
+ * without a lock. A sequence tells them whether it was written meanwhile. */
 #include "cache/ranges.h"
 #include "base/handles.h"
 #include "base/state.h"
@@ -90,7 +90,7 @@ static void insert(struct range *fresh) {
     set(right, NULL);
 }
 
-/* What is below it takes its place, the higher one first. */
+/* The nodes below it take its place, the higher one first. */
 static void lift_below(struct range **link) {
     struct range *left = (*link)->left, *right = (*link)->right;
     while (left && right) {

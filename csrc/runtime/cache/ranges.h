@@ -1,8 +1,8 @@
 /* Which addresses belong to device memory, managed memory and registered host memory of this
  * library's making.
  *
- * HIP can be asked what a pointer is, for 0.1 to 1.2 µs (it walks the process's mappings for one
- * that it does not know); this table answers in 10 ns, without a lock. It says nothing of any other
+ * HIP can say what a pointer is, for 0.1 to 1.2 µs (it walks the process's mappings for one that it
+ * does not know). This table answers in 10 ns, without a lock. It says nothing of any other
  * address: a module's globals, other libraries' memory and pageable memory all are unknown here. */
 #ifndef MGPU_RT_RANGES_H
 #define MGPU_RT_RANGES_H
@@ -38,10 +38,10 @@ void ranges_remove(uintptr_t begin);
 void ranges_register(const void *address, size_t bytes);
 void ranges_unregister(const void *address);
 
-/* What `bytes` bytes from an address on are. Lock-free. */
+/* The kind of `bytes` bytes from an address on. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);
 
-/* Where a range begins that shares bytes with these; NULL if none does. Needs tables_lock. */
+/* The begin of a range that shares bytes with these; NULL if none does. Needs tables_lock. */
 void *ranges_begin(const void *address, size_t bytes);
 
 /* Counts the calls that may have changed what some address is: while it stays, an answer of HIP's

@@ -1,8 +1,8 @@
 /* A thread's tables of the modules and functions that it had lately (thread.h).
  *
- * Slots lie in tables of a power of two that double when they are half full, up to the last size.
- * A key leads to a slot; it or one of the next three serves: images and names lie in rows, so that
- * several keys lead to one slot even where most slots are empty. */
+ * Slots lie in tables of a power of two that double when they are half full, up to the last size. A
+ * key leads to a slot; it or one of the next three serves. Images and names lie in rows, so several
+ * keys lead to one slot even if most slots are empty. */
 #ifndef MGPU_RT_SLOTS_H
 #define MGPU_RT_SLOTS_H
 

@@ -24,7 +24,7 @@ static struct stream *owner_of(const struct staging *staging) {
     return load_relaxed(&staging->owner);
 }
 
-/* Whether HIP has taken everything out of the owner's memory: what it copied to the device has been
+/* Whether HIP has taken everything out of the owner's memory. Either its copies to the device are
  * done, or the owner is gone, which was waited for. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);

@@ -1,8 +1,8 @@
 /* Pinned host memory through which copies of pageable memory go.
  *
  * HIP copies pageable memory by blocking the host: it stages or pins by itself. With memory that is
- * pinned already, a copy to the device is submitted and the host goes on; one from the device waits
- * for the stream once, which the program's own synchronise then need not do again. */
+ * pinned already, a copy to the device is submitted and the host goes on. One from the device waits
+ * for the stream once, and the program's synchronise then need not wait again. */
 #ifndef MGPU_RT_STAGING_H
 #define MGPU_RT_STAGING_H
 
@@ -13,11 +13,11 @@
 
 struct cache;
 
-/* Measured on an H100 (driver 580, pageable against staged, kernel between two copies): at 4 KB
- * 19.8 µs against 16.3, at 64 KB 82.6 against 36.9, at 256 KB 123 against 58, at 1 MB 342 against
- * 235. To the device, staging does not pay beyond 512 KB; from the device in overlapped pieces of
- * 256 KB it does up to 16 MB (1 MB: 129 against 95, 4 MB: 473 against 424, 16 MB: 1922 against
- * 1660), at 64 MB it costs more (6.6 ms against 7.3). */
+/* Measured on an H100 (driver 580, kernel between two copies), pageable against staged: 4 KB 19.8
+ * µs against 16.3, 64 KB 82.6 against 36.9. 256 KB took 123 µs against 58, 1 MB 342 against 235. To
+ * the device, staging does not pay beyond 512 KB. From the device, in overlapped pieces of 256 KB,
+ * it pays up to 16 MB. (1 MB takes 129 against 95, 4 MB 473 against 424, 16 MB 1922 against 1660.)
+ * At 64 MB it costs more (6.6 ms against 7.3). */
 enum {
     STAGING_UP = 1 << 20,         /* ring of a stream's copies to the device */
     STAGING_UP_LIMIT = 1 << 19,   /* the largest of them */
@@ -27,7 +27,7 @@ enum {
                           number of streams */
 };
 
-/* NVIDIA's driver takes the bytes of a small copy to the device and goes on: nothing blocks, and
+/* NVIDIA's driver takes the bytes of a small copy to the device and goes on. Nothing blocks, and
  * pinned memory would only add a copy (0.7 of 16 µs in churn on an H100). */
 enum { STAGING_CUDA_TAKES = 16 << 10 };
 

@@ -15,7 +15,7 @@ struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
             "failed"};
 
-/* Of the list, under tables_lock; and how many may be gone in it. */
+/* The length of the list, under tables_lock; and how many may be gone in it. */
 static size_t listed;
 static size_t gone;
 
@@ -36,7 +36,7 @@ static void sweep_list(const struct stream *stays) {
     }
 }
 
-/* Where half of the list may be gone it is swept, so that a stream costs as much among many. Under
+/* The list is swept once half of it may be gone, so that a stream costs as much among many. Under
  * tables_lock. */
 static void list_stream(struct stream *stream) {
     if (load_relaxed(&gone) && 2 * load_relaxed(&gone) >= listed)
@@ -167,7 +167,7 @@ bool stream_is_here(hipStream_t handle) {
     return stream_known(handle) && (exclusive_hip() || stream_ask_flags(handle, &flags));
 }
 
-/* What was submitted before HIP was asked is done. The stream is idle now unless somebody has
+/* All that was submitted before HIP was asked is done. The stream is idle now unless somebody has
  * submitted since. */
 static inline void settle(struct stream *stream, uint64_t submitted, uint64_t mark) {
     stream_pass(stream, mark);
@@ -226,8 +226,8 @@ static void settle_noted(bool done) {
     store_release(&noting, false);
 }
 
-/* Of several threads here each waits by itself: one that finds another waiting knows nothing yet.
- */
+/* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
+ * */
 hipError_t stream_wait_for_device(int device) {
     uintptr_t token = (uintptr_t)&token; /* no other wait has it meanwhile */
     if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)

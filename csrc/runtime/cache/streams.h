@@ -47,24 +47,24 @@ static inline bool stream_is_kept(const struct stream *stream) {
     return device_kept(load_relaxed(&stream->device)) && !stream_is_gone(stream);
 }
 
-/* What the runtime knows of a stream, or NULL if it is none of its own. A hit of the thread's last
- * stream costs 3 instructions. */
+/* The entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last stream
+ * costs 3 instructions. */
 static inline struct stream *stream_find(const struct thread *thread, hipStream_t handle) {
     struct stream *last = thread->stream;
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
 }
 
 /* Whether work was submitted to the null stream or to streams of the program's own since the device
- * was last synchronised: OTHERS_BUSY, or a word of who synchronises just now. */
+ * was last synchronised. OTHERS_BUSY, or a word of the thread that synchronises just now. */
 enum { OTHERS_IDLE, OTHERS_BUSY };
 extern uintptr_t stream_others;
 
 /* ---- whether a stream is idle ----
  *
- * Each submission has a name of its own, made of a thread's ticket. Who waits reads the name of the
- * last submission, waits, and then stores it as settled: the stream is idle while both are the
- * same. Threads may submit and wait at once without a locked operation: a name that is overwritten,
- * or settled late, never makes the two the same while work is pending. */
+ * Each submission has a name of its own, made of a thread's ticket. A thread that waits reads the
+ * name of the last submission, waits, and then stores it as settled. The stream is idle while both
+ * are the same. Threads may submit and wait at once without a locked operation. A name that is
+ * overwritten, or settled late, never makes the two the same while work is pending. */
 
 /* All that was submitted is known to be done. In this order: the other one would take a wait for
  * earlier work for one that covers later work too. */
@@ -85,8 +85,8 @@ static inline bool stream_has_kernels(const struct stream *stream) {
     return submitted != settled && submitted % 2;
 }
 
-/* To be called after each launch. After, not before: a synchronise of another thread that comes in
- * between then leaves the stream marked busy, which costs a query and never a wrong reuse. */
+/* To be called after each launch. After, not before: another thread's synchronise may come in
+ * between. The stream then stays marked busy, which costs a query and never a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
         store_release(&stream->submitted, thread_next_ticket(thread));
@@ -106,8 +106,8 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 /* ---- marks: what of a stream's past is done ----
  *
  * A mark stands for all that was submitted before it was set. Freed memory waits for the stream's
- * next mark; each synchronise and each query sets one, if anything waits, and once it is done the
- * mark is passed. Marks are passed in order. */
+ * next mark. Each synchronise and each query sets one, if anything waits. Once it is done the mark
+ * is passed. Marks are passed in order. */
 
 /* The mark that covers everything submitted so far. */
 static inline uint64_t stream_next_mark(struct stream *stream) {
@@ -142,19 +142,19 @@ bool stream_ask_flags(hipStream_t handle, unsigned *flags);
 bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t handle,
                          unsigned *flags);
 
-/* Whether a stream that the program destroys is of the kind that the runtime makes: it may have
- * destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
+/* Whether a stream that the program destroys is of the kind that the runtime makes. The program may
+ * have destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
 bool stream_is_ours(hipStream_t handle);
 
-/* What HIP says of a stream that the caller has taken: hipSuccess, all is done, and a mark is
- * passed; hipErrorNotReady; any other: HIP does not know the stream. Leaves the thread's last error
- * as stock would find it. */
+/* HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and a mark is
+ * passed. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
+ * thread's last error as stock would find it. */
 hipError_t stream_ask(struct stream *stream);
 
 /* The advice for an error of earlier work that a wait has brought to light. */
 extern struct advice stream_fault;
 
-/* All streams that are not gone, and some that are. Read without a lock: a stream that leaves still
+/* All streams that are not gone, and some that are. Read without a lock. A stream that leaves still
  * leads on, and one that comes back leads to the beginning, so none that stays is missed. */
 extern struct stream *stream_list;
 static inline struct stream *stream_first(void) {
@@ -188,8 +188,8 @@ static inline struct stream *stream_known(hipStream_t handle) {
     return stream && !stream_is_gone(stream) ? stream : NULL;
 }
 
-/* Whether the runtime knows the handle as a stream, and HIP has it as one: the program may have
- * destroyed a stream of ours by HIP itself, and what lies at its address by now may be an event. */
+/* Whether the runtime knows the handle as a stream, and HIP has it as one. The program may have
+ * destroyed a stream of ours by HIP itself, and an event may lie at its address by now. */
 bool stream_is_here(hipStream_t handle);
 
 /* True if one of the runtime's streams may have work pending. Asks no driver. */

@@ -54,13 +54,13 @@ static int state_in_queue(const struct stream_queue *queue) {
     return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_FREE : STREAM_RETIRED;
 }
 
-/* Takes a stream that the program does not hold: from here on it is the caller's, who puts it into
+/* Takes a stream that the program does not hold. From here on it is the caller's, who puts it into
  * a queue, hands it out, or gives it back. */
 static bool take_stream(struct stream *stream, int from) {
     return stream_change(stream, from, STREAM_TAKEN);
 }
 
-/* What the caller has taken is in that state now; not if it was forgotten meanwhile. */
+/* The caller's stream is in that state now, unless it was forgotten meanwhile. */
 static bool move_taken(struct stream *stream, int to) {
     if (stream_change(stream, STREAM_TAKEN, to))
         return true;
@@ -85,8 +85,8 @@ static void queue_add(struct stream_queue *queue, struct stream *stream) {
 }
 
 /* Takes a stream out, the newest or the oldest; NULL if the queue is empty. After a reset HIP may
- * have made one anew on another device, under a handle that still lies here: that one goes into its
- * own device's queue, as its thread may have left it meanwhile. */
+ * have made one anew on another device, under a handle that still lies here. It goes into its own
+ * device's queue, as its thread may have left it meanwhile. */
 static struct stream *queue_take(struct stream_queue *queue, bool newest) {
     while (queue->oldest) {
         struct stream *stream = newest ? queue->newest : queue->oldest;
@@ -187,8 +187,8 @@ static struct stream *take_oldest_stream(int device) {
     return stream ? stream : queue_take(&retired[device], false);
 }
 
-/* As long as there are more than the limit that the program does not hold, HIP gets one back, also
- * one at work: stock gives back each. */
+/* While the program does not hold more streams than the limit, HIP gets one of them back. It may be
+ * at work: stock gives back each. */
 static void trim_streams(int device) {
     while (device_kept(device)) {
         pthread_mutex_lock(&stream_pool_lock);
@@ -201,7 +201,7 @@ static void trim_streams(int device) {
     }
 }
 
-/* More streams exist than may lie idle, so those that threads keep for themselves count too: from
+/* More streams exist than may lie idle, so those that threads keep for themselves count too. From
  * now on each destroy puts its stream into a queue (is_simple). */
 static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
@@ -221,8 +221,8 @@ static void count_stream(void) {
 
 /* ---- handing out ---- */
 
-/* HIP does not know a stream that it never got back from here: somebody has reset the device. What
- * was cached is gone with it. */
+/* HIP does not know a stream that it never got back from here: somebody has reset the device. All
+ * that was cached is gone with it. */
 static void note_reset(struct stream *stream) {
     caches_forget_if(stream->device, forget_taken, stream);
 }
@@ -236,8 +236,8 @@ __attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipErro
     return false;
 }
 
-/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time: the
- * ones that are still at work go behind the others. */
+/* Looks at the streams that were destroyed with work pending, oldest first, a few at a time. Those
+ * that are still at work go behind the others. */
 static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
     for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
@@ -290,8 +290,8 @@ struct stream *stream_pool_take(struct thread *thread, int device) {
 
 /* HIP hands out a handle again that it did not get back from here: the program has destroyed that
  * stream by HIP itself. AMD's 5.2.3 to 7.2.4 wait for its work then, but promise nothing, and
- * NVIDIA's driver does not wait. What was freed on it, or copied through pinned memory, is not in
- * the order of the stream that has the handle now. */
+ * NVIDIA's driver does not wait. Memory that was freed on it, or copies through pinned memory, are
+ * not in the order of the stream that has the handle now. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
     if (stream)

@@ -41,12 +41,12 @@ struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int 
 /* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
 bool stream_pool_refuse(struct stream *stream, hipError_t error);
 
-/* Whether a stream that was just taken, and that the runtime knows to be idle, is so by HIP's word:
+/* Asks HIP whether a stream that was just taken, and that the runtime knows to be idle, is idle:
  * others may have submitted to it. If not it is put back.
  *
- * NVIDIA's driver is not asked: it takes 1.6 of a launch's 9 µs for the answer, and at stake is
- * only that work which others leave on a stream that they destroy without waiting comes before the
- * next owner's. */
+ * NVIDIA's driver is not asked: its answer takes 1.6 of a launch's 9 µs. At stake is little: others
+ * may leave work on a stream that they destroy without waiting. It comes before the next
+ * owner's. */
 static inline bool stream_pool_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
@@ -54,8 +54,8 @@ static inline bool stream_pool_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_pool_refuse(stream, error);
 }
 
-/* The hit of a create: the thread's last stream, if the program does not hold it, it is idle, and
- * the thread has chosen no other one. */
+/* The hit of a create: the thread's last stream. The program does not hold it, it is idle, and the
+ * thread has chosen no other one. */
 static inline struct stream *stream_pool_take_own(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream || stream->device != device || thread->chosen))
@@ -87,8 +87,8 @@ void stream_pool_leave(struct stream *stream);
 /* True if a stream that the program does not hold is done with all work. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
-/* True if no work is pending as far as can be told: HIP is asked about the streams that the program
- * does not hold; of those that it holds only their last synchronise tells. */
+/* True if no work is pending as far as can be told. HIP is asked about the streams that the program
+ * does not hold. Those that it holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
 /* From now on mgpuStreamCreate returns this stream, the program's own, on the calling thread. False
  * without memory. */

@@ -1,4 +1,5 @@
-/* What each thread keeps for itself, so that a hit shares no cache line with another thread. */
+/* The memory that each thread keeps for itself, so that a hit shares no cache line with another
+ * thread. */
 #ifndef MGPU_RT_THREAD_H
 #define MGPU_RT_THREAD_H
 
@@ -55,8 +56,8 @@ struct thread {
     struct thread *next; /* all threads, under tables_lock */
 };
 
-/* NULL until the thread's first call. Initial-exec: one load, where the default model of a shared
- * library calls __tls_get_addr (3 to 5 ns); 8 bytes fit into what the loader keeps spare for
+/* NULL until the thread's first call. Initial-exec: one load. The default model of a shared library
+ * calls __tls_get_addr (3 to 5 ns). 8 bytes fit into the space that the loader keeps spare for
  * libraries that are opened later. */
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 

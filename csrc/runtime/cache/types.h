@@ -1,9 +1,9 @@
-/* What the caches keep, in which states, and who may move it from which to which.
+/* The entries of the caches, their states, and who may move them from which to which.
  *
- * One pattern for all: an entry belongs to whoever has moved its state by a compare-and-swap. Where
- * it lies besides (a thread's slot, a queue, a chain) is a hint: who finds it there takes it by its
- * state, or drops it. State 0 is "gone": HIP has the handle back, or had it taken by a reset, and
- * nothing is known of it. Entries are never freed, so that a hint may be stale. */
+ * One pattern for all: an entry belongs to whoever has moved its state by a compare-and-swap. Its
+ * other places (a thread's slot, a queue, a chain) are hints. A thread that finds it there takes it
+ * by its state, or drops it. State 0 is "gone": HIP has the handle back, or had it taken by a
+ * reset, and nothing is known of it. Entries are never freed, so that a hint may be stale. */
 #ifndef MGPU_RT_TYPES_H
 #define MGPU_RT_TYPES_H
 
@@ -148,15 +148,14 @@ struct event {
  * leave      LIVE        GONE   the owner, before HIP unloads   release, tables_lock
  * forget     any         GONE   who saw the reset               release, tables_lock
  *
- * Each load of the program's has one to itself, as with stock: a module that the program holds is
+ * Each load of the program's has one to itself, as with stock. A module that the program holds is
  * never handed out a second time, since only the program knows what else it does with it. When HIP
- * hands the same handle out again, the entry serves the new module, in a new generation.
- * generation is odd if and only if HIP has the module that the entry serves, as far as is known. A
- * put that comes after a forget makes FREE of GONE, and changes nothing else.
- * A thread without tables_lock takes the module of one generation or none, as both lie in one word.
- * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
- * Only an unload puts by its state alone: its owner holds the module, and HIP forbids a reset of
- * the device meanwhile.
+ * hands the same handle out again, the entry serves the new module, in a new generation. generation
+ * is odd if and only if HIP has the module that the entry serves, as far as is known. A put that
+ * comes after a forget makes FREE of GONE, and changes nothing else. A thread without tables_lock
+ * takes the module of one generation or none, as both lie in one word. So it never has a module in
+ * hand that a reset has ended and that HIP has handed out anew since. Only an unload puts by its
+ * state alone: its owner holds the module, and HIP forbids a reset of the device meanwhile.
  * module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
@@ -182,7 +181,7 @@ struct module {
         };
     };
     int device;
-    /* Of the module that it serves; its bytes are there as long as it is not GONE. */
+    /* Describes the module that it serves; its bytes are there as long as it is not GONE. */
     struct image image;
     unsigned char *copy; /* where they are, unless they are a constant of the program's */
     uint64_t hash;
@@ -208,18 +207,17 @@ struct module {
  * serve on   KEPT          GRAPH         an allocation of the same graph     cas acq_rel
  *
  * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
- * the account's any more.
- * The account of a device == the sum of the sizes of all that are `booked`; all but GONE are,
- * unless they were in hand when the device was forgotten.
- * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
- * one chain, or in the hands of who takes or puts it. */
+ * the account's any more. The account of a device == the sum of the sizes of all that are `booked`.
+ * All but GONE are, unless they were in hand when the device was forgotten. A kept block is in no
+ * pool, and no cache gives it to anybody. A cached block is in one way, in one chain, or in the
+ * hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
     BLOCK_GONE,   /* HIP has it back */
     BLOCK_LIVE,   /* held by the program */
     BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
-                     memory, which is the hit, need not look for it */
+                   * memory, the hit, need not ask */
     BLOCK_CACHED, /* in a pool */
     BLOCK_GRAPH,  /* held by the program; and a graph uses it as long as that lives */
     BLOCK_KEPT,   /* the program has freed it; a graph uses it still */
@@ -250,7 +248,7 @@ struct block {
     uint64_t entered;      /* and when HIP handed it out */
     struct range range;
     struct block *next_spilled;
-    /* Of a block that was freed while other streams were at work (blocks_waiting.h). */
+    /* For a block that was freed while other streams were at work (blocks_waiting.h). */
     struct wait *waits; /* room for the most there ever were */
     size_t wait_count, wait_room;
     bool waits_now; /* it lies there; under tables_lock */

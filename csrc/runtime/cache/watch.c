@@ -9,11 +9,11 @@
 #include "hip/hip.h"
 
 /* hipDeviceReset takes the streams and the memory of the calling thread's device, and HIP hands
- * their addresses out anew: a handle that is there again proves nothing. What proves it is an
- * allocation of the runtime's own in the memory of that device, with the number that HIP gives to
- * each: pinned and managed memory outlives the reset of one of several devices in 5.2.3, 5.7.1,
- * 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that the counts of
- * hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
+ * their addresses out anew. A handle that is there again proves nothing. The proof is an allocation
+ * of the runtime's own in the memory of that device, with the number that HIP gives to each. Pinned
+ * and managed memory prove nothing: they outlive the reset of one of several devices in 5.2.3,
+ * 5.7.1, 6.4.3 and 7.2.4. By a function of HIP's that nothing else here calls, so that the counts
+ * of hipMalloc are the program's. (A reset of NVIDIA's devices ends LLVM's own runtime as well.) */
 static struct watch {
     bool claimed; /* a thread has set it up, or does so just now */
     void *memory;

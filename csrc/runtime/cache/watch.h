@@ -12,11 +12,12 @@ struct cache;
  * somebody resets it. */
 void device_watch(int device);
 
-/* To be asked before what is kept on a device is looked for, to be used again or given back: true
- * if nobody has reset it since device_watch. Otherwise all that is of that device is forgotten
- * (caches_forget), so that what is found afterwards is HIP's still. Asked afterwards it is too
- * late: another thread may have seen the reset meanwhile, and watch the device anew. Costs a
- * question to HIP (0.1 µs), on AMD's devices, unless the process is the runtime's alone. */
+/* To be asked before the library looks for anything kept on a device, to use it again or give it
+ * back. True if nobody has reset the device since device_watch. Otherwise all that is of that
+ * device is forgotten (caches_forget), so that what is found afterwards is HIP's still. Asked
+ * afterwards it is too late: another thread may have seen the reset meanwhile, and watch the device
+ * anew. Costs a question to HIP (0.1 µs), on AMD's devices, unless the process is the runtime's
+ * alone. */
 bool watch_ask(int device);
 static inline bool device_kept(int device) {
     return exclusive_hip() || watch_ask(device);

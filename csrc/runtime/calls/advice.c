@@ -33,8 +33,8 @@ static struct advice bad_launch = {
 
 /* ---- images ---- */
 
-/* The versions of code objects that releases are known to take, as measured with 5.2.3, 5.7.1,
- * 6.4.3 and 7.2.4, and how to ask MLIR for them. */
+/* The versions of code objects that releases are known to take, and how to ask MLIR for them.
+ * Measured with 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
 static const char *versions_taken(void) {
     if (hip_version >= HIP_6_4)
         return "4 to 6 (abi=400, 500 or 600)";

@@ -1,4 +1,4 @@
-/* What to do about an image or a launch that the driver refused. */
+/* Advice about an image or a launch that the driver refused. */
 #ifndef MGPU_RT_ADVICE_H
 #define MGPU_RT_ADVICE_H
 

@@ -1,13 +1,14 @@
 /* mgpuMemcpy, mgpuMemset16, mgpuMemset32.
  *
- * What a copy means is as with stock: in the stream's order, the source of a copy from pageable
- * memory free when the call returns, the end of one to pageable memory filled. Between pageable
- * memory and a block of ours it goes through pinned memory (staging.h); all others are HIP's.
+ * A copy means the same as with stock. It comes in the stream's order. When the call returns,
+ * pageable memory that is its source is free, and pageable memory that is its end is filled.
+ * Between pageable memory and a block of ours it goes through pinned memory (staging.h); all others
+ * are HIP's.
  *
  * An address that no table has is not host memory for that: it may be a module's global, another
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
- * would be staged. Where nobody else calls HIP, an answer holds until a call of ours changes what
- * some address is. */
+ * would be staged. If nobody else calls HIP, an answer holds until a call of ours changes what some
+ * address is. */
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
@@ -87,10 +88,10 @@ static bool is_quiet(struct stream *stream) {
     return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
-/* True if the source has its last value already, so that it may be read now: nothing before the
- * copy in the stream's order can write it. NVIDIA's driver knows what its kernels write; AMD's
- * calls a module's global an invalid pointer, just as it does pageable memory, so there the stream
- * has to have nothing pending. So too where kernels reach pageable memory. */
+/* True if the source has its last value already, so that it may be read now. Nothing that comes
+ * before the copy in the stream's order can write it. NVIDIA's driver knows what its kernels write.
+ * AMD's calls a module's global an invalid pointer, just as it does pageable memory, so there the
+ * stream has to have nothing pending. So too where kernels reach pageable memory. */
 static bool is_settled(struct stream *stream) {
     return (cuda_present() && !device_reaches_pageable(stream->device)) || is_quiet(stream);
 }

@@ -24,8 +24,8 @@ static struct advice stream_served = {
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; HIP may have given its handle to another event"};
 
-/* False if the handle is a stream or an event that was destroyed: that was reported as a failure of
- * `expression`, and HIP is not to see it. */
+/* False if the handle is a stream or an event that was destroyed. The library has then reported it
+ * as a failure of `expression`, and HIP is not to see it. */
 static bool is_usable(const struct event *event, hipEvent_t handle, const char *expression) {
     if (LIKELY(event && event_is_held(event)) || !caches_on())
         return true;
@@ -42,8 +42,8 @@ static bool is_usable(const struct event *event, hipEvent_t handle, const char *
 }
 
 /* False if it was recorded for an earlier owner only: for this one it counts as never recorded, and
- * there is nothing to wait for. Where others call HIP, the program may have recorded it by a call
- * of its own: HIP knows, and what it knows of the owner before is over. */
+ * there is nothing to wait for. If others call HIP, the program may have recorded it by a call of
+ * its own. HIP knows, and the work of the owner before is over. */
 static bool is_recorded(const struct event *event) {
     return !exclusive_hip() || !event || event_state(event) != EVENT_PAST;
 }
@@ -68,8 +68,8 @@ hipEvent_t impl_mgpuEventCreate(void) {
     return LIKELY(event) ? event_handle(event) : create_event(device);
 }
 
-/* LLVM 22 and older lower a blocking gpu.wait on a token that is a block argument to
- * mgpuEventSynchronize and mgpuEventDestroy, though the token may be a stream. */
+/* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
+ * lower it to mgpuEventSynchronize and mgpuEventDestroy. */
 static bool is_stream(const struct event *event, hipEvent_t handle) {
     if (LIKELY(event || !handle || !caches_on()) || !stream_is_here((hipStream_t)handle))
         return false;
@@ -90,8 +90,8 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
         REPORT(expression, hip.EventDestroy(handle), NULL);
 }
 
-/* Says nothing of the stream that we have recorded it on: the program may have recorded it on
- * another one since, by HIP itself, and HIP does not tell which record it has waited for. */
+/* Says nothing of the stream that we have recorded it on. The program may have recorded it on
+ * another one since, by HIP itself. HIP does not tell which record it has waited for. */
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();

@@ -1,8 +1,8 @@
 /* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
  *
  * Never cached: pages that stay pinned after their unregister would be another memory's once the
- * program has unmapped them, and nothing tells this library of that. So HIP is told of each
- * unregister to the end, also at exit: else it would read what malloc hands out next too late. */
+ * program has unmapped them. Nothing tells this library of that. So HIP is told of each unregister
+ * to the end, also at exit: else it would read what malloc hands out next too late. */
 #include "base/abi.h"
 #include "cache/lazy_sync.h"
 #include "cache/ranges.h"

@@ -1,5 +1,5 @@
-/* What compilers beside LLVM's ask of a module and of the device: FlyDSL the occupancy of a kernel
- * and a buffer that kernels trace into, another one the address of a global. */
+/* The questions of compilers beside LLVM's. FlyDSL asks for the occupancy of a kernel and a buffer
+ * that kernels trace into, another one for the address of a global. */
 #include "base/abi.h"
 #include "base/handles.h"
 #include "base/options.h"
@@ -19,8 +19,8 @@ static struct advice inquiry_of_unloaded = {
 static struct advice no_such_global = {
     .text = "module %p has no global '%s' that the host can reach: is it external in its image?"};
 
-/* The program may write what it has the address of, whatever the image says of it: such a module
- * goes back to HIP when it is unloaded. */
+/* The program may write to the address that it gets, whatever the image says of it. So such a
+ * module goes back to HIP when it is unloaded. */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -40,7 +40,7 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
            (void *)handle, text);
 }
 
-/* Of one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
+/* For one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */
 int32_t impl_mgpuModuleOccupancyMaxActiveBlocks(void *image, const char *name, int32_t blockThreads,
                                                 int32_t smem) {
     int blocks = 0;

@@ -1,12 +1,12 @@
 /* mgpuMemAlloc, mgpuMemFree.
  *
  * Stock calls hipMalloc and hipFree, and hipFree waits for the whole device. Here a block goes back
- * to a pool of its stream and comes from there (blocks_pool.h). What is not a block of the
- * program's stream, in its order, takes the careful way: it waits for the device, as stock does.
+ * to a pool of its stream and comes from there (blocks_pool.h). All but a block of the program's
+ * stream, in its order, takes the careful way: it waits for the device, as stock does.
  *
- * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a block that the
- * program frees is still the one that was handed out: the program may have freed it by hipFree, and
- * its address may be a smaller one's by now. */
+ * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a freed block is
+ * still the one that was handed out. The program may have freed it by hipFree, and its address may
+ * be a smaller one's by now. */
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/likely.h"

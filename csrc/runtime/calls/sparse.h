@@ -1,4 +1,4 @@
-/* What every call that computes with sparse matrices begins and ends with. */
+/* The begin and the end of every call that computes with sparse matrices. */
 #ifndef MGPU_RT_CALLS_SPARSE_H
 #define MGPU_RT_CALLS_SPARSE_H
 

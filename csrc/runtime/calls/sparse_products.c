@@ -20,7 +20,7 @@ enum {
     C_16BF = 15,
 };
 
-/* Of any other type 1 is a double, as in stock. An imaginary part of 0 follows; stock has none
+/* For any other type 1 is a double, as in stock. An imaginary part of 0 follows; stock has none
  * there, and passes a double for an integer. */
 const void *sparse_one(int type) {
     static const uint16_t half[2] = {0x3c00}, brain[2] = {0x3f80};

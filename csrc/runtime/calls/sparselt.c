@@ -14,7 +14,7 @@ enum { OBJECT_BYTES = 16384, VALUE_ALIGNMENT = 16 };
  * cusparseLtPruneAlg_t. */
 enum { ROWS_FOLLOW = 2, HALF_IS_ZERO = 0, DEFAULT_WAY = 0, CONFIG_ID = 0, PRUNE_STRIP = 1 };
 
-/* What `pruneFlag` asks for. */
+/* The meaning of `pruneFlag`. */
 enum { PRUNE = 1, PRUNE_AND_CHECK = 2 };
 
 /* cuSPARSELt wants them where vectors may lie. */
@@ -151,7 +151,7 @@ enum { LLVM_16F = 0, LLVM_32I = 1 };
 /* The same of cuSPARSELt from 0.5 on. It adds up halves as floats. */
 enum { FROM_0_5 = 500, COMPUTE_32I = 0, COMPUTE_32F = 2 };
 
-/* What the library that is open calls the type that a lowered program names; stock passes the
+/* The open library's number for the type that a lowered program names. Stock passes the program's
  * number on, so that a product of halves fails on a newer library. */
 static int compute_type(int type) {
     int version = 0;

@@ -1,9 +1,9 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
  * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy a
- * store. Unless the process is the runtime's alone (exclusive.h), HIP is asked whether the stream
- * is idle still, and still there, before it is handed out: others may have used it, or reset the
- * device. */
+ * store. Unless the process is the runtime's alone (exclusive.h), HIP is asked before a stream is
+ * handed out. Others may have used it, or have reset the device: HIP says whether it is there and
+ * idle. */
 #include "calls/stream.h"
 #include "base/counters.h"
 #include "base/options.h"

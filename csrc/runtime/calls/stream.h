@@ -1,4 +1,4 @@
-/* What every call that names a stream begins with. */
+/* The begin of every call that names a stream. */
 #ifndef MGPU_RT_CALLS_STREAM_H
 #define MGPU_RT_CALLS_STREAM_H
 
@@ -12,9 +12,9 @@
 /* Says that a stream was given back before, and false; true if that is not so any more. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
-/* To be called before each submission: what the runtime knows of the stream goes to *stream, NULL
- * for the null stream and those of the program's own. False if the program has destroyed it while
- * the runtime keeps it: that is reported as a failure of `expression`, and HIP is not to see it. A
+/* To be called before each submission. Stores the entry of the stream at *stream; NULL for the null
+ * stream and those of the program's own. False if the program has destroyed it while the runtime
+ * keeps it. The library then reports it as a failure of `expression`, and HIP is not to see it. A
  * handle that HIP has back is somebody else's by now, or HIP's to judge. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {

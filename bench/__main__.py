@@ -200,8 +200,8 @@ def main(
             step = progress.begin(f"{name} on {on.name}")
             try:
                 results.append(_benchmark(name, on, asked)(step))
-            except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as problem:
-                console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {problem}")
+            except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as error:
+                console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {error}")
                 broken = True
                 continue
             output.show(results[-1], console)
@@ -218,8 +218,8 @@ def plot(results: tuple[Path, ...]) -> None:
     """Draw the plots of RESULTS (JSON) as PNG beside them."""
     try:
         from bench.show import plots
-    except ImportError as problem:
-        raise click.ClickException(f"{problem}: pip install '.[bench]'") from None
+    except ImportError as error:
+        raise click.ClickException(f"{error}: pip install '.[bench]'") from None
     for path in results:
         for drawn in plots.draw(json.loads(path.read_text(encoding="utf-8")), path):
             print(drawn)

@@ -106,8 +106,8 @@ def main() -> int:
         toolchain.ToolchainMissing,
         toolchain.LoweringFailed,
         softgpu.SoftGpuUnavailable,
-    ) as problem:
-        print(f"demo: {problem}", file=sys.stderr)
+    ) as error:
+        print(f"demo: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -78,8 +78,8 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
                 label = {"model": model.name, "variant": variant.name, "llvm": llvm}
                 try:
                     program = models.executable(model, variant, llvm, device.chip)
-                except LoweringFailed as problem:
-                    result.data.append({**label, "left_out": problem.complaint.splitlines()[0]})
+                except LoweringFailed as failed:
+                    result.data.append({**label, "left_out": failed.complaint.splitlines()[0]})
                     continue
                 crash = [side for side in sides if _crashes(side, variant, device)]
                 reason = {"left_out": NO_HOST_SHARED}

@@ -19,6 +19,7 @@ import mgpu_rt
 from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import conflicts, cuda, options, preload
 from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.library import why_not_loaded
 
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
@@ -38,8 +39,8 @@ def _library(checklist: Checklist) -> bool:
     """The library and what it can be called by; False if there is none."""
     try:
         library = preload.runtime()
-    except preload.Problem as problem:
-        checklist.add("library", FAILURE, str(problem))
+    except CommandError as error:
+        checklist.add("library", FAILURE, str(error))
         return False
     from ctypes import CDLL, c_char_p
 
@@ -324,8 +325,8 @@ def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None
             checklist.add("device", OK, f"{checklist.device} (auto): {why}")
         else:
             checklist.add("device", OK, device)
-    except preload.Problem as problem:
-        checklist.add("device", FAILURE, str(problem))
+    except CommandError as error:
+        checklist.add("device", FAILURE, str(error))
     if not _library(checklist):
         return
     _driver(checklist, base)
@@ -333,9 +334,9 @@ def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None
         return
     try:
         environment = preload.environment(checklist.device, base)
-    except preload.Problem as problem:
+    except CommandError as error:
         if checklist.possible:
-            checklist.add("environment", FAILURE, str(problem))
+            checklist.add("environment", FAILURE, str(error))
         return
     _run(checklist, environment, base)
     for text, advice in conflicts.find(environment, checklist.hip):

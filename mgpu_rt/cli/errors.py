@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import sys
+from typing import IO, Any
 
 import click
 
 
-class Problem(Exception):
-    """Why something cannot be done, with the way out, and the exit status for it."""
+class CommandError(click.ClickException):
+    """Ends the command with a line that names the cause and the way out, and with a status."""
 
-    def __init__(self, text: str, status: int = 2) -> None:
-        super().__init__(text)
-        self.status = status
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
-
-def fail(problem: Exception) -> NoReturn:
-    """Ends the command; with status 2 unless the problem has its own."""
-    click.echo(f"mgpu-rt: {problem}", err=True)
-    raise SystemExit(getattr(problem, "status", 2))
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"mgpu-rt: {self.message}", file=file or sys.stderr)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from typing import NoReturn
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 
 ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
 
@@ -30,23 +30,23 @@ MACHINES = {
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
-    """The file that a shell would run. Raises Problem with a shell's exit status."""
+    """The file that a shell would run. Raises CommandError with a shell's exit status."""
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
     # Without the right to execute: what a shell then calls status 126.
     candidate = shutil.which(program, mode=os.F_OK, path=search)
     if candidate is None and os.path.isdir(program) and "/" in program:
-        raise Problem(f"'{program}' is a directory: name a program", 126)
+        raise CommandError(f"'{program}' is a directory: name a program", 126)
     if candidate is None:
         where = "there is no such file" if "/" in program else "it is not in PATH"
         if "/" not in program and os.path.isfile(program):
             where += f"; the one in this folder is ./{program}"
-        raise Problem(f"'{program}' was not found: {where}", 127)
+        raise CommandError(f"'{program}' was not found: {where}", 127)
     if candidate.endswith(".mlir"):
         lower = f"mgpu-rt lower --emit executable '{candidate}' -o PROGRAM"
-        raise Problem(f"'{candidate}' is no program yet: {lower}", 126)
-    raise Problem(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
+        raise CommandError(f"'{candidate}' is no program yet: {lower}", 126)
+    raise CommandError(f"'{candidate}' is not executable: chmod +x '{candidate}'", 126)
 
 
 def _head(path: str) -> bytes:
@@ -127,7 +127,7 @@ def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> N
     try:
         os.execve(path, [program, *arguments], environ)
     except OSError as error:
-        raise Problem(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
+        raise CommandError(f"'{path}' cannot be executed: {why_not(path, error)}", 126) from None
 
 
 def why_not(path: str, error: OSError) -> str:

@@ -7,14 +7,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def read(path: str, way_out: str) -> bytes:
-    """A file that has to hold something, or stdin for -. Raises Problem."""
+    """A file that has to hold something, or stdin for -. Raises CommandError."""
     from mgpu_rt import files
 
     try:
@@ -22,12 +22,12 @@ def read(path: str, way_out: str) -> bytes:
     except OSError as error:
         raise unreadable(path, error, way_out) from None
     if not content.strip():
-        raise Problem(f"'{path}' is empty: {way_out}")
+        raise CommandError(f"'{path}' is empty: {way_out}")
     return content
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """A file, whole or not at all, or stdout for -. Raises Problem."""
+    """A file, whole or not at all, or stdout for -. Raises CommandError."""
     from mgpu_rt import files
 
     try:
@@ -40,27 +40,29 @@ def write(path: str | Path, content: bytes) -> None:
         raise unwritable("stdout" if path == "-" else path, error) from None
 
 
-def unreadable(path: str | Path, error: OSError, way_out: str) -> Problem:
+def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
     """Why a file was not read; `way_out` says what to name instead."""
     if isinstance(error, FileNotFoundError):
-        return Problem(f"'{path}' was not found: {way_out}")
+        return CommandError(f"'{path}' was not found: {way_out}")
     if isinstance(error, IsADirectoryError):
-        return Problem(f"'{path}' is a directory: name a file")
-    return Problem(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
+        return CommandError(f"'{path}' is a directory: name a file")
+    return CommandError(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
 
 
-def unwritable(path: str | Path, error: OSError) -> Problem:
+def unwritable(path: str | Path, error: OSError) -> CommandError:
     """Why a file was not written."""
     if isinstance(error, IsADirectoryError):
-        return Problem(f"'{path}' is a directory: name a file")
+        return CommandError(f"'{path}' is a directory: name a file")
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return _no_folder(path)
-    return Problem(f"'{path}' cannot be written: {error.strerror or error}; name another place")
+    return CommandError(
+        f"'{path}' cannot be written: {error.strerror or error}; name another place"
+    )
 
 
 def check_writable(path: str | Path) -> None:
     """Checks that a file can be written there, before the work for it, by opening it; its content
-    stays. Raises Problem."""
+    stays. Raises CommandError."""
     existed = os.path.lexists(path)
     kind = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -73,8 +75,8 @@ def check_writable(path: str | Path) -> None:
         os.unlink(path)
 
 
-def _no_folder(path: str | Path) -> Problem:
+def _no_folder(path: str | Path) -> CommandError:
     folder = os.path.dirname(path) or "."
-    return Problem(
+    return CommandError(
         f"'{path}' cannot be written: there is no folder '{folder}'; make it, or name another place"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt.cli import files
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.hoist import rewrite, tools
 from mgpu_rt.images.sharing import NotBuilt
 from mgpu_rt.lowering.toolchain import ToolchainMissing
@@ -12,14 +12,14 @@ NAME_ONE = "name a program in the LLVM dialect, or - for stdin"
 
 
 def write(program: str, out: str, llvm: int | None) -> list[str]:
-    """Hoists a file into another; returns what there is to say. Raises Problem; then
+    """Hoists a file into another; returns what there is to say. Raises CommandError; then
     nothing was written."""
     given = files.read(program, NAME_ONE)
     try:
         hoisted = rewrite.hoist(given, tools.find(llvm))
         files.write(out, hoisted.program)
     except tools.Refused as reason:
-        raise Problem(f"{'stdin' if program == '-' else program}: {reason}") from None
+        raise CommandError(f"{'stdin' if program == '-' else program}: {reason}") from None
     except (ToolchainMissing, NotBuilt) as missing:
-        raise Problem(str(missing)) from None
+        raise CommandError(str(missing)) from None
     return hoisted.said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 
 #: The class of each hook, and the setting that NAME=VALUE sets (mgpu_rt/hooks.py).
 HOOKS: dict[str, tuple[str, str | None]] = {
@@ -21,22 +21,22 @@ def environment(
 ) -> dict[str, str]:
     """The variables that ask for them. `hooks` are names, or classes as MODULE:CLASS.
 
-    Raises Problem for an unknown hook, and for --kernel or --nth without a hook."""
+    Raises CommandError for an unknown hook, and for --kernel or --nth without a hook."""
     names, settings = [], {}
     for hook in hooks:
         name, _, value = hook.partition("=")
         if name not in HOOKS and ":" not in name:
             known = ", ".join(HOOKS)
-            raise Problem(f"there is no hook '{name}': name one of {known}, or a MODULE:CLASS")
+            raise CommandError(f"there is no hook '{name}': name one of {known}, or a MODULE:CLASS")
         kind, setting = HOOKS.get(name, (name, None))
         names.append(kind if ":" in kind else f"mgpu_rt.hooks:{kind}")
         if value and setting is None:
-            raise Problem(f"the hook '{name}' takes no value")
+            raise CommandError(f"the hook '{name}' takes no value")
         if value and setting:
             settings[setting] = value
     for name, given in (("kernel", kernel), ("nth", nth)):
         if given is not None and not hooks:
-            raise Problem(f"--{name} is for hooks: add --hook NAME")
+            raise CommandError(f"--{name} is for hooks: add --hook NAME")
         if given is not None:
             settings[name] = str(given)
     if runtime:

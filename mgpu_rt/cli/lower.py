@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mgpu_rt.cli import files, parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,9 +105,9 @@ def lower(
 
     try:
         if links and emit != "executable":
-            raise Problem("--link is for --emit executable: other forms are not linked")
+            raise CommandError("--link is for --emit executable: other forms are not linked")
         if graphs and (emit == "mlir" or llvm == 15):
-            raise Problem("--graph is for objects and executables of LLVM 19 and 22")
+            raise CommandError("--graph is for objects and executables of LLVM 19 and 22")
         text = lowering.with_iterations(_read(program), iterations)
         pipeline = pipelines.pipeline(llvm, chip, image=image)
         needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
@@ -116,18 +116,20 @@ def lower(
         _write(out, _lowered(text, pipeline, emit, links, graphs), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
         if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
-            fail(_unknown_chip(pipeline))
+            raise _unknown_chip(pipeline) from None
         click.echo(failed.complaint, err=True)
-        fail(_refusal(failed, program, text))
-    except (Problem, ValueError, toolchain.ToolchainMissing) as problem:
-        fail(problem)
+        raise _refusal(failed, program, text) from None
+    except (ValueError, toolchain.ToolchainMissing) as error:
+        raise CommandError(str(error)) from None
 
 
 def _read(program: str) -> str:
     try:
         return files.read(program, NAME_ONE).decode()
     except UnicodeDecodeError:
-        raise Problem(f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode") from None
+        raise CommandError(
+            f"'{program}' is not text: mlir-opt makes text of MLIR's bytecode"
+        ) from None
 
 
 def _lowered(
@@ -159,7 +161,7 @@ def _lowered(
 
 
 def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
-    """Words for the linker, and where the program finds shared libraries. Raises Problem."""
+    """Words for the linker, and where the program finds shared libraries. Raises CommandError."""
     from pathlib import Path
 
     from mgpu_rt.lowering import toolchain
@@ -171,7 +173,7 @@ def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
             arguments.append(str(path.resolve()))
             rpath += [path.resolve().parent] if ".so" in path.suffixes else []
         elif path.suffix in (".o", ".a", ".so") or "/" in link:
-            raise Problem(f"--link {link}: there is no such file")
+            raise CommandError(f"--link {link}: there is no such file")
         else:
             found = toolchain.library(link, llvm)
             arguments.append(str(found) if found else f"-l{link}")
@@ -186,42 +188,42 @@ def _write(out: str, content: bytes, *, executable: bool) -> None:
         os.chmod(out, mode | (mode & 0o444) >> 2)
 
 
-def _without(absent: list[ToolchainMissing]) -> Problem:
+def _without(absent: list[ToolchainMissing]) -> CommandError:
     """Names LLVM's missing tools, how to get them, and the releases that are installed instead."""
     from mgpu_rt.lowering import object_files, pipelines, toolchain
     from mgpu_rt.packages import how_to_install
 
-    tools = ", ".join(problem.tool for problem in absent)
-    packages = " ".join(dict.fromkeys(problem.package for problem in absent))
+    tools = ", ".join(each.tool for each in absent)
+    packages = " ".join(dict.fromkeys(each.package for each in absent))
     complete = [
         str(llvm)
         for llvm in toolchain.RELEASES
         if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
     ]
     here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
-    return Problem(
+    return CommandError(
         f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
     )
 
 
-def _unknown_chip(pipeline: Pipeline) -> Problem:
-    return Problem(
+def _unknown_chip(pipeline: Pipeline) -> CommandError:
+    return CommandError(
         f"--chip {pipeline.chip}: LLVM {pipeline.device_llvm} knows no such GPU: give the name "
         "that `rocminfo` shows, such as gfx90a (MI200) or gfx942 (MI300)"
     )
 
 
-def _refusal(failed: LoweringFailed, program: str, text: str) -> Problem:
+def _refusal(failed: LoweringFailed, program: str, text: str) -> CommandError:
     from mgpu_rt.lowering import dialects
 
     command = shlex.join(failed.command)
     told = f"'{program}' was not lowered; what failed was: {command}"
     if "undefined reference" in failed.complaint:
-        return Problem(f"{told}; name what defines these functions by --link")
+        return CommandError(f"{told}; name what defines these functions by --link")
     if passes := dialects.left_to_the_caller(text):
         options = " ".join(f"--{name}" for each in passes.values() for name in each.split(","))
-        return Problem(
+        return CommandError(
             f"{told}; the program holds {', '.join(passes)}, which mgpu-rt does not lower: run "
             f"mlir-opt {options} before"
         )
-    return Problem(told)
+    return CommandError(told)

@@ -14,7 +14,7 @@ except ImportError:
 
 import mgpu_rt
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.record import record, replay
@@ -36,12 +36,12 @@ class Commands(click.Group):
                 from mgpu_rt import hip_search
 
                 if isinstance(error, hip_search.NoProcess):
-                    fail(error)
+                    raise CommandError(str(error)) from None
                 raise
             from mgpu_rt.cli import files
 
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
-            fail(files.unwritable("stdout", error))
+            raise files.unwritable("stdout", error) from None
         return result
 
 
@@ -108,26 +108,23 @@ def run(
     """
     from mgpu_rt.cli import executable, files, interception, options, preload
 
-    try:
-        for sentence in options.misspelt():
-            click.echo(f"mgpu-rt: {sentence}", err=True)
-        for output in filter(None, (stats_json, trace)):
-            files.check_writable(output)
-        environment = preload.environment(preload.announced(device))
-        wanted = ["1"] if stats else []
-        if stats_json:
-            wanted.append(os.path.abspath(stats_json))
-        if wanted:
-            environment["MGPU_RT_STATS"] = ",".join(wanted)
-        if trace:
-            environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
-        environment |= interception.environment(runtime, hooks, kernel, nth)
-        reason = executable.obstacle(executable.find(program))
-        if reason:
-            click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
-        executable.execute(program, list(arguments), environment)
-    except Problem as problem:
-        fail(problem)
+    for sentence in options.misspelt():
+        click.echo(f"mgpu-rt: {sentence}", err=True)
+    for output in filter(None, (stats_json, trace)):
+        files.check_writable(output)
+    environment = preload.environment(preload.announced(device))
+    wanted = ["1"] if stats else []
+    if stats_json:
+        wanted.append(os.path.abspath(stats_json))
+    if wanted:
+        environment["MGPU_RT_STATS"] = ",".join(wanted)
+    if trace:
+        environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+    environment |= interception.environment(runtime, hooks, kernel, nth)
+    reason = executable.obstacle(executable.find(program))
+    if reason:
+        click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+    executable.execute(program, list(arguments), environment)
 
 
 @main.command()
@@ -225,11 +222,8 @@ def hoist(program: str, out: str, llvm: int | None) -> None:
     """
     from mgpu_rt.cli.hoist import write
 
-    try:
-        for sentence in write(program, out, llvm):
-            click.echo(f"mgpu-rt: {sentence}", err=True)
-    except Problem as problem:
-        fail(problem)
+    for sentence in write(program, out, llvm):
+        click.echo(f"mgpu-rt: {sentence}", err=True)
 
 
 @main.command()
@@ -246,4 +240,4 @@ def path() -> None:
     try:
         click.echo(os.path.dirname(mgpu_rt.library_path()))
     except FileNotFoundError as error:
-        fail(error)
+        raise CommandError(str(error)) from None

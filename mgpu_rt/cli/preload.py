@@ -11,7 +11,7 @@ import click
 
 from mgpu_rt import hip_search, library_path
 from mgpu_rt.cli import cuda, softgpu
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 
 KFD = Path("/dev/kfd")
 
@@ -23,7 +23,7 @@ STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
 
 def automatic(base: Mapping[str, str]) -> tuple[str, str]:
-    """The device that `auto` stands for, and why, in words. Raises Problem if there is none.
+    """The device that `auto` stands for, and why, in words. Raises CommandError if there is none.
 
     `auto` tries AMD's GPU, then NVIDIA's, then the software GPU. MGPU_RT_HIP overrides the choice:
     its user wants that HIP library.
@@ -42,7 +42,7 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     try:
         softgpu.environment(base)
     except softgpu.SoftGpuUnavailable as error:
-        raise Problem(
+        raise CommandError(
             f"there is no GPU that a program could run on: {amd}, no NVIDIA GPU with its driver, "
             f"and no software GPU: {error}"
         ) from None
@@ -50,7 +50,7 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
 
 
 def choose(device: str, base: Mapping[str, str]) -> str:
-    """The device itself, or the one that `auto` stands for. Raises Problem if there is none."""
+    """The device itself, or what `auto` stands for. Raises CommandError if there is none."""
     return device if device != "auto" else automatic(base)[0]
 
 
@@ -69,12 +69,12 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
         try:
             return softgpu.environment(base)
         except softgpu.SoftGpuUnavailable as error:
-            raise Problem(f"no software GPU: {error}") from None
+            raise CommandError(f"no software GPU: {error}") from None
     if device == "cuda":
         try:
             return cuda.environment(base)
         except cuda.CudaUnavailable as error:
-            raise Problem(f"no NVIDIA GPUs: {error}") from None
+            raise CommandError(f"no NVIDIA GPUs: {error}") from None
     return dict(base)
 
 
@@ -86,9 +86,9 @@ def runtime() -> str:
     try:
         path = library_path()
     except FileNotFoundError as error:
-        raise Problem(str(error)) from None
+        raise CommandError(str(error)) from None
     if ":" in path or ";" in path:
-        raise Problem(
+        raise CommandError(
             f"the loader cannot be told '{path}': install mgpu_rt in a path without ':' and ';'"
         )
     return path
@@ -118,5 +118,5 @@ def with_library(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(device: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of a program that runs on `device`. Raises Problem."""
+    """The environment of a program that runs on `device`. Raises CommandError."""
     return with_library(device_environment(choose(device, base), base))

@@ -9,7 +9,7 @@ import sys
 import click
 
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 
 _DEVICE = "As for `mgpu-rt run`."
 
@@ -44,15 +44,12 @@ def record(
     """
     from mgpu_rt.cli import executable, interception, preload
 
-    try:
-        if os.path.exists(out):
-            raise Problem(f"'{out}' is there already: name another folder")
-        environment = preload.environment(preload.announced(device))
-        hook = f"record={os.path.abspath(out)}"
-        environment |= interception.environment(None, (hook,), kernel, nth)
-        executable.execute(program, list(arguments), environment)
-    except Problem as problem:
-        fail(problem)
+    if os.path.exists(out):
+        raise CommandError(f"'{out}' is there already: name another folder")
+    environment = preload.environment(preload.announced(device))
+    hook = f"record={os.path.abspath(out)}"
+    environment |= interception.environment(None, (hook,), kernel, nth)
+    executable.execute(program, list(arguments), environment)
 
 
 def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ...] | None:
@@ -101,7 +98,9 @@ def replay(
 
     try:
         if not os.path.isdir(recording):
-            raise Problem(f"'{recording}' is no folder: name what `mgpu-rt record` has written")
+            raise CommandError(
+                f"'{recording}' is no folder: name what `mgpu-rt record` has written"
+            )
         given = {
             "image": os.path.abspath(image) if image else None,
             "grid": grid,
@@ -117,8 +116,8 @@ def replay(
             files.write(script, text.encode(errors="surrogateescape"))
         environment = preload.device_environment(preload.announced(device), os.environ)
         os.execve(sys.executable, [sys.executable, "-c", text], environment)
-    except (Problem, OSError) as problem:
-        fail(problem)
+    except OSError as error:
+        raise CommandError(str(error)) from None
 
 
 def _script(recording: str, launch: int, given: dict[str, object]) -> str:
@@ -142,8 +141,8 @@ try:
     replayed = recording.replay(
         {launch},
 {"".join(arguments)}    )
-except (ImportError, OSError, ValueError, IndexError, RuntimeError) as problem:
-    print(f"mgpu-rt: {{problem}}", file=sys.stderr)
+except (ImportError, OSError, ValueError, IndexError, RuntimeError) as error:
+    print(f"mgpu-rt: {{error}}", file=sys.stderr)
     sys.exit(2)
 print(replayed)
 sys.exit(0 if replayed.same else 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mgpu_rt.selftest.result import Result
@@ -65,12 +65,12 @@ def selftest(
         for line in summary.lines(result, file or ""):
             click.echo(line)
         _write(result, file, page)
-    except Problem as problem:
+    except CommandError:
         _progress("")
-        fail(problem)
+        raise
     except KeyboardInterrupt:
         _progress("")
-        fail(Problem("interrupted before anything was tested"))
+        raise CommandError("interrupted before anything was tested") from None
     if result.wrong or result.ended.startswith("hung"):
         sys.exit(1)
     sys.exit(2 if result.ended.startswith((run.INTERRUPTED, "failed")) else 0)
@@ -95,7 +95,7 @@ def _write(result: Result, file: str | None, page: str | None) -> None:
         document = json.dumps(result.document(), indent=1) + "\n"
         try:
             files.write(file, document.encode())
-        except Problem:
+        except CommandError:
             click.echo(document)  # the minutes are not lost
             raise
     if page:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mgpu_rt.cli import files, parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 
 HOW_TO_GET = "`mgpu-rt run --trace PATH -- PROGRAM` makes one"
 
@@ -25,10 +25,7 @@ def trace(file: str, out: str) -> None:
 
     A program that ends by exit writes its trace by itself; any other leaves FILE as a recording.
     """
-    try:
-        files.write(out, _json(file))
-    except Problem as problem:
-        fail(problem)
+    files.write(out, _json(file))
 
 
 def _json(file: str) -> bytes:
@@ -41,9 +38,11 @@ def _json(file: str) -> bytes:
         raise files.unreadable(file, error, HOW_TO_GET) from None
     kind = recordings.kind(content)
     if kind == recordings.STATISTICS:
-        raise Problem(f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it")
+        raise CommandError(
+            f"'{file}' is a recording of statistics: `mgpu-rt stats {file}` shows it"
+        )
     if kind is None and b"traceEvents" in content[:64]:
-        raise Problem(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
+        raise CommandError(f"'{file}' is a Chrome trace already: open it in ui.perfetto.dev")
     if kind is None:
-        raise Problem(f"'{file}' is no recording of a trace: {HOW_TO_GET}")
+        raise CommandError(f"'{file}' is no recording of a trace: {HOW_TO_GET}")
     return recordings.as_json(file, content)

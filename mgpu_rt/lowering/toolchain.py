@@ -96,8 +96,8 @@ def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
     for name, llvm in tools:
         try:
             tool(name, llvm)
-        except ToolchainMissing as problem:
-            absent.append(problem)
+        except ToolchainMissing as lacking:
+            absent.append(lacking)
     return absent
 
 

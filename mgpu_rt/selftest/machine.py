@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import preload
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import Bundle, chip_of
 
@@ -61,14 +61,14 @@ def find(
     base: Mapping[str, str] = os.environ,
 ) -> Machine:
     """The GPU to test: that number, else the first without a screen. `library` takes the place of
-    this installation's. Raises Problem."""
+    this installation's. Raises CommandError."""
     kind = preload.choose(device, base)
     environment = _environment(kind, base, library)
     values, gpus = _ask_devices(environment)
     gpu = _choose(gpus, number)
     chip = chip_of(gpu.target)
     if chip not in bundle.chips:
-        raise Problem(
+        raise CommandError(
             f"there are no kernels for {gpu.target} here: in a checkout, with an LLVM that "
             f"knows it, `python -m tests.selftest.bundle --chip {chip} kernels.tar.xz` makes them; "
             "then name that file: --image kernels.tar.xz"
@@ -78,7 +78,7 @@ def find(
     memory = _fields(_ask("memory", alone))
     free, total = int(memory["free"]), int(memory["total"])
     if free // SHARE < NEEDED:
-        raise Problem(
+        raise CommandError(
             f"{free >> 20} MB of the device's memory are free: the tests take up to "
             f"{NEEDED >> 20} MB and no more than a tenth; end other programs on it first"
         )
@@ -100,7 +100,9 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     if not made.get("MGPU_RT_HIP"):
         found = hip_search.find(made)
         if not found:
-            raise Problem("there is no HIP library: install ROCm, or set MGPU_RT_HIP to its path")
+            raise CommandError(
+                "there is no HIP library: install ROCm, or set MGPU_RT_HIP to its path"
+            )
         made["MGPU_RT_HIP"] = found[0].path
     folder = str((library or Path(preload.runtime())).parent)
     search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
@@ -114,7 +116,7 @@ def _ask(question: str, environment: Mapping[str, str]) -> str:
     ended = children.run([str(MEASURE), question], environment, START)
     if ended.status != 0:
         said = (ended.err.strip().splitlines() or [ended.how])[-1]
-        raise Problem(f"HIP cannot be asked: {said}; `mgpu-rt doctor` says more")
+        raise CommandError(f"HIP cannot be asked: {said}; `mgpu-rt doctor` says more")
     return ended.out
 
 
@@ -130,7 +132,7 @@ def _ask_devices(environment: Mapping[str, str]) -> tuple[dict[str, str], list[G
         shows = one["watched"] == "1" or _has_screen(one["bus"])
         gpus.append(Gpu(int(one["device"]), one["name"], one["target"], shows))
     if not gpus:
-        raise Problem("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
+        raise CommandError("HIP finds no GPU that it knows: `mgpu-rt doctor` says why")
     return _fields(head), gpus
 
 
@@ -148,11 +150,11 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
     if number is not None:
         chosen = [gpu for gpu in gpus if gpu.number == number]
         if not chosen:
-            raise Problem(f"--gpu {number}: HIP has the devices 0 to {len(gpus) - 1}")
+            raise CommandError(f"--gpu {number}: HIP has the devices 0 to {len(gpus) - 1}")
         return chosen[0]
     dark = [gpu for gpu in gpus if not gpu.shows]
     if not dark:
-        raise Problem(
+        raise CommandError(
             f"a screen is connected to {gpus[0].name}, which is left alone unless you name it: "
             f"--gpu {gpus[0].number}"
         )

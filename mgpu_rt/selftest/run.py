@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt import __version__
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.selftest import bundle, fast, machine, right
 from mgpu_rt.selftest.result import Result
 
@@ -43,7 +43,7 @@ class Request:
 
 def run(asked: Request, step: Callable[[str], None]) -> Result:
     """Tests and times. Ctrl-C, a GPU that hangs and a full disk end it early, and what was found
-    until then stays. Raises Problem."""
+    until then stays. Raises CommandError."""
     begin = time.monotonic()
     step("looking for a GPU")
     read = _read(asked.image)
@@ -57,8 +57,8 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
             _test(asked, read, found, folder, result, begin, step)
     except KeyboardInterrupt:
         result.ended = INTERRUPTED
-    except fast.Hung as problem:
-        result.ended = f"hung: {problem}"
+    except fast.Hung as hang:
+        result.ended = f"hung: {hang}"
     except OSError as error:
         result.ended = f"failed: {error.strerror or error}, in the folder for temporary files"
     result.seconds = round(time.monotonic() - begin, 1)
@@ -79,7 +79,7 @@ def _test(
     checks = right.checks(read, found, folder, kinds)
     known = [check.name for check in checks]
     if unknown := [name for name in asked.only if name not in (*known, TIME)]:
-        raise Problem(f"--only {unknown[0]}: there are {', '.join(known)} and {TIME}")
+        raise CommandError(f"--only {unknown[0]}: there are {', '.join(known)} and {TIME}")
     if asked.only:
         checks = [check for check in checks if check.name in asked.only]
     times = not asked.only or TIME in asked.only
@@ -95,7 +95,7 @@ def _read(image: str | None) -> bundle.Bundle:
         return bundle.read(image=Path(image) if image else None)
     except (OSError, ValueError, KeyError, tarfile.TarError) as error:
         what = image or "what the selftest reads"
-        raise Problem(f"{what} cannot be read: {error}") from None
+        raise CommandError(f"{what} cannot be read: {error}") from None
 
 
 def _device(found: machine.Machine) -> dict[str, object]:

@@ -16,6 +16,7 @@ import pytest
 
 from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import cuda, doctor, executable, preload
+from mgpu_rt.cli.errors import CommandError
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, assert_sentence, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
@@ -400,7 +401,7 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
     assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
     (machine / "kfd").touch()
     monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
-    with pytest.raises(preload.Problem, match="an AMD GPU, which needs a HIP library"):
+    with pytest.raises(CommandError, match="an AMD GPU, which needs a HIP library"):
         preload.choose("auto", {})
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.selftest import bundle, children, machine, result, right, run, sequences, summary
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
@@ -278,7 +278,9 @@ def test_an_unknown_check_is_named() -> None:
 
 def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
     without = Bundle({}, {"chips": ["gfx900"]})
-    with pytest.raises(Problem, match=r"no kernels for gfx90a.*--chip gfx90a kernels\.tar\.xz"):
+    with pytest.raises(
+        CommandError, match=r"no kernels for gfx90a.*--chip gfx90a kernels\.tar\.xz"
+    ):
         machine.find("softgpu", None, without, base=environment("softgpu"))
 
 

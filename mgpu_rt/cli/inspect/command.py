@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
+from mgpu_rt.cli.errors import CommandError
 
 
 @click.command()
@@ -31,15 +31,15 @@ def inspect(file: str, device: str, no_device: bool, as_json: bool) -> None:
     try:
         requirements.check()
     except ModuleNotFoundError as error:
-        fail(Problem(str(error)))
+        raise CommandError(str(error)) from None
     try:
         contents = find.read(Path(file))
         for image in contents.images:
             image.private = sharing.why_not_shared(image.loaded)
         unasked = Verdict(unasked="--no-device")
         verdict = unasked if no_device else ask(contents.images, device)
-    except (find.NothingFound, sharing.NotBuilt, Problem) as problem:
-        fail(problem)
+    except (find.NothingFound, sharing.NotBuilt) as error:
+        raise CommandError(str(error)) from None
     if as_json:
         parameters.show_json(listing.as_dict(file, contents, verdict))
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from mgpu_rt import hip_search
 from mgpu_rt.cli import preload
 from mgpu_rt.cli.doctor import TIMEOUT
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, Image, with_article
 
 #: The versions of code objects that each release of HIP loads, by its first hipRuntimeGetVersion.
@@ -75,13 +75,13 @@ class Verdict:
 def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.environ) -> Verdict:
     """Loads images where `mgpu-rt run --device DEVICE` would; `auto` starts no software GPU.
 
-    Raises Problem if there is no such device.
+    Raises CommandError if there is no such device.
     """
     if device == "auto":
         try:
             device, why = preload.automatic(base)
-        except Problem as problem:
-            return Verdict(unasked=str(problem))
+        except CommandError as error:
+            return Verdict(unasked=str(error))
         if device == "softgpu":
             return Verdict(unasked=f"{why.partition(':')[0]}; --device softgpu asks the HIP of it")
     environment = preload.device_environment(device, base)

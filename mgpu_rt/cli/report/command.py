@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
 
 
 @click.command(cls=parameters.FilesOrProgram)
@@ -36,15 +35,12 @@ def report(ctx: click.Context, files: tuple[str, ...], out: str, device: str) ->
     program = ctx.meta["program"]
     if bool(program) == bool(files):
         raise click.UsageError("name statistics and trace files, or -- and a program", ctx)
-    try:
-        if out != "-":
-            check_writable(out)  # before a program runs for nothing
-        found = inputs.of_program(program, device) if program else inputs.of_files(files)
-        text = format.document(page.title(found), page.body(found))
-        if out == "-":
-            click.echo(text, nl=False)
-        else:
-            format.write(out, text)
-            click.echo(f"mgpu-rt: wrote {out}", err=True)
-    except Problem as problem:
-        fail(problem)
+    if out != "-":
+        check_writable(out)  # before a program runs for nothing
+    found = inputs.of_program(program, device) if program else inputs.of_files(files)
+    text = format.document(page.title(found), page.body(found))
+    if out == "-":
+        click.echo(text, nl=False)
+    else:
+        format.write(out, text)
+        click.echo(f"mgpu-rt: wrote {out}", err=True)

@@ -111,5 +111,5 @@ def document(title: str, body: list[Element]) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """Writes the page. Raises Problem."""
+    """Writes the page. Raises CommandError."""
     files.write(path, text.encode())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.cli.stats import validate
 from mgpu_rt.cli.stats.statistics import (
     ENDING,
@@ -115,7 +115,7 @@ class Trace:
 
 
 def read_traces(files: Mapping[str, Any]) -> Trace:
-    """The traces of a run's processes as one; `files` are contents by path. Raises Problem."""
+    """The traces of a run's processes as one; `files` are contents by path. Raises CommandError."""
     trace = Trace()
     levels: list[tuple[float, int, int, int]] = []
     for path, raw in files.items():
@@ -126,9 +126,13 @@ def read_traces(files: Mapping[str, Any]) -> Trace:
             trace.kept += validate.count(other.get("kept", 0))
             trace.lost += validate.count(other.get("lost", 0))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-            raise Problem(f"'{path}' holds other JSON than a trace: {HOW_TO_GET_TRACE}") from None
+            raise CommandError(
+                f"'{path}' holds other JSON than a trace: {HOW_TO_GET_TRACE}"
+            ) from None
         if not any(trace.layers.values()):
-            raise Problem(f"'{path}' is a trace without calls: trace a program that MLIR lowered")
+            raise CommandError(
+                f"'{path}' is a trace without calls: trace a program that MLIR lowered"
+            )
     trace.memory = _memory_of_all(levels)
     return trace
 
@@ -208,7 +212,7 @@ class Details:
 
 
 def details_of(statistics: Statistics, path: str) -> Details:
-    """The details of one file. Raises Problem."""
+    """The details of one file. Raises CommandError."""
     raw = statistics.raw
     try:
         return Details(
@@ -217,7 +221,7 @@ def details_of(statistics: Statistics, path: str) -> Details:
             peak=_peak(raw.get("memory") or {}),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise Problem(
+        raise CommandError(
             f"'{path}' holds other JSON than statistics: {HOW_TO_GET_STATISTICS}"
         ) from None
 
@@ -299,13 +303,13 @@ Contents = dict[str, Any]  # of JSON files, by path
 
 
 def of_files(paths: Sequence[str]) -> list[Run]:
-    """One run, or two. Raises Problem."""
+    """One run, or two. Raises CommandError."""
     contents = {path: load(path, HOW_TO_GET) for path in paths}
     traces = [{path: raw} for path, raw in contents.items() if _is_trace(raw)]
     statistics = [{path: raw} for path, raw in contents.items() if not _is_trace(raw)]
     for kind, found in (("statistics", statistics), ("trace", traces)):
         if len(found) > 2:
-            raise Problem(
+            raise CommandError(
                 f"{len(found)} {kind} files were named: name one, or two for before and after"
             )
     return [_run(*pair) for pair in _pairs(statistics, traces)]
@@ -338,7 +342,7 @@ def _same_process(statistics: Contents, traces: Contents) -> bool:
 
 
 def of_program(command: Sequence[str], device: str) -> list[Run]:
-    """Before and after. Raises Problem."""
+    """Before and after. Raises CommandError."""
     from mgpu_rt.cli.stats import runs
 
     found = runs.both(command, device, _read_folder, trace=True)

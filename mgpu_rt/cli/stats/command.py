@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import Problem, fail
 
 
 @click.command()
@@ -20,10 +19,7 @@ def stats(file: str, as_json: bool) -> None:
     from mgpu_rt.cli.stats import listing
     from mgpu_rt.cli.stats.statistics import read
 
-    try:
-        statistics = read(file)
-    except Problem as problem:
-        fail(problem)
+    statistics = read(file)
     if as_json:
         parameters.show_json(statistics.raw)
     else:
@@ -50,13 +46,10 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
     program = ctx.meta["program"]
     if bool(program) == bool(files) or (files and len(files) != 2):
         raise click.UsageError("name two statistics files, or -- and a program", ctx)
-    try:
-        if program:
-            names, (before, after) = runs.NAMES, runs.compare(program, device)
-        else:
-            names, (before, after) = files, map(read, files)
-    except Problem as problem:
-        fail(problem)
+    if program:
+        names, (before, after) = runs.NAMES, runs.compare(program, device)
+    else:
+        names, (before, after) = files, map(read, files)
     if as_json:
         parameters.show_json(comparison.as_dict(before, after))
     else:

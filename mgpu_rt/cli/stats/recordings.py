@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 
 STATISTICS, TRACE = "statistics", "a trace"
 _BEGIN, _OF = b"mgpu_rt ", b" recording of "
@@ -21,18 +21,20 @@ def kind(content: bytes) -> str | None:
 
 def as_json(path: str | Path, content: bytes) -> bytes:
     """A recording, which holds these bytes, as the JSON that the program would have written. Raises
-    Problem."""
+    CommandError."""
     import mgpu_rt
 
     try:
         library = mgpu_rt.load()
     except (ImportError, OSError) as error:
-        raise Problem(f"'{path}' is a recording; to read it takes the library: {error}") from None
+        raise CommandError(
+            f"'{path}' is a recording; to read it takes the library: {error}"
+        ) from None
     try:
         return library.recording_json(path)
     except OSError as error:
         why = _what_is_wrong(content) if error.errno == errno.EBADMSG else error.strerror
-        raise Problem(f"'{path}' cannot be read: {why}") from None
+        raise CommandError(f"'{path}' cannot be read: {why}") from None
 
 
 def _what_is_wrong(content: bytes) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mgpu_rt.cli import executable, preload
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.cli.stats.statistics import ENDING, Statistics, added, read
 
 NAMES = ("stock's behaviour (MGPU_RT_CACHE=off)", "mgpu_rt")
@@ -20,7 +20,7 @@ Read = TypeVar("Read")
 
 
 def compare(command: Sequence[str], device: str) -> tuple[Statistics, Statistics]:
-    """The statistics of both runs. Raises Problem."""
+    """The statistics of both runs. Raises CommandError."""
     return both(command, device, _statistics)
 
 
@@ -32,13 +32,13 @@ def both(
     command: Sequence[str], device: str, read: Callable[[Path], Read], *, trace: bool = False
 ) -> tuple[Read, Read]:
     """Both runs, as `read` reads the folder that each run fills: its processes' statistics, and
-    with `trace` a PID.trace of each. Raises Problem."""
+    with `trace` a PID.trace of each. Raises CommandError."""
     try:
         reason = executable.obstacle(executable.find(command[0]))
-    except Problem as problem:
-        raise Problem(str(problem)) from None  # the status of a shell is for `run`
+    except CommandError as error:
+        raise CommandError(str(error)) from None  # the status of a shell is for `run`
     if reason:
-        raise Problem(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
+        raise CommandError(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
     environment = {
         name: value
         for name, value in preload.environment(preload.announced(device)).items()
@@ -52,7 +52,7 @@ def both(
                 changes["MGPU_RT_TRACE"] = os.path.join(folder, "%p.trace")
             _run(command, {**environment, **changes}, name)
             if not any(Path(folder).glob(f"*{ENDING}")):
-                raise Problem(
+                raise CommandError(
                     f"'{command[0]}' called none of the library's functions: name a program that "
                     "MLIR lowered for a GPU"
                 )
@@ -63,15 +63,15 @@ def both(
 
 def _run(command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
     """Runs the program with its stdout on stderr: stdout is the caller's. Ignores the exit status,
-    since MLIR's main functions return none. Raises Problem if a signal ended it."""
+    since MLIR's main functions return none. Raises CommandError if a signal ended it."""
     try:
         done = subprocess.run([*command], env=environment, stdout=sys.stderr.fileno())
     except OSError as error:
         why = executable.why_not(executable.find(command[0]), error)
-        raise Problem(f"'{command[0]}' cannot be executed: {why}") from None
+        raise CommandError(f"'{command[0]}' cannot be executed: {why}") from None
     if done.returncode < 0:
         cache = "MGPU_RT_CACHE=off " if name == NAMES[0] else ""
-        raise Problem(
+        raise CommandError(
             f"with {name} '{command[0]}' was ended by signal {-done.returncode}, so there is "
             f"nothing to compare: see why with {cache}mgpu-rt run -- {command[0]}"
         )

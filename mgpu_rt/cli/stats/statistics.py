@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mgpu_rt.cli import files
-from mgpu_rt.cli.errors import Problem
+from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.cli.stats import recordings, validate
 from mgpu_rt.files import read as read_file
 from mgpu_rt.images.kernel_names import full_name
@@ -161,15 +161,15 @@ def devices(runs: Iterable[Statistics]) -> list[Device]:
 
 
 def read(path: str | Path) -> Statistics:
-    """A statistics file. Raises Problem."""
+    """A statistics file. Raises CommandError."""
     raw, recorded = _load(path, HOW_TO_GET)
     if recorded == recordings.TRACE:
-        raise Problem(f"'{path}' is a recording of a trace: `mgpu-rt trace {path}` shows it")
+        raise CommandError(f"'{path}' is a recording of a trace: `mgpu-rt trace {path}` shows it")
     return parse(raw, path)
 
 
 def load(path: str | Path, how_to_get: str) -> Any:
-    """The content of a JSON file that the library wrote. Raises Problem."""
+    """The content of a JSON file that the library wrote. Raises CommandError."""
     return _load(path, how_to_get)[0]
 
 
@@ -182,19 +182,19 @@ def _load(path: str | Path, how_to_get: str) -> tuple[Any, str | None]:
     except OSError as error:
         raise files.unreadable(path, error, how_to_get) from None
     except UnicodeDecodeError:
-        raise Problem(f"'{path}' is not text: {how_to_get}") from None
+        raise CommandError(f"'{path}' is not text: {how_to_get}") from None
     if not text.strip():
-        raise Problem(f"'{path}' is empty: {how_to_get}")
+        raise CommandError(f"'{path}' is empty: {how_to_get}")
     try:
         return json.loads(text), recorded
     except (ValueError, RecursionError) as error:
-        raise Problem(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
+        raise CommandError(f"'{path}' is damaged or truncated ({error}): {how_to_get}") from None
 
 
 def parse(raw: Any, path: str | Path) -> Statistics:
-    """Statistics as the file has them. Raises Problem."""
+    """Statistics as the file has them. Raises CommandError."""
     if isinstance(raw, dict) and "traceEvents" in raw:
-        raise Problem(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
+        raise CommandError(f"'{path}' is a trace: open it in ui.perfetto.dev; {HOW_TO_GET}")
     try:
         return Statistics(
             program=_counters(raw["abi"]),
@@ -217,7 +217,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
-        raise Problem(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
+        raise CommandError(f"'{path}' holds other JSON than statistics: {HOW_TO_GET}") from None
 
 
 #: The value for a file that an older library wrote.

@@ -61,7 +61,7 @@ CHECK = (
     r"tests/selftest/test_selftest\.py::test_(results|file|page|schema|an_interrupt)_",
     r"tests/python_runtime/test_block\.py::test_the_unchanged_block",
     # What runs pytest in turn.
-    r"tests/docs/test_stress\.py::test_what_fails_by_chance",
+    r"tests/docs/test_stress\.py::test_failures_by_chance",
     r"tests/support/test_lacking\.py",
     # The benchmarks by all variants and releases, built anew, and their pictures.
     r"tests/bench/test_bench\.py::test_(prepared_programs_run|the_library_without|every_plot)",

@@ -137,7 +137,7 @@ def test_a_trace_belongs_to_its_process(tmp_path: Path) -> None:
     assert last.trace is None
 
 
-def test_a_trace_alone_has_counts_too(tmp_path: Path) -> None:
+def test_a_trace_without_statistics_has_counts(tmp_path: Path) -> None:
     calls = [call("mgpuLaunchKernel", 10 * n, 2, kernel="k") for n in range(4)]
     shown = report(tmp_path, t=recorded.trace(*calls))
     assert shown.tables["Calls of the program"]["mgpuLaunchKernel"] == ["4", "8.00 µs", "2.00 µs"]
@@ -145,7 +145,7 @@ def test_a_trace_alone_has_counts_too(tmp_path: Path) -> None:
     assert "– No statistics were given" in shown.text
 
 
-def test_statistics_alone_say_that_the_trace_is_missing(tmp_path: Path) -> None:
+def test_statistics_without_a_trace_say_so(tmp_path: Path) -> None:
     shown = report(tmp_path, a=recorded.statistics())
     assert "– No trace was given" in shown.text
     assert "– Neither is in these files" in shown.text

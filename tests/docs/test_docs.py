@@ -253,6 +253,6 @@ def test_a_command_runs(name: str, line: str, place: Path) -> None:
     assert "failed with" not in result.stderr and not result.stderr.startswith("usage:")
 
 
-def test_what_is_tested_elsewhere_is_shown_and_there() -> None:
+def test_commands_tested_elsewhere_are_shown_and_exist() -> None:
     assert set(ELSEWHERE) <= {line for _, line in SHOWN}
     assert all((ROOT / test).exists() for test in ELSEWHERE.values())

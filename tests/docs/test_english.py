@@ -65,7 +65,7 @@ def test_a_hidden_actor_and_a_long_sentence_are_found() -> None:
     assert english.faults("What does it keep?") == []
 
 
-def test_of_a_page_only_sentences_are_read() -> None:
+def test_only_sentences_of_a_page_are_read() -> None:
     page = (
         "# What\n\nThe [cache](cache.md) acts.\n![What](what.png)\n\n    What is code\n\n"
         "| What | is a row |\n<!-- What -->\n- one\n  item\n1. another\n\n```\nWhat\n```\n"

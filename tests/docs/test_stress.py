@@ -25,7 +25,7 @@ def test_two():
 """
 
 
-def test_what_fails_by_chance_is_counted_and_its_log_kept(
+def test_failures_by_chance_are_counted_and_their_logs_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stress, "OUT", tmp_path / "out")

@@ -192,7 +192,7 @@ def test_concurrent_loads_keep_one_module(tmp_path: Path) -> None:
     assert [line for line in after if line.startswith("unload")] == [f"unload {kept}"]
 
 
-def test_a_child_of_fork_leaves_the_parents_things_alone(tmp_path: Path) -> None:
+def test_a_child_of_fork_leaves_the_objects_of_its_parent(tmp_path: Path) -> None:
     main = """
     int main(void) {
         launch(0, 0);

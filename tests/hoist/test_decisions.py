@@ -245,7 +245,7 @@ def test_a_load_that_compiles_is_moved_too() -> None:
 
 
 @pytest.mark.parametrize("declared", ["", "llvm.func @atexit(!llvm.ptr) -> i32"])
-def test_what_the_added_text_calls_is_declared_once(declared: str) -> None:
+def test_functions_that_the_added_text_calls_are_declared_once(declared: str) -> None:
     """A program that never unloads does not declare the unload either."""
     program = before_21(top=declared)
     for line in (
@@ -354,7 +354,7 @@ def test_another_use_than_a_call_is_named() -> None:
     assert "launch: left mgpuStreamCreate: it is used by llvm.mlir.addressof" in said
 
 
-def test_what_was_hoisted_and_then_changed_is_refused() -> None:
+def test_a_hoisted_program_that_was_changed_is_refused() -> None:
     once = hoist(before_21(), 22).program.decode()
     more = before_21().replace("@launch", "@launch_more")
     body = more[more.index("llvm.func @launch_more") : more.rindex("}")]
@@ -366,7 +366,7 @@ def test_the_text_is_the_same_each_time() -> None:
     assert len({hoist.__wrapped__(before_21(), 19).program for _ in range(3)}) == 1
 
 
-def test_the_programs_own_target_stays() -> None:
+def test_the_target_of_the_program_stays() -> None:
     target = 'llvm.data_layout = "e-m:e-i64:64-S128", llvm.target_triple = "x86_64-linux"'
     hoisted = hoist(before_21().replace("module {", f"module attributes {{{target}}} {{"), 22)
     assert target in hoisted.program.decode()

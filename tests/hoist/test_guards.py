@@ -44,7 +44,7 @@ GUARDS = [
         "rewrite.py",
         "if any(name.startswith(templates.PREFIX) for",
         "if None in (name for",
-        "test_decisions.py::test_what_was_hoisted_and_then_changed_is_refused",
+        "test_decisions.py::test_a_hoisted_program_that_was_changed_is_refused",
     ),
     Guard(
         "plan.py",
@@ -74,7 +74,7 @@ GUARDS = [
         "templates.py",
         "llvm.cond_br %ours, ^release, ^done",
         "llvm.br ^release",
-        "test_added.py::test_a_child_of_fork_leaves_the_parents_things_alone",
+        "test_added.py::test_a_child_of_fork_leaves_the_objects_of_its_parent",
     ),
     Guard(
         "templates.py",

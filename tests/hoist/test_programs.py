@@ -63,7 +63,7 @@ def test_the_driver_is_asked_once(
 
 
 @pytest.mark.parametrize("program", [name for name in PRINTED if name != "globals"])
-def test_what_is_kept_goes_back_before_hip_is_gone(program: str) -> None:
+def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
     """LLVM 19 puts no destructor into programs, so this is the hoisting's own release."""
     hoisted = hoist(dialect(program, 19, rounds(program)), 19)
     env = run_environment(Way(STOCK), "stub", 19, "builtin", HIPSTUB_TEARDOWN="1")

@@ -177,7 +177,7 @@ def test_asyncio_programs_are_served() -> None:
     """)
 
 
-def test_children_are_the_programs_own() -> None:
+def test_the_program_sees_its_own_children_only() -> None:
     """wait(-1), SIGCHLD and subprocess see the program's children only."""
     python("""
     import signal, subprocess

@@ -331,7 +331,7 @@ def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: P
         assert f"MGPU_RT_POLICY={module}:Quiet is in force" in program.said()
 
 
-def test_a_policy_that_is_not_found_is_told_with_the_folders(tmp_path: Path) -> None:
+def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:
     """The way out stands in the line: put it into one of them."""
     with Program(tmp_path, "nowhere:Policy", tmp_path, PYTHONPATH="mine:/yours") as program:
         program.do("launch()")

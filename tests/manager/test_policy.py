@@ -259,7 +259,7 @@ def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
-def test_what_the_program_holds_stays(mgpu: Mgpu) -> None:
+def test_objects_that_the_program_holds_stay(mgpu: Mgpu) -> None:
     held = mgpu.load(mgpu.image(variant(0)))
     for number in range(1, 10):
         mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))

@@ -41,7 +41,7 @@ class Looks:
         return ()
 
 
-def test_events_are_told_in_their_time_and_once_a_second() -> None:
+def test_events_arrive_in_their_time_and_once_a_second() -> None:
     created = What.STREAM_CREATED
     events = [event(created, 1), event(created, 2, 0.01), event(created, 3, 1.5)]
     events.append(event(What.STREAM_DESTROYED, 1, 1.6))

@@ -23,7 +23,7 @@ def error(mgpu: Mgpu) -> str | None:
 
 
 @in_child(policies=("builtin",), backends=("stub", "softgpu"))
-def test_the_error_is_told_once(mgpu: Mgpu) -> None:
+def test_the_error_is_reported_once(mgpu: Mgpu) -> None:
     assert error(mgpu) is None
     mgpu.launch(mgpu.null)
     mgpu.MemFree(mgpu.null, mgpu.null)  # which succeeds
@@ -34,7 +34,7 @@ def test_the_error_is_told_once(mgpu: Mgpu) -> None:
 
 
 @in_child(policies=("builtin",))
-def test_the_error_is_the_threads(mgpu: Mgpu) -> None:
+def test_each_thread_has_its_error(mgpu: Mgpu) -> None:
     thread = threading.Thread(target=lambda: mgpu.launch(mgpu.null))
     thread.start()
     thread.join()

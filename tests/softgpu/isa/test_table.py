@@ -23,7 +23,7 @@ def test_everything_executed_is_checked() -> None:
     assert not missing
 
 
-def test_whole_kernels_hold_what_they_are_said_to_check() -> None:
+def test_whole_kernels_hold_the_opcodes_that_they_check() -> None:
     claimed = {r.name for r in rows() if checked.executed(r) and "NumPy" in checked.oracles(r)}
     seen: set[str] = set()
     for target in ("gfx90a", "gfx942"):

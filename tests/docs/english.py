@@ -13,6 +13,7 @@ AVOIDED = re.compile(
     r"(?<!leave )(?<!leaves )(?<!left )\balone\b"
     r"|\bthe program's own\b"
     r"|\bstock's (runtime|library)\b|\b(baseline|upstream|vanilla)\b"
+    r"|\bLLVM's ((ROCm|CUDA) runtime|library)\b"
     r"|\b(is|are|was|were) said\b|\bto be had\b",
     re.IGNORECASE,
 )

@@ -15,18 +15,18 @@ from mgpu_rt.cli import main, options
 
 ABI = """# The ABI
 
-The functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call them, and what
-serves them, from
-[csrc/abi.def](../csrc/abi.def); `mgpu-rt abi` prints the same. A parameter that begins with
-`late_` is not passed by every version and never trusted.
+This page lists the functions of `libmlir_rocm_runtime.so`, the versions of LLVM whose programs call
+each, and what serves it. [csrc/abi.def](../csrc/abi.def) defines them, and `mgpu-rt abi` prints the
+same. Not every version passes a parameter whose name begins with `late_`, so the library never
+trusts it.
 
 """
 
 OPTIONS = """# Options
 
-Environment variables, read once, at the first call; from
-[options.def](../csrc/runtime/base/options.def). `mgpu-rt config` prints them with the values in
-force. In a program with rights that its caller lacks (set-uid) none counts.
+The library reads these environment variables once, at the first call.
+[options.def](../csrc/runtime/base/options.def) defines them, and `mgpu-rt config` prints them with
+the values in force. In a program with rights that its caller lacks (set-uid) none counts.
 
 | variable | default | |
 |---|---|---|

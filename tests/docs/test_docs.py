@@ -77,6 +77,16 @@ def test_files_that_are_named_are_there(document: Path) -> None:
         assert any(ROOT.glob(name)), name
 
 
+@pytest.mark.parametrize("part", ["tests", "csrc/runtime"])
+def test_a_readme_names_each_folder_beside_it(part: str) -> None:
+    files = subprocess.run(
+        ["git", "ls-files", part], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    below = {Path(file).relative_to(part).parts for file in files}
+    readme = (ROOT / part / "README.md").read_text(encoding="utf-8")
+    assert [parts[0] for parts in below if len(parts) > 1 and f"`{parts[0]}/`" not in readme] == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_tests_that_are_named_are_there(document: Path) -> None:
     defined = _tests()

@@ -39,7 +39,7 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt.lowering import toolchain
 
-#: What is measured on which devices. On an emulated device threads compete with the device itself.
+#: The benchmarks and their devices. On an emulated device threads compete with the device itself.
 WHERE = {
     "calls": ("stub",),
     "threads": ("stub", "cuda", "hip"),

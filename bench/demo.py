@@ -123,7 +123,7 @@ def demonstrate() -> None:
 def compare(llvm: int) -> dict[Side, Outcome]:
     """Runs all sides of one LLVM release, prints their tables, checks what they counted."""
     chip = pipelines.FORUM_CHIP if llvm == 15 else pipelines.DEFAULT_CHIP
-    # What the caller set for mgpu_rt is for other programs; only the choice of a HIP holds here.
+    # The caller's settings of mgpu_rt are for other programs; only the choice of a HIP holds here.
     base = {k: v for k, v in os.environ.items() if k == "MGPU_RT_HIP" or k[:8] != "MGPU_RT_"}
     environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
 

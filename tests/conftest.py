@@ -18,7 +18,7 @@ from tests.support.child import ROOT
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
-#: Of `make check` and not of `make test`: patterns of what a test's name begins with.
+#: Patterns of the names of tests that `make check` runs, and `make test` does not.
 CHECK = (
     # Mutants: each is compiled.
     r"tests/\w+/test_(hosting_)?guards\.py",
@@ -34,8 +34,8 @@ CHECK = (
     r"tests/runtime/test_memory_random\.py::test_random_allocations_on_(the_stub|softgpu)_\w+\[mode\d+-[123]-",
     # More events than are kept, which Python reads.
     r"tests/runtime/test_trace\.py::test_the_newest_million",
-    # Of the emulator's proof `make test` has gfx90a, what gfx942 has of its own, whole kernels and
-    # the rarer modes.
+    # `make test` has some of the emulator's proof: gfx90a, gfx942's own instructions, whole kernels
+    # and the rarer modes.
     r"tests/softgpu/(isa|kernels)/.*\bgfx90[68]\b",
     r"tests/softgpu/isa/test_(instructions|lanes)\.py.*\bgfx942\b",
     r"tests/softgpu/isa/test_decoder\.py::test_device_library_decodes_as_by_llvm",
@@ -44,7 +44,7 @@ CHECK = (
     r"tests/softgpu/isa/test_table\.py::test_whole_kernels",
     r"tests/softgpu/device/test_engine\.py::test_the_longest_copy",
     r"tests/softgpu/csmith/",
-    # What the tests keep of AMD's compiler; `make test` has that HIP starts from it.
+    # Kept results of AMD's compiler; `make test` has HIP's start from them.
     r"tests/softgpu/device/test_compiler_cache\.py::test_(?!hip_starts)",
     # A newer release of HIP, which is downloaded.
     r"tests/rocm/test_release\.py",
@@ -55,12 +55,12 @@ CHECK = (
     r"tests/random_driver/.*::test_random_programs_with_runtimes_\w+\[stub, reuse-",
     # Which function calls which, in the whole library.
     r"tests/runtime/test_layers\.py::test_no_files_call_each_other_in_a_circle",
-    # What is built against an installed library.
+    # Programs built against an installed library.
     r"tests/examples/test_(c|mpi|runner)\.py",
     # A whole selftest, and one that is interrupted.
     r"tests/selftest/test_selftest\.py::test_(results|file|page|schema|an_interrupt)_",
     r"tests/python_runtime/test_block\.py::test_the_unchanged_block",
-    # What runs pytest in turn.
+    # Tests that run pytest in turn.
     r"tests/docs/test_stress\.py::test_failures_by_chance",
     r"tests/support/test_lacking\.py",
     # The benchmarks by all variants and releases, built anew, and their pictures.
@@ -88,7 +88,7 @@ APART = (
     "tests/softgpu/isa/test_decoder.py",
 )
 
-#: Of a run with `-n auto`. A third of a test's time it waits: for a child to start, for a stream.
+#: The workers of `-n auto`. A third of a test's time it waits: for a child to start, for a stream.
 CORES = len(os.sched_getaffinity(0))
 WORKERS = min(CORES + (CORES + 1) // 2, 12)
 

@@ -24,8 +24,8 @@ METHOD = (
 
 #: Calls a launch, the LLVM releases that make so many, and the target in ns.
 LOOPS = ((7, "LLVM 13 to 20 (7 calls)", 60), (5, "LLVM 21 to 24 (5 calls)", 40))
-#: What else is measured: with the questions to HIP, which a stub answers at once; what
-#: instrumentation costs then; and runtimes that keep nothing.
+#: Other sides: with the questions to HIP, which a stub answers at once; with instrumentation; and
+#: runtimes that keep nothing.
 OTHERS = (
     ("mgpu_rt", "mgpu_rt"),
     ("bare", "mgpu_rt, instrumentation compiled out"),

@@ -46,11 +46,11 @@ SIDES = (STOCK, LLVM, OURS)
 MOST = 10_000  # passes a round
 EMULATED = ("mlp", "block")  # of the models on an emulated device
 
-#: Of every pass: our graph to the one by hand.
+#: Every pass: our graph to the one by hand.
 WITHIN = 1.03
-#: Of the block, in every release: our graph to the pass by hand, submitted.
+#: The block, in every release: our graph to the pass by hand, submitted.
 OF_BY_HAND = {CHAIN.name: 0.82, WAITS.name: 0.37, COPIED.name: 0.85}
-#: Of the block: how many times LLVM's own library takes as long as our graph.
+#: The block: how many times LLVM's own library takes as long as our graph.
 GAINS = {(CHAIN.name, 19): 10.0, (WAITS.name, 19): 12.0, (WAITS.name, 22): 4.5}
 #: Microseconds of a launch of the forum's kernel in our graph.
 LAUNCH = 1.1

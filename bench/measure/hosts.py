@@ -22,7 +22,7 @@ METHOD = (
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)
-#: Where others may call HIP, against the loop by hand.
+#: Others may call HIP here: against the loop by hand.
 TARGETS = {"forum": 1.03, "churn": 0.95}
 MOST = 10_000  # calls a round
 

@@ -57,9 +57,9 @@ GAINS = {
 NO_HOST_SHARED = (
     "LLVM's ROCm runtime hands out device memory for host_shared, which the host faults on"
 )
-#: Where the program keeps its memory: of by hand, what may be lost.
+#: The program keeps its memory here: the share of by hand that may be lost.
 WITHIN = 1.05
-#: Of all of them, the one in which it gains least.
+#: The variant that gains least.
 NOT_SLOWER = 1.0
 #: host_shared, as many times the same with device memory.
 SHARED_AT_MOST = 2.0

@@ -23,7 +23,7 @@ ROUND_NS = 20e6
 #: As a part of a round, before each one: what the side before has left behind is not this one's.
 LEAD = 0.25
 
-#: What runs a side's rounds: a command and its environment.
+#: The process of a side's rounds: a command and its environment.
 Process = tuple[Sequence[str], Mapping[str, str]]
 
 

@@ -104,7 +104,7 @@ def _own_time(statistics: dict[str, Any]) -> int:
 
     The start of HIP comes before the first call is timed.
     """
-    # What is destroyed at exit is HIP's time too, but none of the program's calls.
+    # HIP also spends time on objects destroyed at exit, but in none of the program's calls.
     after = {"hipStreamDestroy", "hipModuleUnload", "hipEventDestroy", "hipFree"}
     inside = sum(v["ns"] for name, v in statistics["hip"].items() if name not in after)
     return sum(v["ns"] for v in statistics["abi"].values()) - inside

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-#: What NumPy does of an operation, from the values of its operands.
+#: NumPy's form of an operation, from the values of its operands.
 Compute = Callable[..., "np.ndarray"]
 
 

@@ -20,7 +20,7 @@ from mgpu_rt.lowering import lower, object_files, toolchain
 #: Launches of the forum's program in a graph.
 IN_A_GRAPH = 50
 
-#: What a lowered program is put into, its source first.
+#: The programs around a lowered one, its source first.
 FRAME = [native.SOURCES / name for name in ("lowered.c", "graph.h", "rounds.h", "native.h")]
 
 
@@ -143,7 +143,7 @@ def prepare(chip: str, programs: Iterable[str], iterations: Mapping[str, int]) -
     """Everything that a run on a chip needs, without debugging information."""
     made = [native.program(name, chip) for name in native.MEASURING]
     for program in programs:
-        # Of the forum's program more: one that launches once, and as many as a graph has.
+        # The forum's program is needed twice more: with one launch, and with those of a graph.
         for count in {iterations.get(program), *([1, IN_A_GRAPH] if program == "forum" else [])}:
             for llvm in (19, 22):
                 made.append(executable(program, llvm, chip, count))

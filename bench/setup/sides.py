@@ -35,13 +35,13 @@ TITLES = {
     SERIAL: "on one stream, by hand",
 }
 
-#: What waits for all where NVIDIA's driver is called directly.
+#: The library and function that wait for all work if a program calls NVIDIA's driver directly.
 ON_LIBCUDA = "libcuda.so.1,cuCtxSynchronize"
 
-#: What bench/native/hoisted.c knows by hand.
+#: The programs that bench/native/hoisted.c has by hand.
 BY_HAND = ("forum", "many", "churn", "vecadd", "overlap", "spin", SERIAL)
 
-#: Where `mgpu-rt hoist` moves nothing, as it chooses its device itself.
+#: `mgpu-rt hoist` moves nothing here, as the program chooses its device itself.
 NOT_REWRITTEN = ("events",)
 
 
@@ -95,7 +95,7 @@ def all_sides(device: Device, llvm_runtime: Path | None) -> list[Side]:
     exclusive = {**base, "MGPU_RT_EXCLUSIVE": "on"}  # nothing else calls HIP: the user's word
     lazy = {**exclusive, "MGPU_RT_SYNC": "lazy"}
     sides += [Side(OURS, base), Side(EXCLUSIVE, exclusive), Side(LAZY, lazy)]
-    # What `mgpu-rt hoist` makes is for a runtime that asks the driver at each call.
+    # The programs of `mgpu-rt hoist` are for a runtime that asks the driver at each call.
     rewritten = Side(REWRITTEN, {**base, "MGPU_RT_CACHE": "off"})
     sides += [rewritten, Side(HOISTED, base)]
     if device.name == "cuda":

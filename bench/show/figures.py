@@ -52,7 +52,7 @@ class Result:
     method: str
     figures: list[Figure] = field(default_factory=list)
     on: str = "stub"  # the device's name
-    #: What the plots and tables are made of; its form is the benchmark's own.
+    #: The rows of the plots and tables; each benchmark has its own form.
     data: list[dict[str, Any]] = field(default_factory=list)
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 from bench.setup.sides import GRAPH, HOISTED, LLVM, OURS, SERIAL, STOCK, TITLES
 from mgpu_rt.selftest import result
 
-#: Of the fast path by itself, which a stub of HIP shows: where, which figure, in which words.
+#: The fast path by itself, which a stub of HIP shows: the benchmark, its figure, and words for it.
 FAST_PATH = (
     *(
         (

@@ -1,6 +1,6 @@
-"""kernels.mlir, lowered: what the examples share.
+"""kernels.mlir, lowered: the examples share it.
 
-CHIP names the GPU, gfx90a by default. Where there is no MLIR, OBJECT names kernels.mlir as
+CHIP names the GPU, gfx90a by default. On a machine without MLIR, OBJECT names kernels.mlir as
 `mgpu-rt lower` has lowered it elsewhere.
 """
 

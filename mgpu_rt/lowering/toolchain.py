@@ -19,8 +19,8 @@ Tool = tuple[str, int]
 #: AMD's device libraries, as Debian and as ROCm install them.
 DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/amdgcn"))
 
-#: LLVM's warning about an unknown chip, after which it makes an image that no GPU takes or crashes;
-#: MLIR's error about a name that is none.
+#: LLVM warns about an unknown chip, and then crashes or makes an image that no GPU takes. MLIR ends
+#: with an error about an unknown name.
 UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime.objects import Buffer, Image, Kernel, Launch, MemRef
     from mgpu_rt.runtime.recording import Recording
 
-#: Where the names lie. What makes the compiled half cannot import it, nor what runs without HIP.
+#: The modules that define the names. Code that makes the compiled half, or runs without HIP, cannot
+#: import it.
 _ELSEWHERE = {
     "Buffer": "objects",
     "CachedRuntime": "cached",

@@ -55,7 +55,7 @@ class _Function:
         )
 
 
-#: What answers until use_library: a method may be called by itself.
+#: These answer until use_library: a method may be called by itself.
 _ABSENT = """
 typedef void (*mgpu_rt_function)(void);
 static uintptr_t absent(void) {

@@ -296,7 +296,7 @@ class CachedRuntime(PlainRuntime):
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
         return not any(one != stream and self.hip.stream_busy(one) for one in list(owner.made))
 
-    # What is kept goes back to HIP where memory is short, and at the end.
+    # Kept objects go back to HIP where memory is short, and at the end.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
         try:

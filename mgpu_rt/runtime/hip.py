@@ -51,8 +51,8 @@ CALLS = {
     "hipSetDevice": "hipSetDevice(device)",
 }
 
-#: The functions that are called, by ctypes: how many results they have, and what else they take:
-#: Pointer or handle, Text, unsigned, int, Half word, size (Z).
+#: The functions to call, by ctypes: how many results they have, and their other arguments. These
+#: are Pointer or handle, Text, unsigned, int, Half word, size (Z).
 _SHAPES = {
     "hipModuleLoadData": (1, "P"),
     "hipModuleUnload": (0, "P"),

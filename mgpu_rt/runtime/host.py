@@ -56,7 +56,7 @@ def _failed(_kind: Any, error: BaseException, trace: Any) -> None:
     elif _State.ends:
         _end_program(error)
     else:
-        # What the program still does, until it leaves the `with`, the library does.
+        # The library serves the program from here until it leaves the `with`.
         with _State.lock:
             if _State.error is None:
                 _State.failed, _State.error = _State.runtime, error
@@ -164,7 +164,7 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
-#: What has to be seen for a launch to know its kernel.
+#: The methods that have to see a call so that a launch knows its kernel.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 

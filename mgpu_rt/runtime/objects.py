@@ -27,7 +27,7 @@ class Image:
     then each load is an image of its own.
     """
 
-    #: What lay at an address last, a guess that is compared; and all that are known.
+    #: The last image at an address, a guess that is compared; and all known images.
     _last: ClassVar[dict[int, Image]] = {}
     _known: ClassVar[dict[bytes, Image]] = {}
 

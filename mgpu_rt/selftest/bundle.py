@@ -16,7 +16,7 @@ PATH = Path(__file__).with_name("bundle.tar.xz")
 #: Bytes for an image in the host code. They begin with the marker.
 ROOM = 16384
 
-#: What all NVIDIA GPUs from this one on compile.
+#: All NVIDIA GPUs from this one on compile this.
 PTX = "sm_70"
 
 

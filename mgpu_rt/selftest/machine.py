@@ -23,7 +23,7 @@ START = 60.0  # seconds for HIP's first start on a machine
 NEEDED = 64 << 20  # bytes of device memory that the tests may take
 SHARE = 10  # of what is free they never take more than this part
 
-#: What hides devices, by the kind of driver.
+#: The variables that hide devices, by the kind of driver.
 _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
 
 
@@ -178,7 +178,7 @@ def _release(kind: str, number: int) -> str:
     return f"{number // 10_000_000}.{number // 100_000 % 100}.{number % 100_000}"
 
 
-#: Where a kernel's driver says its version.
+#: The file in which a kernel's driver tells its version.
 _DRIVERS = {"hip": "/sys/module/amdgpu/version", "cuda": "/proc/driver/nvidia/version"}
 _NUMBER = re.compile(r"\b\d+\.\d+(?:\.\d+)*\b")
 

@@ -88,7 +88,7 @@ class Result:
         return {"format": FORMAT, **_without_names(asdict(self))}
 
 
-#: A type, or a list with the schema of each element, or a dictionary with those of its names; of a
+#: A type, or a list with the schema of each element, or a dictionary with those of its names. In a
 #: dictionary of one name "*" that name stands for all.
 schema: dict[str, Any] = {
     "format": int,

@@ -37,7 +37,7 @@ SIDES: dict[str, dict[str, str]] = {
 #: In sequences others call HIP too, which EXCLUSIVE rules out.
 WITH_OTHERS = ("library", "lazy", "tight")
 
-#: What each program prints. LLVM 19 and 15 load a module, and its globals, at each launch.
+#: The output of each program. LLVM 19 and 15 load a module, and its globals, at each launch.
 ANSWERS = {
     "churn": "20\n",
     "layers": "30\n",

@@ -15,7 +15,7 @@ from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.selftest import bundle, fast, machine, right
 from mgpu_rt.selftest.result import Result
 
-#: Of the time, for timing at most, and how long that takes at least.
+#: The share of the time for timing at most, and its seconds at least.
 TIMING, LEAST_TIMING = 0.25, 10.0
 TIME = "time"
 INTERRUPTED = "interrupted"

@@ -19,10 +19,10 @@ from mgpu_rt.selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
-#: Of the player's threads: handlers of exit that NVIDIA's driver runs its own before, and
-#: destructors (csrc/selftest/player.c).
+#: Threads of the player: handlers of exit that NVIDIA's driver runs its own before, and destructors
+#: (csrc/selftest/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
-#: What may be said beside results and failures.
+#: Lines that may stand beside results and failures.
 _ADVICE = re.compile(r"mgpu_rt: |$")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mgpu_rt.selftest.fast import HAND, by_side
 from mgpu_rt.selftest.result import HIP, Result, Wrong
 
-#: What an iteration of each loop is.
+#: The work of an iteration of each loop.
 ITERATION = {
     "forum": "one launch",
     "churn": "allocate, copy, launch, copy, free",

@@ -28,7 +28,7 @@ def files() -> list[bytes]:
     return [*corpus.kinds(), unoptimised, holder, build("forum", 22, 1, STOCK).read_bytes()]
 
 
-#: Where most of what is read lies: headers and tables, at the begin and at the end.
+#: Most of the bytes that are read lie here: headers and tables, at the begin and at the end.
 _NEAR = st.integers(0, 700)
 _PLACES = st.one_of(_NEAR, _NEAR.map(lambda at: -1 - at), st.integers(0, 40_000))
 _BYTES = st.one_of(

@@ -85,7 +85,7 @@ def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark:
     assert [event["request"]["url"] for event in told] == [whole.as_uri()]
 
 
-#: What reaches beyond the screen, even where that would be cut off.
+#: Elements that reach beyond the screen, even if that would be cut off.
 TOO_WIDE = """[...document.querySelectorAll('main *')]
     .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('thead'))
     .map(e => e.outerHTML.slice(0, 80))"""

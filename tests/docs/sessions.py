@@ -61,7 +61,7 @@ def _commands(lines: list[str]) -> Iterator[Command]:
         yield command
 
 
-#: What differs from run to run, and what stands for it.
+#: Parts that differ from run to run, and their stand-ins.
 _VARIES = (
     (r"(?:\d+\.\d{3}|–) +(?:\d+\.\d{3}|–)(?: +[\d.–]+)?$", "TIMES"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),

@@ -177,7 +177,7 @@ COMMAND_LINE = re.compile(
     re.MULTILINE,
 )
 
-#: What cannot run here as it stands, and what runs in its place: another test, or a GPU's suite.
+#: Commands that cannot run here as they stand, and their tests: another test, or a GPU's suite.
 ELSEWHERE = {
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': "tests/hoist",
     "mgpu-rt hoist --llvm 22 program.mlir -o hoisted.mlir": "tests/hoist",

@@ -1,8 +1,11 @@
-"""Docstrings of the benchmarks and of the tests keep to the rules of the package's, as do names."""
+"""Docstrings, comments and names of tests keep to the rules of English."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -10,17 +13,31 @@ from tests.docs import english
 from tests.docs.test_english import docstrings
 from tests.support.child import ROOT
 
+#: A line of a comment that has its lines to itself.
+COMMENT = re.compile(r"\s*#:? (?!type:|noqa)(.*)")
 #: A test's name, without the number of its trap.
 NAME = re.compile(r"^def test_(?:\d\d_)?(\w+)\(", re.MULTILINE)
 
 
-@pytest.mark.parametrize("folder", ["bench", "tests"])
-def test_docstrings_name_who_acts(folder: str) -> None:
+def comments(text: str) -> Iterator[str]:
+    lines = map(COMMENT.match, text.splitlines())
+    for is_comment, block in groupby(lines, bool):
+        if is_comment:
+            yield " ".join(line[1] for line in block if line)
+
+
+def paragraphs(path: Path) -> Iterator[str]:
+    for text in docstrings(path):
+        yield from english.of_docstring(text)
+    yield from comments(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("folder", ["bench", "examples", "mgpu_rt", "tests"])
+def test_docstrings_and_comments_name_who_acts(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for text in docstrings(path)
-        for paragraph in english.of_docstring(text)
+        for paragraph in paragraphs(path)
         for fault in english.faults(paragraph)
     ]
     assert found == []
@@ -39,3 +56,8 @@ def test_names_of_tests_name_who_acts() -> None:
         if english.HIDES.match(name.replace("_", " ").capitalize())
     ]
     assert found == []
+
+
+def test_a_comment_is_read_as_a_whole() -> None:
+    text = "#: One\n#: two.\nthree = 3  # 3\n    # Four.\n"
+    assert list(comments(text)) == ["One two.", "Four."]

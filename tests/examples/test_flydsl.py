@@ -18,7 +18,7 @@ from tests.rocm.surroundings import Surroundings
 from tests.support.child import ROOT
 from tests.support.patience import HANG
 
-#: What libfly_jit_runtime.so of FlyDSL 0.4.2 exports (nm -D).
+#: The exports of FlyDSL 0.4.2's libfly_jit_runtime.so (nm -D).
 NEEDED = Path(__file__).with_name("flydsl-0.4.2.txt").read_text(encoding="utf-8").split()
 PAGE = (ROOT / "docs" / "jit.md").read_text(encoding="utf-8")
 SCALE = EXAMPLES / "flydsl" / "scale.py"

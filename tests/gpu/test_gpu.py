@@ -252,8 +252,8 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
 # ---- beside AMD's HIP ----------------------------------------------------------------------------
 
 
-#: What they say of the device is AMD's own: its waves, its versions, its bundles of images; and the
-#: driver takes memory from the device 2 MB at a time.
+#: These answers about the device are AMD's own: its waves, its versions, its bundles of images. The
+#: driver also takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
 OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset"}
 

@@ -14,8 +14,8 @@ from tests.support.child import ROOT, environment
 
 pytestmark = pytest.mark.gpu
 
-#: Allocates, copies both ways, launches, frees and waits while PyTorch captures: nothing of it may
-#: end the capture, and the memory must be nobody else's whenever the graph is replayed. Between
+#: Allocates, copies both ways, launches, frees and waits while PyTorch captures. Nothing of it may
+#: end the capture, and nobody else may get the memory while the graph can be replayed. Between
 #: replays the function runs plainly on other numbers, and PyTorch allocates.
 CAPTURED = """
 import ctypes, lowered, torch, mgpu_rt

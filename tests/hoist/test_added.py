@@ -163,7 +163,7 @@ def test_threads_have_streams_of_their_own_and_one_module(tmp_path: Path) -> Non
     # All launch at the same time, so there are as many streams as threads.
     assert calls["create"] == calls["destroy"] == 8
     assert len({line for line in said if line.startswith("destroy")}) == 8
-    # Whoever loads second gives back what it loaded, and uses the first.
+    # The thread that loads second gives back its module, and uses the first one.
     assert calls["load"] == calls["unload"]
     assert len({line.split()[1] for line in said if line.startswith("launch")}) == 1
 

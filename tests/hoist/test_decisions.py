@@ -158,7 +158,7 @@ BYTE = "%b = llvm.mlir.constant(0 : i8) : i8\n"
             before_21(stream="llvm.store %stream, %place : !llvm.ptr, !llvm.ptr"),
             "it goes to llvm.store",
         ),
-        # Where an event belongs; LLVM 22 and older do so.
+        # A stream in the place of an event; LLVM 22 and older do so.
         (
             before_21(done="llvm.call @mgpuEventSynchronize(%stream) : (!llvm.ptr) -> ()"),
             "it goes to mgpuEventSynchronize",

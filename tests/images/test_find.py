@@ -181,7 +181,7 @@ def test_ptx_variables_have_sizes(tmp_path: Path) -> None:
     assert image.globals[1:] == [Global("table", 32), Global("open", None)]
 
 
-#: Of an 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
+#: An 8-bit number, 12 bytes aligned to 8, a double: (offset, size).
 ODD_ARGUMENTS = [(0, 1), (8, 12), (24, 8)]
 
 

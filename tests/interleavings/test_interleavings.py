@@ -433,7 +433,7 @@ def test_every_state_of_two_threads_is_as_types_h_says(explorer: Path, scenario:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_all_that_the_record_lists_was_explored(explorer: Path, scenario: str) -> None:
     threads, millions = _recorded()[scenario]
-    # Where memory lies makes some words lie side by side, and so a few states more.
+    # Addresses decide which words lie side by side, and so on a few states more.
     states = _states(explorer, f"{scenario} 1 1 {threads - 2}") / 1e6
     assert states == pytest.approx(millions, rel=0.2)
 

@@ -54,7 +54,7 @@ class World:
         self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 
-    # What the cache asks (mgpu_rt.manager.Caches).
+    # The questions of the cache (mgpu_rt.manager.Caches).
 
     def read(self) -> list[Cached]:
         self.asked += 1
@@ -68,7 +68,7 @@ class World:
     def memory(self, device: int) -> Memory | None:
         return Memory(self.free[device], 1000) if device in self.free else None
 
-    # What the program does.
+    # The acts of the program.
 
     def get(self, handle: int, size: int = 100, device: int = 0, *, told: bool = True) -> None:
         self.table[handle] = Cached(handle, size, 1, device, True)
@@ -90,7 +90,7 @@ class World:
     def tell(self, what: int, handle: int, size: int, device: int) -> None:
         self.events.append(Event(What(what), handle, size, device, 0))
 
-    # What the cache decides.
+    # The decisions of the cache.
 
     def turn(self, seconds: float = 1.0, *, complete: bool = True) -> list[Decision]:
         """Lets time pass and has the cache decide; carries its evictions out."""

@@ -81,7 +81,7 @@ def test_a_container_with_an_init_has_a_manager() -> None:
 
 
 #: System calls of the library's own thread and of the process that becomes the manager, with their
-#: numbers on x86-64, and whether there is a manager without.
+#: numbers on x86-64. The flag tells whether there is a manager without.
 REFUSED = {
     "clone": (56, False),
     "dup": (32, False),

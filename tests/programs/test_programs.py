@@ -31,7 +31,7 @@ from tests.support.programs import (
 LAUNCHES = 1000
 ROUNDS = 7
 
-#: What each program prints after ROUNDS rounds; vecadd and events have no rounds.
+#: The output of each program after ROUNDS rounds; vecadd and events have no rounds.
 PRINTED = {
     "forum": "",
     "spin": "",

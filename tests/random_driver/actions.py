@@ -312,7 +312,7 @@ def load(program: Program, thread: int, b: Bytes) -> None:
 def unload(program: Program, thread: int, b: Bytes) -> None:
     module = program.pick(program.modules, b[0])
     if module is not None:
-        # What the foreign user unloads is its own: mgpuModuleUnload takes either's.
+        # The foreign user unloads only its own modules: mgpuModuleUnload takes either's.
         program.unload(thread, module, MGPU if b[1] % 2 else module.who)
 
 

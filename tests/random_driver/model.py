@@ -22,12 +22,13 @@ MOST_OBJECTS = 500  # of a kind in a program; player.h
 #: Threads of a program (player.c).
 MAIN, THREAD_END, EXIT_LATE, EXIT_EARLY, DESTRUCTOR = 0, 10, 20, 21, 22
 
-#: Who calls, or what allocates (steps.c).
+#: The callers, and the allocators (steps.c).
 MGPU, HIP, HIP_NOW = 0, 1, 2
 ALLOCATED, MALLOC, MANAGED, PINNED, MGPU_REGISTERED, REGISTERED, GLOBAL = range(7)
 ASKS = 2  # a wait that asks until the stream is idle
 
-#: Of which very many may live at once, and what threads are busy with at the end (edges.c).
+#: Kinds of objects of which very many may live at once, and the work of threads at the end
+#: (edges.c).
 EVENTS, STREAMS, BLOCKS = range(3)
 BUSY_WITH_ALL, BUSY_WITH_EVENTS = 63, 1
 
@@ -172,8 +173,9 @@ class Program:
     ) -> None:
         head = head.ljust(4, b"\0")
         self.threads = (1, 1, 2, 4)[head[0] % 4]
-        # Whether the null stream's order with others is relied on: AMD's 5.2.3 does not always keep
-        # it, and with several threads nothing says which of two submissions came first.
+        # A program may rely on the null stream's order with others only in one thread. AMD's 5.2.3
+        # does not always keep that order, and with several threads nothing says which of two
+        # submissions came first.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
         self.memory = memory  # bytes that the device has, which must do; 0: enough

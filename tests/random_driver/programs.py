@@ -16,7 +16,7 @@ _ACTIONS = st.lists(
 )
 _PROGRAM = st.tuples(st.binary(min_size=4, max_size=4), _ACTIONS)
 
-#: Of the library's own allocations: mostly none, or one, or one and all after it.
+#: The library's own allocations that fail: mostly none, or one, or one and all after it.
 _FAILS = st.one_of(
     *(st.just(""),) * 6,
     st.integers(1, 120).map(str),

@@ -120,10 +120,11 @@ REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1"})
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1"})
 SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
-#: What only the stub can: fail when it is told, and have very many streams.
+#: Only the stub can fail when it is told, and have very many streams.
 STUBS_ALONE = ("refused", "many-streams")
-#: What HIP 7 does not survive under stock's runtime: it waits for a stream that waits for the
-#: program, and crashes under calls of other threads; 5.2.3 under most of them (Device.busy).
+#: HIP 7 does not survive these under stock's runtime. It waits for a stream that waits for the
+#: program, and crashes under calls of other threads. 5.2.3 does not survive most of them
+#: (Device.busy).
 _ENDS = ("end-held", "end-busy", "end-busy-handlers")
 SOFTGPU = Device(
     "softgpu",
@@ -141,8 +142,8 @@ SOFTGPU_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-#: This release fails after a reset and at the process's end under stock's runtime, too, and reads
-#: an image as late as its kernels are asked for. It may not find a kernel.
+#: This release also fails under stock's runtime after a reset and at the end of the process. It
+#: reads an image as late as its kernels are asked for. It may not find a kernel.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",

@@ -30,7 +30,7 @@ from tests.rocm import packages, releases
 RESULTS = Path(__file__).resolve().parent / "results"
 EXAMPLES = 10  # cases of a seed
 
-#: Of 20 seeds: how many go to which device, and whether the program goes on at the process's end.
+#: The devices of 20 seeds, and whether the program goes on at the end of the process.
 Share = tuple[runner.Device, bool]
 SHARES: tuple[Share, ...] = (
     *((runner.STUB, False),) * 3,

@@ -13,9 +13,9 @@ from mgpu_rt.cli import softgpu
 from tests.rocm import packages
 from tests.rocm.releases import Release
 
-#: Where libraries are that a program needs and a release does not bring, such as libpython.
+#: The folder of libraries that a program needs and a release does not bring, such as libpython.
 _MACHINE = ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
-#: What DTIF's loader says of itself on stderr.
+#: Lines that DTIF's loader writes about itself to stderr.
 _CHATTER = (
     "Load libdtif.so ",
     "Load all DTIF ",

@@ -136,8 +136,8 @@ def test_header_declares_what_cffi_does(tmp_path: Path) -> None:
 
 # ---- what old callers do not pass ----
 
-#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them (22 for JIT,
-#: and all of LLVM for clusters, where AMD's fork passes one more).
+#: The functions that got arguments after LLVM 12, as LLVM 12 to 17 declared them. JIT has its
+#: arguments since 22; clusters have theirs in all of LLVM, and AMD's fork passes one more.
 OLD = {
     "mgpuModuleLoad": "hipModule_t (*)(void *)",
     "mgpuModuleLoadJIT": "hipModule_t (*)(void *, int)",
@@ -206,7 +206,7 @@ def test_garbage_in_late_arguments_changes_nothing(mgpu: Mgpu) -> None:
 
 # ---- what LLVM emits ----
 
-#: Where a release keeps the names that its passes emit.
+#: The folder in which a release keeps the names that its passes emit.
 EMITTERS = {
     15: Path("/usr/lib/llvm-15/bin/mlir-opt"),
     19: Path("/usr/lib/llvm-19/bin/mlir-opt"),

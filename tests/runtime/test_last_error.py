@@ -87,8 +87,8 @@ DIFFERENCES = (
     ),
 )
 
-#: Where AMD's HIP ends the process in some release, and this library with it: what HIP would make
-#: of a handle or of an image that can be read, HIP alone knows.
+#: AMD's HIP ends the process here in some release, and this library with it. Only HIP knows what it
+#: would make of a handle or of an image that can be read.
 FATAL = re.compile(r".*_unknown(_stream)?|load_(elf_(half|half_header|header)|bundle_.*)")
 
 #: From HIP 6 on it has a destroyed event back, and judges its use.

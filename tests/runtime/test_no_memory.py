@@ -30,7 +30,7 @@ PROGRAMS = (
     "loopargs",
 )
 ROUNDS = 3
-#: Of these the program sees which came, and in which order.
+#: The program sees which of these came, and in which order.
 WORK = ("hipModuleLaunchKernel", "hipMemcpyAsync", "hipMemsetD32Async", "hipMemsetD16Async")
 
 
@@ -95,7 +95,7 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
 
 # ---- a stream that the library has no memory to know ---------------------------------------------
 
-#: Frees a block on one stream while another one, made later, is at work on it: stock's hipFree
+#: Frees a block on one stream while another one, made later, is at work on it. Stock's hipFree
 #: waits for that one, too, so the next owner of the memory keeps what it writes.
 EARLY_FREE = """
 #include <stdio.h>

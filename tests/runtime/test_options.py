@@ -86,7 +86,7 @@ def test_valid_limits_are_taken(value: str, tmp_path: Path) -> None:
 
 NAMES = ("modules", "functions", "streams", "events", "memory", "staging")
 KERNEL = "test_func"
-#: What HIP is called for three rounds of everything, by the cache that saves two of the calls.
+#: HIP's calls in three rounds of everything, by the cache that saves two of the calls.
 SAVED = {
     "modules": "hipModuleLoadData",
     "functions": "hipModuleGetFunction",

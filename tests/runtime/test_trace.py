@@ -77,7 +77,7 @@ def test_a_trace_has_every_call(traced: tuple[Outcome, list[dict]]) -> None:
         assert Counter(c["name"] for c in calls if c["cat"] == layer) == counted
 
 
-#: What an event has, by its kind.
+#: The fields of an event, by its kind.
 FIELDS = {
     "X": {"name": str, "cat": str, "pid": int, "tid": int, "ts": float, "dur": float, "args": dict},
     "C": {"name": str, "pid": int, "tid": int, "ts": float, "args": dict},
@@ -130,7 +130,7 @@ def test_a_trace_counts_device_memory(events: list[dict]) -> None:
     assert values[-1] == {"allocated": 0, "cached": 0}
 
 
-#: What the browser's own reader of traces, that of its panel for them, has found: each row's name,
+#: The findings of the browser's own reader of traces, that of its panel for them: each row's name,
 #: and the names in it.
 READ = """(async () => {
     const reader = await import("devtools://devtools/bundled/models/trace/trace.js");

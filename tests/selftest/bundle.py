@@ -45,7 +45,7 @@ PROGRAMS: dict[str, int | None] = {
     "events": None,
     "vecadd": None,
 }
-#: What LLVM 15's command lowers.
+#: The programs that LLVM 15's command lowers.
 BY_15 = ("forum", "loopargs", "globals", "samename")
 
 AMD = (

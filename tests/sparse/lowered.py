@@ -18,7 +18,7 @@ TARGETS = {
     "sm_90": "gpu-triple=nvptx64-nvidia-cuda gpu-chip=sm_90 gpu-format=isa",
 }
 
-#: What is multiplied: 8 × 8, rows 2 and 4 to 6 empty.
+#: The factors: 8 × 8, rows 2 and 4 to 6 empty.
 ELEMENTS = [(0, 0, 1.0), (0, 1, 2.0), (1, 3, 3.0), (3, 7, 4.0), (7, 0, 5.0), (7, 7, -1.5)]
 
 _HEAD = """#S = #sparse_tensor.encoding<{{

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-#: What it is called, by system; `make test` installs the first.
+#: The browser's names, by system; `make test` installs the first.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = (
@@ -31,7 +31,7 @@ FLAGS = (
     "--no-first-run",
 )
 
-#: That a page asks for or says; everything else that a browser tells is passed over.
+#: Messages of a page's requests and output; all other messages of a browser are ignored.
 TOLD = (
     "Network.requestWillBeSent",
     "Log.entryAdded",

@@ -43,7 +43,7 @@ LACKING = 78
 POLICIES = ("python", "builtin")
 AT_ONCE = {"MGPU_RT_PYTHON_DELAY": "0"}
 
-#: What stands below: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
+#: The backend: the recording stub, or AMD's HIP 5.2.3 on the emulated device.
 BACKENDS = ("stub", "softgpu")
 
 #: And NVIDIA's GPU, on a machine that has one (pytest -m gpu).

@@ -38,7 +38,7 @@ def other_python(version: str) -> str | None:
     return None
 
 
-#: Of a virtual environment, where its packages are.
+#: The packages of a virtual environment.
 PACKAGES = "lib/python*/site-packages"
 
 

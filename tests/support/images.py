@@ -9,10 +9,10 @@ import struct
 from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 
-#: What the HIP of this process runs.
+#: The chip of this process's HIP.
 CHIP = "sm_90" if os.environ.get("MGPU_RT_HIP", "").endswith("/cuhip/libamdhip64.so") else "gfx90a"
 
-#: Of an ELF file: its headers, and types of sections and segments.
+#: Parts of an ELF file: its headers, and types of sections and segments.
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SEGMENT = struct.Struct("<IIQQQQQQ")

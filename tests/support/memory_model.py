@@ -24,7 +24,7 @@ KERNEL = "increment"  # adds one to each of the first n elements
 COUNTS = (1, 60, 64, 300, 1000, 70_000)  # elements; several of the first share a size of block
 HELD = 10  # buffers of a thread
 
-#: What the library adds to any HIP: the stub's own copies are not complete when they return.
+#: The library's difference to any HIP: the stub's own copies are not complete when they return.
 COMPLETE = os.environ.get("MGPU_RT_CACHE") != "off"
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Of an environment, what is read before a program runs.
+#: Variables of an environment that are read before a program runs.
 AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 
 #: False where something stands before each program that is started (tests/rocm/plugin.py).

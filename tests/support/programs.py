@@ -19,7 +19,7 @@ from tests.support.patience import HANG
 
 RELEASES = toolchain.RELEASES
 
-#: What LLVM 15 lowers by the forum's command; later ones lower all.
+#: The programs that LLVM 15 lowers by the forum's command; later ones lower all.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
 
 #: Programs are linked against one library and run with another before it, or with the same.

@@ -17,7 +17,7 @@ from tests.support.folders import locked
 from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
-#: What is not part of the library.
+#: Folders that are not part of the library.
 ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
 
 

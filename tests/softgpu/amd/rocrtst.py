@@ -31,7 +31,7 @@ FOLDER = Path("usr/libexec/rocm/libhsa-runtime64-tests")
 SMI = "libamd_smi.so.26"
 TIME_LIMIT = 120  # seconds for one test
 
-#: What does not pass, and whose doing it is.
+#: Tests that do not pass, and the party at fault.
 EXPECTED = {
     "rocrtstFunc.GroupMemoryAllocationTest": "AMD's kernel writes past its workgroup memory: "
     "hardware drops such a write, the emulated device calls it a fault",
@@ -41,7 +41,7 @@ EXPECTED = {
     "rocrtstPerf.Memory_Async_Copy_On_Engine": "looks for the device on the machine's PCI bus",
 }
 
-#: What may take longer than the time limit.
+#: Tests that may take longer than the time limit.
 SLOW = {
     "rocrtstFunc.Max_Reference_Count": "counts calls to two billion",
     "rocrtstFunc.Memory_Alignment_Test": "allocates whatever a device has, by every alignment",

@@ -38,7 +38,7 @@ MEMORY = (
     "large_copies",
 )
 PROCESS = ("fork_before", "fork_after", "exit_busy", "exit_running")
-# Where a fault ends the process: HIP aborts, or an emulated GPU's abort is ROCr's.
+# A fault ends the process here: HIP aborts, or an emulated GPU's abort is ROCr's.
 ABORTED = -signal.SIGABRT
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-#: What ROCr takes the bits of a queue's error signal for.
+#: ROCr's meaning of the bits in a queue's error signal.
 UNKNOWN_TYPE, UNKNOWN_FORMAT = "0x20", "0x100"
 
 

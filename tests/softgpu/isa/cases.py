@@ -16,7 +16,7 @@ from .values import Value
 VECTOR = ("vop1", "vop2", "vop3", "vop3p", "vopc")
 SCALAR = ("sop1", "sop2", "sopc", "sopk")
 TWO = ("B64", "I64", "U64", "F64", "PF32", "PB32", "MASK")
-# What comparing results has to know, where the tables only say how wide they are.
+# The kinds of results to compare; the tables have only their width.
 RESULTS = {"v_cvt_pkrtz_f16_f32": "pf16", "v_sat_pk_u8_i16": "b16"}
 KINDS = {"PF32": "p64", "PB32": "p64", "SLANE": "b32", "MASK": "b64", "B128": "b64"}
 SOURCES = (2, 6, 10)

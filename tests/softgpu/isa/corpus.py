@@ -19,7 +19,7 @@ BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 LIBRARIES = ("ocml", "ockl", "hip", "asanrtl", "opencl")
 LEVELS = (0, 1, 2, 3)
 LIBRARY_LEVELS = (0, 2)  # -O1 to -O3 differ in the optimisation of bitcode, which AMD did already
-# What each target's compiler is told about itself, as a real link would.
+# The features that each target's compiler gets, as from a real link.
 SETTINGS = (
     "oclc_daz_opt_off",
     "oclc_finite_only_off",

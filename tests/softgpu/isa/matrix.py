@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def instruction(self) -> str:
-        # Of bf16, the later instructions take four elements a lane, and say so.
+        # The later instructions of bf16 take four elements a lane, and say so.
         later = "_1k" if self.kind == "bf16" and self.each == 4 else ""
         return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}{self.kind}{later}"
 

@@ -58,7 +58,7 @@ LDS_OUT = "".join(
   global_store_dwordx4 v[10:11], v[18:21], off offset:{n}"""
     for n in range(0, CELL, 16)
 )
-# Where the interpreter has scratch memory, which a real kernel is told in its first registers.
+# The interpreter's address of scratch memory, which a real kernel gets in its first registers.
 SCRATCH_IN = "".join(
     f"""
   global_load_dword v18, v[10:11], off offset:{n}

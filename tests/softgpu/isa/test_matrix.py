@@ -27,8 +27,8 @@ SHAPES = {
     "gfx90a": [shape for shape in SINCE_GFX908 + SINCE_GFX90A if shape.kind != "f64"],
     "gfx942": [shape for shape in OF_GFX942 if shape.kind != "f64"],
 }
-# A and B in v[2:5] and C from v32 on, or a0 on gfx908, which takes it from there only; the result
-# goes to v64 and on, or a32.
+# A and B lie in v[2:5], and C from v32 on, or from a0 on gfx908, which takes it only there. The
+# result goes to v64 and on, or a32.
 KERNEL = (
     BEGIN
     + """\

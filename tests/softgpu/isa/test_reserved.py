@@ -21,7 +21,7 @@ RESERVED = {
     **{f"dpp_ctrl {control:#x}": (DPP, 0xFF000002 | control << 8) for control in CONTROLS},
     "quad_perm of 64 bits": (WIDE_DPP, 0xFF000002),
 }
-#: What clamp does to these, AMD's documents do not say.
+#: AMD's documents do not say what clamp does to these.
 CLAMPED = (
     *("v_mul_i32_i24_e64 v14, v2, v6", "v_mul_u32_u24_e64 v14, v2, v6"),
     *("v_sad_u8 v14, v2, v6, v10", "v_sad_hi_u8 v14, v2, v6, v10", "v_sad_u16 v14, v2, v6, v10"),

@@ -54,8 +54,8 @@ def _where(items: tuple[int, ...], block: tuple[int, ...]) -> np.ndarray:
     globals_ = [x, y, z]
     threads = [g % b for g, b in zip(globals_, block3, strict=True)]
     blocks = [g // b for g, b in zip(globals_, block3, strict=True)]
-    # MLIR declares all groups of a kernel to be of one size, so that is what block_dim says even in
-    # a smaller one; the lanes of that are numbered by its own size.
+    # MLIR declares all groups of a kernel to be of one size, so block_dim says that even in a
+    # smaller one. The lanes of a smaller one are numbered by its own size.
     sizes = [np.full_like(x, b) for b in block3]
     own = [np.minimum(b, n - at * b) for at, b, n in zip(blocks, block3, items3, strict=True)]
     counts = [np.full_like(x, -(-n // b)) for n, b in zip(items3, block3, strict=True)]

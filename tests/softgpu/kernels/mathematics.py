@@ -18,7 +18,7 @@ from tests.softgpu.kernels.program import COUNT, Launch, Module, elements, eleme
 MODULES = {kind: Module(f"math_{kind}") for kind in FLOATS}
 
 Formula = Callable[..., np.ndarray]
-# Where a function is tried: uniformly between two numbers, or by its exponent.
+# The domain of a function's arguments: uniformly between two numbers, or by its exponent.
 Domain = tuple[float, float]
 
 

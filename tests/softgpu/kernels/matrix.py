@@ -25,7 +25,7 @@ from tests.softgpu.kernels.compare import bf16, from_bf16
 from tests.softgpu.kernels.program import Launch, Module
 
 MODULE = Module("matrix")
-#: What gfx908 has too, and its own bf16 shapes.
+#: Shapes that gfx908 has too, and its own bf16 shapes.
 FIRST = Module("matrix_first")
 #: gfx942's, some of which the older ones have by other names.
 NEWER = Module("matrix_newer")

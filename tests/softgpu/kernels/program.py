@@ -48,8 +48,8 @@ class Program:
     kernel: str
 
 
-# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with, at which
-# HIP 5.2.3 itself ends with a null pointer.
+# At O=0 a kernel that does not deny it asks for a queue to launch other kernels with. HIP 5.2.3
+# itself ends with a null pointer there.
 _UNQUEUED = '"amdgpu-no-default-queue", "amdgpu-no-completion-action"'
 _KERNEL = re.compile(r"\bkernel\s+(?:attributes \{(?P<attributes>[^{}]*)\}\s*)?\{")
 

@@ -29,9 +29,10 @@ def verdict(result: Result) -> str:
 def lines(result: Result, file: str = "") -> list[str]:
     """Ten lines for a terminal, and some for each thing that is wrong."""
     device = result.device
+    times = ": times are no GPU's" if device["driver"] == "emulated" else ""
     said = [
         f"device:   {device['name']} ({device['target']}), one of {device['devices']}",
-        f"HIP:      {device['hip']}, driver {device['driver']}",
+        f"HIP:      {device['hip']}, driver {device['driver']}{times}",
         f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
         f"right:    {verdict(result)}",
         *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),

@@ -2,7 +2,7 @@
 
 MGPU_RT_POLICY=mgpu_rt.manager.rehearsal:Record ./program 2> events
 python policy.py events                            # what it would have decided
-MGPU_RT_POLICY=policy:KeepLarge ./program          # with this folder on the PYTHONPATH
+MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or with it on the PYTHONPATH
 """
 
 import sys
@@ -29,5 +29,7 @@ class KeepLarge:
 
 
 if __name__ == "__main__":
-    for seconds, decision in rehearse(KeepLarge, read(sys.argv[1])):
+    decisions = rehearse(KeepLarge, read(sys.argv[1]))
+    for seconds, decision in decisions:
         print(f"{seconds:.2f} s: {decision}")
+    print(f"{len(decisions)} decisions")

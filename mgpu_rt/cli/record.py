@@ -65,7 +65,9 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
 @click.command()
 @parameters.device(_DEVICE)
 @click.argument("recording", type=parameters.PATH)
-@click.option("--launch", type=click.IntRange(min=1), default=1, help="Which of the recording's.")
+@click.option(
+    "--launch", type=click.IntRange(min=1), help="Which of the recording's.  [default: the first]"
+)
 @click.option("--image", type=parameters.PATH, help="Another image with the kernel, in a file.")
 @click.option("--grid", callback=_sizes, metavar="X[xY[xZ]]", help="Another grid.")
 @click.option("--block", callback=_sizes, metavar="X[xY[xZ]]", help="Another block.")
@@ -79,7 +81,7 @@ def _sizes(_context: object, _option: object, text: str | None) -> tuple[int, ..
 def replay(
     device: str,
     recording: str,
-    launch: int,
+    launch: int | None,
     image: str | None,
     grid: tuple[int, ...] | None,
     block: tuple[int, ...] | None,
@@ -101,6 +103,8 @@ def replay(
             raise CommandError(
                 f"'{recording}' is no folder: name what `mgpu-rt record` has written"
             )
+        if image:
+            files.read(image, "name a file that holds an image with the kernel")
         given = {
             "image": os.path.abspath(image) if image else None,
             "grid": grid,
@@ -110,7 +114,7 @@ def replay(
             "tolerance": tolerance,
             "dtype": dtype,
         }
-        text = _script(os.path.abspath(recording), launch - 1, given)
+        text = _script(os.path.abspath(recording), launch, given)
         if script:
             files.check_writable(script)
             files.write(script, text.encode(errors="surrogateescape"))
@@ -120,7 +124,14 @@ def replay(
         raise CommandError(str(error)) from None
 
 
-def _script(recording: str, launch: int, given: dict[str, object]) -> str:
+#: What the script says of a recording of several launches, if none of them was chosen.
+_SEVERAL = """
+    if len(recording.launches) > 1:
+        several = f"launch 1 of {len(recording.launches)} in this recording; --launch chooses"
+        print(f"mgpu-rt: {several}", file=sys.stderr)"""
+
+
+def _script(recording: str, launch: int | None, given: dict[str, object]) -> str:
     """The replay as a script: it needs mgpu_rt, and HIP where the device is."""
     image = f"Path({given.pop('image')!r}).read_bytes()" if given["image"] else None
     given.pop("image", None)
@@ -137,9 +148,9 @@ from pathlib import Path
 from mgpu_rt.runtime.recording import Recording
 
 try:
-    recording = Recording({recording!r})
+    recording = Recording({recording!r}){_SEVERAL if launch is None else ""}
     replayed = recording.replay(
-        {launch},
+        {(launch or 1) - 1},
 {"".join(arguments)}    )
 except (ImportError, OSError, ValueError, IndexError, RuntimeError) as error:
     print(f"mgpu-rt: {{error}}", file=sys.stderr)

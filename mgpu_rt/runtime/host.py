@@ -314,7 +314,8 @@ def make(names: str, settings: str = "", *, first: bool = False) -> Runtime:
             raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
     whole = kinds[0] if len(kinds) == 1 else type("Runtimes", tuple(kinds), {})
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
-    runtime = whole(**given)
+    # As attributes of a class, since an __init__ of the user's need not take them.
+    runtime = type(whole.__name__, (whole,), given)() if given else whole()
     _check_made(runtime)
     return runtime
 

@@ -119,6 +119,7 @@ def test_the_example_says_what_it_would_decide(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         f"0.00 s: {Pin(5)}",
         f"1.00 s: {Evict(Kind.STREAM, 8)}",
+        "2 decisions",
     ], done.stderr
 
 

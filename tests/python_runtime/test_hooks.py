@@ -229,6 +229,20 @@ def test_an_unknown_type_is_named(recorded: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "'f33' is no type of numbers: name one of f16")
 
 
+def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    words = ("record", "--device", "softgpu", "--nth", 0, "--kernel", "halve", "-o", out)
+    assert command(*words, "--", program(), **hip()).returncode == 0
+    first, second = replay(out), replay(out, "--launch", 2)
+    assert first.stderr == "mgpu-rt: launch 1 of 2 in this recording; --launch chooses\n"
+    assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
+
+
+def test_a_missing_image_is_named(recorded: Path, tmp_path: Path) -> None:
+    done = replay(recorded, "--image", tmp_path / "none")
+    assert_sentence(done.returncode, done.stderr, "was not found: name a file that holds an image")
+
+
 def test_only_its_owner_can_read_a_recording(recorded: Path) -> None:
     assert recorded.stat().st_mode & 0o777 == 0o700
 

@@ -54,7 +54,8 @@ static struct advice manager_slow = {
     .text = "the manager in Python has not looked at the caches for half a minute: until it does, "
             "the library goes on by itself"};
 static struct advice too_late = {
-    .text = "MGPU_RT_POLICY=%s: the program ended before this policy came into force"};
+    .text = "MGPU_RT_POLICY=%s: the program ended before this policy came into force: that takes "
+            "some tenths of a second, so run a longer program"};
 static struct advice foreign_python = {.text = "the caches are managed by '%s' (%s)"};
 
 static bool is_stopping(void) {

@@ -88,8 +88,8 @@ _Static_assert(sizeof(hipKernelNodeParams) == 64 && offsetof(hipKernelNodeParams
                    sizeof(hipMemsetParams) == 48 && offsetof(hipMemsetParams, width) == 40,
                "as in HIP 5.2 to 7.2");
 
-/* What the numbers of memory_type mean has changed with 6: before, 0 is the host's, 1 a device's. A
- * later HIP may write more than this. */
+/* HIP 6 has changed the numbers of memory_type: before, 0 is the host's, 1 a device's. A later HIP
+ * may write more than this. */
 typedef struct {
     int memory_type;
     int device;

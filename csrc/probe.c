@@ -1,9 +1,8 @@
 /* mgpu-rt-probe: the smallest program that uses the library. `mgpu-rt doctor` runs it the way it
  * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
- * With the argument --hip it prints which HIP libraries a program would find, and opens none; with
- * --manager it waits until Python manages the caches, or will not; with --image it says of the
- * image on its standard input why it must not be shared between loads, and nothing of one that may
- * be. */
+ * With the argument --hip it prints which HIP libraries a program would find, and opens none. With
+ * --manager it waits until Python manages the caches, or will not. With --image it says why loads
+ * must not share the image on its standard input, and nothing of one that they may share. */
 #include "image/image.h"
 #include "mgpu_rt.h"
 

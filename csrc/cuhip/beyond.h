@@ -1,4 +1,5 @@
-/* What cuhip has beyond HIP: csrc/runtime finds these by name, and does without on AMD's HIP. */
+/* The functions of cuhip beyond HIP. csrc/runtime finds these by name, and does without on AMD's
+ * HIP. */
 #ifndef CUHIP_BEYOND_H
 #define CUHIP_BEYOND_H
 
@@ -10,7 +11,7 @@
  * any other number: the driver's default. */
 EXPORT void mgpu_cuhip_jit_level(int level);
 
-/* What the driver says of an address, without touching the last error: 0 if it does not know it
+/* The driver's word on an address, without touching the last error. 0 if it does not know it
  * (pageable host memory), else CU_MEMORYTYPE_HOST, _DEVICE ... Half the cost of
  * hipPointerGetAttributes. */
 EXPORT int mgpu_cuhip_memory_type(const void *address);

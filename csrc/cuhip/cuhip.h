@@ -1,4 +1,4 @@
-/* What the parts of cuhip share: the calling thread's state, errors, devices. */
+/* Shared by the parts of cuhip: the calling thread's state, errors, devices. */
 #ifndef CUHIP_H
 #define CUHIP_H
 
@@ -34,8 +34,8 @@ struct thread_state {
 /* Initial-exec: one load, where the default model of a shared library calls __tls_get_addr. */
 extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
 
-/* Makes the thread's device current: the context that the thread has, if another library made one
- * current before, else the primary context of its device, retained at its first use. */
+/* Makes the thread's device current. Takes the context that the thread has, if another library made
+ * one current before. Else takes the primary context of its device, retained at its first use. */
 hipError_t context_bind(void);
 
 /* Takes over the device of a context that another library has made current, if there is one and the
@@ -88,7 +88,7 @@ struct launch {
 };
 hipError_t launch(const struct launch *launch, void **extra);
 hipError_t launch_cooperative(const struct launch *launch);
-/* What comes before a launch, for one that a graph has; `extra` as the driver wants it. */
+/* Prepares a launch that a graph has; `extra` as the driver wants it. */
 hipError_t launch_prepare(const struct launch *launch, void **extra, void **translated);
 hipError_t launch_cluster(const struct launch *launch, dim3 cluster, bool cooperative,
                           void **extra);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Held for stretches of this file's own code only, never while the loader or the driver is called:
- * a thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
+/* Held for stretches of this file's own code only, never while the loader or the driver is called.
+ * A thread that holds the loader's lock (a constructor under dlopen) and one that wants it could
  * block each other for ever. So several threads may open the driver at once; that is harmless. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
@@ -16,7 +16,7 @@ static hipError_t outcome;
 
 enum need { REQUIRED, OPTIONAL };
 
-/* What optional functions are where the driver lacks them. */
+/* Stand in for optional functions that the driver lacks. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-function" /* of the required ones */
@@ -41,7 +41,7 @@ static const char *resolve(struct cuda_functions *functions, void *library) {
     return NULL;
 }
 
-/* Where the driver lies that no loader's configuration names: containers, and WSL. */
+/* The driver's places that no loader's configuration names: containers, and WSL. */
 static const char *const places[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                      "/usr/lib/wsl/lib/libcuda.so.1"};
 enum { PLACES = sizeof places / sizeof *places };

@@ -9,10 +9,9 @@ enum { MOST_THREADS = 1024 };
 
 /* ---- dynamic workgroup memory ---- */
 
-/* Beyond 48 KB less its static memory, a function has to be allowed how much it may use: once for
- * each function, not at each launch. An entry is a function's address and, in its low 16 bits, how
- * much it was allowed in units of 16 bytes; a function that finds its place taken is allowed
- * again. */
+/* Beyond 48 KB less its static memory, a function needs permission for more: once for each
+ * function, not at each launch. An entry is a function's address and, in its low 16 bits, how much
+ * it was allowed in units of 16 bytes. A function that finds its place taken is allowed again. */
 enum { ALLOWED = 512, UNIT = 16 };
 static _Atomic uint64_t allowed[ALLOWED];
 

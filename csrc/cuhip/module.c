@@ -6,7 +6,7 @@
 
 enum { LOG_BYTES = 8192, HIGHEST_LEVEL = 4 };
 
-/* Of mgpuModuleLoadJIT; -1: the driver's default. */
+/* The level of mgpuModuleLoadJIT; -1: the driver's default. */
 static __thread int jit_level __attribute__((tls_model("initial-exec"))) = -1;
 
 void mgpu_cuhip_jit_level(int level) {

@@ -1,4 +1,4 @@
-/* What every other file reads: the driver's functions, its devices, the thread. */
+/* Read by every other file: the driver's functions, its devices, the thread. */
 #include "cuhip.h"
 
 struct cuda_functions cuda;

@@ -1,5 +1,5 @@
 /* A library with one of LLVM's names that leads to libmlir_rocm_runtime.so, for packages that
- * cannot hold links: in a wheel each link would be a copy, and a process with two of them would
+ * cannot hold links. In a wheel each link would be a copy, and a process with two of them would
  * have two runtimes.
  *
  * It is a filter (DT_FILTER): the loader opens the one library beside it and takes every function

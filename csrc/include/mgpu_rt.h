@@ -19,20 +19,20 @@ extern "C" {
 struct ihipStream_t; /* hipStream_t is a pointer to it */
 
 /* Makes mgpuStreamCreate on the calling thread return `stream` instead of one of the library's own;
- * NULL ends that. The stream stays the caller's: mgpuStreamDestroy leaves it alone, and it must
+ * NULL ends that. The stream stays the caller's, and mgpuStreamDestroy does not destroy it. It must
  * live until the thread has called this again with another value or has ended. Returns 0, or -1 if
  * memory ran out. */
 int mgpu_rt_use_stream(struct ihipStream_t *stream);
 
 /* HIP's name of the error of the last mgpu* call on the calling thread that failed, such as
- * "hipErrorInvalidValue", and forgets it; NULL if none has failed since this was last called.
- * Static. For what returns nothing, as most mgpu* functions do: each failure has its line on stderr
+ * "hipErrorInvalidValue". Forgets it. NULL if none has failed since this was last called. Static.
+ * For calls that return nothing, as most mgpu* functions do. Each failure has its line on stderr
  * all the same, and HIP's own last error stays as it is. */
 const char *mgpu_rt_take_error(void);
 
 /* Gives back to the driver what is cached and not in use: modules that nobody holds, idle streams,
- * spare events, device memory. What the program holds stays. Returns the number of driver objects
- * given back. */
+ * spare events, device memory. All that the program holds stays. Returns the number of driver
+ * objects given back. */
 int mgpu_rt_empty_cache(void);
 
 /* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
@@ -56,27 +56,29 @@ int mgpu_rt_empty_cache(void);
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
  *     manager    none, starting, serving, ended
  *
- * Calls and times are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call; the counts
- * of the caches are always kept where they cost nothing: on misses. */
+ * Calls and times are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The
+ * library always keeps the counts of the caches that cost nothing: on misses. */
 char *mgpu_rt_stats_json(void);
 
-/* The same JSON, or a trace's, from the recording at a path: what MGPU_RT_STATS or MGPU_RT_TRACE
- * has left of a process that was ended otherwise than by exit. The caller frees it with free().
- * NULL with errno, which is EBADMSG if it is no whole recording of this version's. */
+/* The same JSON, or a trace's, from the recording at a path. MGPU_RT_STATS or MGPU_RT_TRACE has
+ * left it of a process that was ended otherwise than by exit. The caller frees it with free(). NULL
+ * with errno, which is EBADMSG if it is no whole recording of this version's. */
 char *mgpu_rt_recording_json(const char *path);
 
-/* What tells kernels of this image from kernels of their name in others, as statistics show it. The
- * gpu.module that the image was made of goes to `name`, cut off at `size` bytes with its 0: the
- * name of the constant that the image lies in, in the symbol table of its file. "" if that is not
- * known. Returns the hash of the image; 0 if its size is not known. Reads the file: milliseconds.
+/* The label that tells kernels of this image from kernels of their name in others, as statistics
+ * show it. The gpu.module that the image was made of goes to `name`, cut off at `size` bytes with
+ * its 0. It is the name of the constant that the image lies in, in the symbol table of its file. ""
+ * if that is not known. Returns the hash of the image; 0 if its size is not known. Reads the file:
+ * milliseconds.
  */
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 
 /* ---- scratch buffers ----
  *
  * Device memory that a program needs again and again for a moment, such as the arguments or the
- * results of a launch: one buffer for each owner, allocated at its first use, kept from then on,
- * grown on demand, given back in the order of its stream. Owners are moved, never copied.
+ * results of a launch. Each owner has one buffer. The library allocates it at its first use, keeps
+ * it, grows it on demand, and gives it back in the order of its stream. Owners are moved, never
+ * copied.
  *
  *     struct mgpu_rt_scratch scratch = {.stream = stream};
  *     void *room = mgpu_rt_scratch_reserve(&scratch, bytes);
@@ -91,9 +93,9 @@ struct mgpu_rt_scratch {
     size_t capacity;             /* bytes at data */
 };
 
-/* Device memory of at least `bytes` bytes, whose content is undefined after it has grown; then
- * earlier pointers into it are not to be used for new work (work in flight keeps what it has). NULL
- * if there is no memory: then what the owner had is still there, unchanged. 0 bytes: what there is.
+/* Device memory of at least `bytes` bytes, whose content is undefined after it has grown. Earlier
+ * pointers into it are then not to be used for new work (work in flight keeps what it has). NULL if
+ * there is no memory: then what the owner had is still there, unchanged. 0 bytes: what there is.
  */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
@@ -106,7 +108,7 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
 
 /* ---- graphs ----
  *
- * What a lowered function has the GPU do, built once into a graph of HIP's, and submitted by one
+ * The GPU's work for a lowered function, built once into a graph of HIP's, and submitted by one
  * call as often as wanted:
  *
  *     mgpu_rt_graph_begin();
@@ -117,19 +119,19 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
  * copies. Streams and events become edges (on AMD's HIP 6 and 7 a chain), and waits are left out.
- * The host's own code runs once, while the graph is built: it has to do nothing but submit. What a
- * node has been given stays: the addresses of device memory, of both ends of a copy, and the values
- * of a kernel's arguments. A copy from the host reads, and one to the host writes, whenever the
- * graph runs; so that memory has to stay. One to the host is over when the stream was waited for.
+ * The host's own code runs once, while the graph is built: it has to do nothing but submit. A node
+ * keeps its values: the addresses of device memory, of both ends of a copy, and the values of a
+ * kernel's arguments. A copy from the host reads, and one to the host writes, whenever the graph
+ * runs; so that memory has to stay. One to the host is over when the stream was waited for.
  *
  * Memory that is allocated meanwhile is the graph's: nobody else gets it as long as the graph
  * lives. A module stays loaded as long as a graph launches its kernels.
  *
  * Not in a graph: memory that host and device share, registered memory, cooperative launches,
- * kernels by their host symbol, sparse matrices, a module with writable globals that is loaded or
- * unloaded meanwhile, an event of before, a free of what was allocated before, a call that fails. A
- * line on stderr then says what it was. Until the end nothing more is done, and there is no graph.
- */
+ * kernels by their host symbol, sparse matrices. Nor a module with writable globals that is loaded
+ * or unloaded meanwhile, an event of before, a free of earlier memory, a call that fails. A line on
+ * stderr then says what it was. Until the end nothing more is done, and there is no graph.
+ * */
 struct mgpu_rt_graph;
 
 /* From here on the calling thread builds a graph on its current device. 0; -1, with a line on
@@ -145,7 +147,7 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever
- * launched: its memory serves others from then on. What the program has not freed stays the
+ * launched: its memory serves others from then on. Memory that the program has not freed stays the
  * program's. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph);
 
@@ -183,9 +185,9 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 
 /* ---- a runtime of your own ----
  *
- * Functions that take the place of the mgpu* functions, one by one, in the path of the calls; what
- * MGPU_RT_RUNTIME names in Python is put there by these. Calls that nothing has taken the place of
- * cost some 10 ns more meanwhile, and nothing at any other time. */
+ * Functions that take the place of the mgpu* functions, one by one, in the path of the calls.
+ * MGPU_RT_RUNTIME puts those of a runtime in Python there by these. Calls that nothing has taken
+ * the place of cost some 10 ns more meanwhile, and nothing at any other time. */
 typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
 
 /* This library's own function of that name ("mgpuStreamCreate"), whatever has taken its place; NULL
@@ -207,7 +209,7 @@ void mgpu_rt_report(const char *call, int error);
 const char *mgpu_rt_hip_path(void);
 
 /* The HIP libraries of this machine in the order in which the first call tries them, unless the
- * process has one or MGPU_RT_HIP names one: a line each, how it was found, a tab, its path. Opens
+ * process has one or MGPU_RT_HIP names one. A line each: how it was found, a tab, its path. Opens
  * none. The caller frees it with free(). NULL if memory ran out. */
 char *mgpu_rt_find_hip(void);
 

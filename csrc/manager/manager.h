@@ -1,5 +1,5 @@
-/* What the manager can ask of the library in the program: read by the C compiler and, without its
- * preprocessor lines, by cffi. One thread at a time, except for what says otherwise.
+/* The questions that the manager can ask of the library in the program. The C compiler reads this
+ * and, without its preprocessor lines, cffi. One thread at a time, except for what says otherwise.
  *
  * When the program ends, execs or stops its manager, this process ends at once, whatever it does.
  */
@@ -35,7 +35,7 @@ size_t mgpu_events(struct mgpu_event *out, size_t room, int milliseconds, uint64
 int64_t mgpu_ask(int request, int kind, int device, uint64_t handle, uint64_t value,
                  const char *text);
 
-/* What the last question has filled. */
+/* The entries that the last question has filled. */
 const struct mgpu_cached *mgpu_list(void);
 uint64_t mgpu_limit_of_modules(void);
 uint64_t mgpu_limit_of_streams(void);

@@ -1,5 +1,5 @@
 /* The exported functions. Each is one predictable test before its implementation, which is in the
- * file of its concern; statistics, the first call and the time after exit take the slow entry. */
+ * file of its concern. Statistics, the first call and the time after exit take the slow entry. */
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
@@ -11,8 +11,8 @@
 #include "recording/recorder.h"
 #include "route.h"
 
-/* Calls that only give back: what is held at the end is freed with the process, and HIP may not
- * bear them any more (llvm #190563). */
+/* Calls that only give back. The process frees at its end all that is held, and HIP may not bear
+ * them any more (llvm #190563). */
 static bool is_release(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleUnload:
@@ -48,7 +48,7 @@ static void end_slow(const struct call *call, const void *result) {
         recorder_ended(call, result);
 }
 
-/* What answers a call in the place of this library's implementation; NULL: nothing does. */
+/* The function that answers a call in the place of this library's implementation; NULL: none. */
 static mgpu_rt_function answer_elsewhere(enum abi_index function) {
     const mgpu_rt_function taken = route_taken(function);
     return taken ? taken : graph_taken(function);

@@ -1,4 +1,4 @@
-/* What mgpu_rt.h offers beyond the ABI; the statistics' JSON is in recording/. */
+/* The functions of mgpu_rt.h, beyond the ABI; the statistics' JSON is in recording/. */
 #include "base/abi.h"
 #include "base/cancel.h"
 #include "base/likely.h"

@@ -101,8 +101,8 @@ __attribute__((constructor)) static void watch_forks(void) {
 
 /* ---- exit ---- */
 
-/* What the program has not freed when the exit handlers run: the driver takes it back with the
- * process, as with stock. */
+/* Counts the blocks that the program has not freed when the exit handlers run. The driver takes
+ * them back with the process, as with stock. */
 static void report_held(void) {
     size_t bytes;
     const size_t count = block_held(&bytes);
@@ -112,11 +112,11 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams go back, and to HIP 7 alone, which would call their signals leaked and waits at its end
- * for all work anyway: hipFree waits for the device, also for work that waits for the program, and
- * before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
- * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
- * here on every call is stock's. */
+ * streams go back, and to HIP 7 alone: it would call their signals leaked, and waits at its end for
+ * all work anyway. hipFree waits for the device, also for work that waits for the program. Before
+ * HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask HIP
+ * whether a device is idle. The driver takes all of it with the process, as with stock. From here
+ * on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -207,7 +207,7 @@ static bool find_hip(struct hip_library *library) {
     return open_hip(library, options.hip, false);
 }
 
-/* What HIP says of itself when it starts. */
+/* HIP's facts about itself when it starts. */
 struct found {
     int devices; /* -1: it does not say */
     int version; /* 0: the same */

@@ -77,7 +77,8 @@ static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All first calls wait here, so that none escapes what was asked for. A thread waits without the
- * GIL, which the one that hosts may be waiting for. What is imported meanwhile may call mgpu*. */
+ * GIL, which the one that hosts may be waiting for. A module that is imported meanwhile may call
+ * mgpu*. */
 static void host(void) {
     void *const gil = python_let_go();
     pthread_mutex_lock(&host_lock);

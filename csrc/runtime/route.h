@@ -1,8 +1,7 @@
-/* The way to a runtime of the user's own: functions that take the place of this library's, one by
- * one (mgpu_rt_intercept), and what MGPU_RT_RUNTIME names in Python, which does so at the first
- * call.
+/* The way to a runtime of the user's own. Its functions take the place of this library's, one by
+ * one (mgpu_rt_intercept). MGPU_RT_RUNTIME names one in Python, which does so at the first call.
  *
- * Costs nothing until it is asked for: MODE_ROUTED is one more bit of runtime_mode, so calls that
+ * Costs nothing until it is asked for. MODE_ROUTED is one more bit of runtime_mode, so calls that
  * have somewhere else to go take the slow entry. */
 #ifndef MGPU_RT_ROUTE_H
 #define MGPU_RT_ROUTE_H
@@ -20,7 +19,7 @@ int route_index(const char *name);
 
 mgpu_rt_function route_find(enum abi_index function);
 
-/* What answers a call of the program's in place of this library; NULL: nothing does. */
+/* The function that answers a call of the program's in place of this library; NULL: none. */
 static inline mgpu_rt_function route_taken(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_ROUTED)) ? route_find(function) : NULL;
 }

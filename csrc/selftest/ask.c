@@ -1,4 +1,5 @@
-/* What HIP is asked: of itself and its devices, and what each question of the runtime's costs. */
+/* Questions to HIP: about itself and its devices, and the cost of each question of the
+ * runtime's. */
 #include "hip.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Steps at a program's edges: several devices, many handles, calls that HIP refuses, streams that
- * wait for the program, and threads that are at work when the process ends. */
+/* Steps at a program's edges: several devices, many handles, calls that HIP refuses, and streams
+ * that wait for the program. Threads are at work when the process ends. */
 #include "steps.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ static void play_device(const struct step *step) {
 
 /* ---- a stream that waits for the program ---- */
 
-/* Of holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
+/* Holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
 static sem_t *holds[MOST_OBJECTS];
 
 static void wait_to_be_let(void *stream, int error, void *hold) {
@@ -154,7 +154,7 @@ static void set_fault(const char *text) {
         give_up("the stub of HIP does not know how to fail: %s", text);
 }
 
-/* What was asked for, or NULL; whether it is to be given back is the caller's to know. */
+/* The wanted memory, or NULL. The caller knows whether to give it back. */
 static void *ask_for(const struct step *step) {
     size_t bytes;
     const void *image;
@@ -192,8 +192,8 @@ static void give_back(const struct step *step, void *thing) {
         mgpuEventDestroy(thing);
 }
 
-/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error.
- * Whoever has it at hand may give it where HIP does not (sequences.py). */
+/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error. A
+ * caller that has it at hand may give it if HIP does not (sequences.py). */
 static void play_refused(const struct step *step) {
     char text[160];
     snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");

@@ -28,10 +28,10 @@ void serve_rounds(void (*program)(void));
 /* The loops of bench/programs by hand: NAME ITERATIONS IMAGE. */
 void (*by_hand(int count, char **words))(void);
 
-/* What each question that the library asks costs here: lines of name, tab, nanoseconds. */
+/* The cost of each question that the library asks here: lines of name, tab, nanoseconds. */
 void print_questions(void);
 
-/* What HIP says of itself and of each device: lines of name, tab, value. */
+/* HIP's facts about itself and each device: lines of name, tab, value. */
 void print_devices(void);
 
 /* The current device's memory in bytes, free and in all. This starts the device. */

@@ -8,8 +8,8 @@
  *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
  *     measure questions                    what each question to HIP costs
  *
- * MGPU_RT_HIP names HIP. LIBRARY is one of the bundle's programs.so; what it calls of the runtime
- * is the library's that this program is linked with, and what it prints with stands here. */
+ * MGPU_RT_HIP names HIP. LIBRARY is one of the bundle's programs.so. It calls the runtime that this
+ * program is linked with, and the functions that it prints with stand here. */
 #include "hip.h"
 
 #include <dlfcn.h>
@@ -82,7 +82,7 @@ void printNewline(void) {
         fputc('\n', out);
 }
 
-/* Of one dimension: { rank, { allocated, aligned, offset, size, stride } }. */
+/* A memref of one dimension: { rank, { allocated, aligned, offset, size, stride } }. */
 void _mlir_ciface_printMemrefF32(void *unranked) {
     const struct {
         float *allocated, *aligned;

@@ -10,9 +10,9 @@
  *     end
  *
  * Threads 0 to 7 run at once, in the order of each one's lines; 0 is the main thread. Lines of
- * thread 10 + n are played when thread n ends, by a destructor of its own data. Those of the last
- * sequence's threads 20, 21 and 22 are played by an atexit handler that was registered last, by one
- * that was registered before main, and by a destructor of the program.
+ * thread 10 + n are played when thread n ends, by a destructor of its own data. The last sequence's
+ * threads 20, 21 and 22 are exit handlers. One was registered last, one before main, and one is a
+ * destructor of the program.
  *
  * Results go to stdout, a line each: SEQUENCE LINE TEXT.
  *

@@ -1,4 +1,4 @@
-/* What each step of a script does. The first argument of most says who calls: 0 is the program, by
+/* Plays each step of a script. The first argument of most says who calls: 0 is the program, by
  * mgpu*; others are the foreign user, by HIP's functions. */
 #include "steps.h"
 
@@ -335,8 +335,9 @@ static void play_unevent(const struct step *step) {
 
 /* ---- modules and launches ---- */
 
-/* Where an image lies when it is loaded: always at one address of its own, as a constant of the
- * program, in one of two places that all images share, as a JIT's, or mapped for the call. */
+/* The place of an image when it is loaded. It is always at one address of its own, as a constant of
+ * the program. Or it is in one of two places that all images share, as a JIT's, or mapped for the
+ * call. */
 enum { IMAGE_CONSTANT, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED };
 enum { ROOM = 1 << 16 };
 

@@ -1,4 +1,4 @@
-/* What the steps of a script share: both interfaces, and the objects by their numbers. */
+/* Shared by the steps of a script: both interfaces, and the objects by their numbers. */
 #ifndef RANDOM_DRIVER_STEPS_H
 #define RANDOM_DRIVER_STEPS_H
 
@@ -61,7 +61,7 @@ extern sem_t marks[4 * MOST_OBJECTS];
 
 /* The step of a name at a program's edges (edges.c); NULL if there is none. */
 void (*edge_find(const char *name))(const struct step *step);
-/* What is left of the sequence before, of those steps. */
+/* Gives back all that those steps have left of the sequence before. */
 void edges_reset(void);
 
 #endif

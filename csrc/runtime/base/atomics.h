@@ -1,8 +1,8 @@
 /* Atomic operations, each with its memory order in its name.
  *
- * What the orders are for here: relaxed, counters and hints; acquire and release, what one thread
- * publishes to another; seq_cst, where two threads each write one word and read the other's.
- * Macros, as they serve words of every type. */
+ * The orders have these uses here. Relaxed: counters and hints. Acquire and release: one thread
+ * publishes to another. seq_cst: two threads each write one word and read the other's. Macros, as
+ * they serve words of every type. */
 #ifndef MGPU_RT_ATOMICS_H
 #define MGPU_RT_ATOMICS_H
 
@@ -35,8 +35,8 @@
 #define add_fetch_relaxed(at, value) __atomic_add_fetch(at, value, __ATOMIC_RELAXED)
 #define add_fetch_seq_cst(at, value) __atomic_add_fetch(at, value, __ATOMIC_SEQ_CST)
 
-/* Compare and swap: true if *at was *expected and is `value` now; else *expected is what it was,
- * read relaxed, or as the second order in the name says. A weak one may fail without cause. */
+/* Compare and swap: true if *at was *expected and is `value` now. Else *expected is its value, read
+ * relaxed, or as the second order in the name says. A weak one may fail without cause. */
 #define cas_acq_rel(at, expected, value)                                                           \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \

@@ -1,5 +1,5 @@
-/* Cancellation (pthread_cancel). A thread that it ends while it holds a lock or an open file, or
- * has begun what happens once, would leave all others waiting, or the file open. */
+/* Cancellation (pthread_cancel). It may end a thread that holds a lock or an open file, or has
+ * begun something that happens once. All others would wait then, or the file would stay open. */
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 

@@ -1,7 +1,7 @@
 /* The memory that this library shares with its manager, a Python process of its own.
  *
  * The program side is manager.c, observe.c and services.c; the manager's side is csrc/manager. One
- * writer each unless said otherwise. Neither side trusts the other: a place is masked before it is
+ * writer each unless said otherwise. Neither side trusts the other. A place is masked before it is
  * used, a handle is looked up before it is followed, and nobody waits without a limit.
  *
  * CHANNEL_LAYOUT grows with every change here: a library and a package of different versions
@@ -35,7 +35,7 @@ struct channel_event {
     int32_t kind, device;
 };
 
-/* A place in the ring. `turn` says whose it is: the place of an event n is free for it while turn
+/* A place in the ring. `turn` says whose it is. The place of an event n is free for it while turn
  * is n, and holds it while turn is n + 1. */
 struct channel_cell {
     uint64_t turn;
@@ -48,7 +48,8 @@ struct channel_cached {
     int32_t device, held;
 };
 
-/* What the manager may ask. `answer` is a hipError_t, or for a list how many there are. */
+/* The questions that the manager may ask. `answer` is a hipError_t, or for a list how many there
+ * are. */
 enum channel_request {
     REQUEST_LIST,   /* of `kind`: answer of them, as many as fit into `cached` */
     REQUEST_EVICT,  /* `handle` of `kind` */
@@ -73,7 +74,7 @@ struct channel {
     char python[24];  /* the manager's version of Python, and its process: set before `state` */
     int32_t process;
 
-    /* Held for life by the library's thread and by the manager: the kernel gives a robust mutex up
+    /* Held for life by the library's thread and by the manager. The kernel gives a robust mutex up
      * when its holder ends, by whatever way (exec, too). */
     pthread_mutex_t program, manager;
 

@@ -1,4 +1,4 @@
-/* What is counted and timed: the program's calls, the driver's, caches, kernels, copies, modules,
+/* The counts and times of the program's calls, the driver's, caches, kernels, copies, modules and
  * memory. recording/ shows it. */
 #ifndef MGPU_RT_COUNTERS_H
 #define MGPU_RT_COUNTERS_H
@@ -18,7 +18,7 @@ enum hip_index {
     HIP_COUNT
 };
 
-/* Where a copy went, as far as the runtime's own table of memory tells. */
+/* The kind of a copy, as far as the runtime's own table of memory tells. */
 enum copy_way {
     COPY_TO_DEVICE,   /* into a block of device memory, from what is none of ours */
     COPY_FROM_DEVICE, /* out of one */
@@ -28,7 +28,7 @@ enum copy_way {
     COPY_WAYS
 };
 
-/* What a cache did for the call at hand. */
+/* A cache's part in the call at hand. */
 enum decision { DECISION_NONE, DECISION_HIT, DECISION_MISS, DECISION_BYPASS };
 
 /* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */

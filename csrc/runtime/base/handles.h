@@ -1,9 +1,10 @@
 /* A map from a handle of HIP's to what the runtime knows of it.
  *
  * A lookup takes no lock: about 9 instructions and two cache lines, however many entries there are.
- * Entries are never removed or freed, so a reader may look at any of them at any time; an entry
- * whose object was destroyed is marked by its owner, and is used again when HIP hands out the same
- * handle once more, as allocators do. The cost is 64 to 256 bytes for each handle ever seen.
+ * Entries are never removed or freed, so a reader may look at any of them at any time. The owner of
+ * an object marks its entry when the object is destroyed. HIP may hand the same handle out once
+ * more, as allocators do; the entry is then used again. The cost is 64 to 256 bytes for each handle
+ * ever seen.
  *
  * A table is an array of pointers, at most half full, that is searched from a key's place on. A
  * larger one replaces it with all that was in it. The old one stays, for late readers: they find in
@@ -45,7 +46,7 @@ static inline size_t handle_place(const struct handle_table *table, const void *
     return ((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> table->shift;
 }
 
-/* What a key's place does not lead to, another one leads to, after it. */
+/* Finds a key that does not lie at its place, but after it. */
 void *handle_find_after(const struct handle_table *table, size_t place, const void *key);
 
 /* The entry of a handle, or NULL. Lock-free. */

@@ -1,5 +1,5 @@
-/* A bounded table of keys, for what is only looked at: two threads may enter keys at once, without
- * a lock and without memory of its own. Keys stay for good; where there is no room, none is found.
+/* A bounded table of keys that nobody removes. Two threads may enter keys at once, without a lock
+ * and without memory of its own. Keys stay for good; where there is no room, none is found.
  */
 #ifndef MGPU_RT_KEYS_H
 #define MGPU_RT_KEYS_H

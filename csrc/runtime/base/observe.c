@@ -1,8 +1,8 @@
 /* A bounded queue of many writers and one reader, in memory that the manager shares.
  *
- * A writer takes a number, writes the place of that number and says so: it waits for nobody, not
- * even for a writer that was stopped half way (its place is then never read, the ring fills up, and
- * the manager reads the tables instead). */
+ * A writer takes a number, writes the place of that number and marks it as written. It waits for
+ * nobody, not even for a writer that was stopped half way. The place of such a one is never read;
+ * the ring fills up, and the manager reads the tables instead. */
 #include "base/observe.h"
 #include "base/atomics.h"
 #include "base/channel.h"
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* NULL unless a manager listens. What it points to stays mapped for the life of the process. */
+/* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
 static struct channel *listening;
 
 void observe_listen(struct channel *channel) {

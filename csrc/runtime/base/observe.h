@@ -1,4 +1,4 @@
-/* What the caches tell the manager, Python's thread: that something was got from HIP or given back.
+/* The caches' messages to the manager, Python's thread: something was got from HIP or given back.
  *
  * Telling never blocks and allocates nothing: a few stores into a bounded ring. When the ring is
  * full the event is only added up by kind, and the manager reads the tables anew

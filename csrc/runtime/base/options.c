@@ -20,8 +20,8 @@ static void complain(const char *variable, const char *value, const char *proble
     fprintf(stderr, "mgpu_rt: %s='%s' %s\n", variable, value, problem);
 }
 
-/* A program with rights that its caller lacks (set-uid, AT_SECURE) is not told by its caller what
- * code to run, what files to write and when to wait: there no variable counts. */
+/* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
+ * what code to run, what files to write and when to wait: no variable counts there. */
 static const char *variable_or(const char *variable, const char *fallback) {
     const char *value = secure_getenv(variable);
     return value && value[0] ? value : fallback;
@@ -159,7 +159,7 @@ static unsigned read_caches(const char *value) {
     return caches;
 }
 
-/* Where results go: "" for nowhere. */
+/* The place of results: "" for none. */
 static void read_outputs(struct options *out) {
     if (is_off(out->stats))
         out->stats = "";

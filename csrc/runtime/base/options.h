@@ -1,4 +1,4 @@
-/* What the environment asks for: options.def, as it was read and as it is meant. */
+/* The options of the environment: options.def, as it was read and as it is meant. */
 #ifndef MGPU_RT_OPTIONS_H
 #define MGPU_RT_OPTIONS_H
 
@@ -46,7 +46,7 @@ static inline bool cache_is_on(enum cache_kind cache) {
 }
 
 void options_read(struct options *out);
-/* What opening HIP asks for, before the first call. */
+/* The options by which HIP is opened, before the first call. */
 void options_read_early(struct options *out);
 
 /* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with

@@ -151,9 +151,9 @@ static bool is_of_the_living(int file) {
 
 /* ---- taking a name ----
  *
- * Who records in a file holds its lock, and who takes the place of one has it while he does: of
- * several that begin over an old file one has its name, and the others take the next ones. The lock
- * is the open file's, which a mapping keeps open. */
+ * A process holds the lock of the file in which it records, and of a file whose place it takes. If
+ * several begin over an old file one has its name, and the others take the next ones. The lock is
+ * the open file's, which a mapping keeps open. */
 
 static bool is_at(int file, const char *path) {
     struct stat open_file, named;
@@ -262,7 +262,7 @@ static bool is_within_limit(size_t size) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= OUTPUT_HEAD + size;
 }
 
-/* True if the recording has the place. What has it by then is another's. */
+/* True if the recording has the place. A file that has it by then is another's. */
 static bool note_file(struct output *output, int file) {
     struct stat made;
     if (fstat(file, &made) != 0 || !publish(output))

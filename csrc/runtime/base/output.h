@@ -1,5 +1,5 @@
-/* The files of MGPU_RT_STATS and MGPU_RT_TRACE: recorded in while the program runs, so that what
- * was measured outlives whatever ends it, and replaced by JSON at an ordinary exit. */
+/* The files of MGPU_RT_STATS and MGPU_RT_TRACE. The program records in them while it runs, so that
+ * the results outlive whatever ends it. At an ordinary exit JSON replaces them. */
 #ifndef MGPU_RT_OUTPUT_H
 #define MGPU_RT_OUTPUT_H
 
@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* What a path leads to. Only a file is recorded in, and replaced; the others are written at exit.
+/* The kind of file that a path leads to. Only a file is recorded in, and replaced; the others are
+ * written at exit.
  */
 enum output_place {
     OUTPUT_FILE,           /* or nothing yet */
@@ -35,14 +36,15 @@ struct output {
     struct output_write write; /* at exit */
 };
 
-/* Chooses the file that a pattern names for this process: %p is the process id, %r the rank. Where
- * the pattern tells ranks, or children of fork, not apart, a name of its own is made for each. */
+/* Chooses the file that a pattern names for this process: %p is the process id, %r the rank. If the
+ * pattern does not tell ranks, or children of fork, apart, each gets a name of its own. */
 void output_choose(struct output *output, const char *variable, const char *pattern, bool forked);
 
 /* Memory of `size` bytes (whole pages) that the file holds from now on, behind a head of text that
- * says what it is; a few system calls, none later. `content`: pages that the file is to hold from
- * now on, as they are; NULL: fresh ones. NULL if there is no such file: what cannot be written is
- * said; where the place cannot be mapped, output_open writes at exit all the same.
+ * names its kind. Takes a few system calls now, none later. `content`: pages that the file is to
+ * hold from now on, as they are; NULL: fresh ones. NULL if there is no such file. A message tells
+ * of a file that cannot be written. If the place cannot be mapped, output_open writes at exit all
+ * the same.
  *
  * The file's blocks are there from the start: a place that fills up later takes nothing away. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What stands for a letter behind a %; false if nothing does. */
+/* Finds the value of a letter behind a %; false if it has none. */
 static bool substitute(char letter, char *text, size_t size) {
     if (letter == 'p')
         snprintf(text, size, "%ld", (long)getpid());

@@ -1,4 +1,4 @@
-/* What a process's files are called. */
+/* The names of a process's files. */
 #ifndef MGPU_RT_OUTPUT_NAME_H
 #define MGPU_RT_OUTPUT_NAME_H
 

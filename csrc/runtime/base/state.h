@@ -1,5 +1,5 @@
-/* What every part of the runtime may know: how far the process is, the lock of the tables, and what
- * upper layers do for lower ones. */
+/* The state that every part of the runtime may know. It says how far the process is, has the lock
+ * of the tables, and lets upper layers serve lower ones. */
 #ifndef MGPU_RT_STATE_H
 #define MGPU_RT_STATE_H
 
@@ -32,9 +32,9 @@ static inline bool runtime_exiting(void) {
     return runtime_is(MODE_EXITING);
 }
 
-/* True if a handle that the tables knew need not be given back any more: the process ends, and what
- * HIP registered at its first call is gone, so that it may not bear it (llvm #190563). Memory of
- * the program's own is not left like that: it goes on to serve. */
+/* True if a handle that the tables knew need not be given back any more. The process ends, and all
+ * that HIP registered at its first call is gone, so that it may not bear it (llvm #190563). Memory
+ * of the program's own is not left like that: it goes on to serve. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }
@@ -49,8 +49,8 @@ static inline bool runtime_counting(void) {
 extern bool runtime_forked;
 
 /* Guards all tables: of modules, streams, events, blocks, ranges and threads. Held for short
- * stretches of this library's own code only: never while HIP, Python or the loader is called. Of
- * the other locks only stream_pool_lock may be taken under it. */
+ * stretches of this library's own code only: never while HIP, Python or the loader is called. Only
+ * stream_pool_lock may be taken under it. */
 extern pthread_mutex_t tables_lock;
 
 /* In the place of one device's number; and how many are known: what is on one beyond is HIP's

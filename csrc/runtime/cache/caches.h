@@ -1,7 +1,7 @@
 /* The duties of every cache, and the loops over all of them.
  *
  * A cache is a `struct cache` in a file of cache/ (or above), and its line in lifecycle.c's table.
- * */
+ */
 #ifndef MGPU_RT_CACHES_H
 #define MGPU_RT_CACHES_H
 

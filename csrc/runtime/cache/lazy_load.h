@@ -27,7 +27,7 @@ struct deferred {
 };
 
 /* An entry for the first load of the image that lies there. NULL if the image is to be loaded now:
- * it had an entry before, it cannot wait, there is no memory, or MGPU_RT_LOAD is not lazy. */
+ * it had an entry before, it cannot wait, memory is short, or MGPU_RT_LOAD is not lazy. */
 struct deferred *deferred_new(const struct load *load);
 
 /* The entry of a handle that the program names, or NULL. Lock-free. */

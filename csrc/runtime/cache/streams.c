@@ -227,7 +227,7 @@ static void settle_noted(bool done) {
 }
 
 /* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
- * */
+ */
 hipError_t stream_wait_for_device(int device) {
     uintptr_t token = (uintptr_t)&token; /* no other wait has it meanwhile */
     if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)

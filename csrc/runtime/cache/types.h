@@ -150,12 +150,13 @@ struct event {
  *
  * Each load of the program's has one to itself, as with stock. A module that the program holds is
  * never handed out a second time, since only the program knows what else it does with it. When HIP
- * hands the same handle out again, the entry serves the new module, in a new generation. generation
- * is odd if and only if HIP has the module that the entry serves, as far as is known. A put that
- * comes after a forget makes FREE of GONE, and changes nothing else. A thread without tables_lock
- * takes the module of one generation or none, as both lie in one word. So it never has a module in
- * hand that a reset has ended and that HIP has handed out anew since. Only an unload puts by its
- * state alone: its owner holds the module, and HIP forbids a reset of the device meanwhile.
+ * hands the same handle out again, the entry serves the new module, in a new generation.
+ * generation is odd if and only if HIP has the module that the entry serves, as far as is known. A
+ * put that comes after a forget makes FREE of GONE, and changes nothing else.
+ * A thread without tables_lock takes the module of one generation or none, as both lie in one word.
+ * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
+ * Only an unload puts by its state alone: its owner holds the module, and HIP forbids a reset of
+ * the device meanwhile.
  * module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
@@ -207,10 +208,11 @@ struct module {
  * serve on   KEPT          GRAPH         an allocation of the same graph     cas acq_rel
  *
  * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
- * the account's any more. The account of a device == the sum of the sizes of all that are `booked`.
- * All but GONE are, unless they were in hand when the device was forgotten. A kept block is in no
- * pool, and no cache gives it to anybody. A cached block is in one way, in one chain, or in the
- * hands of who takes or puts it. */
+ * the account's any more.
+ * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
+ * unless they were in hand when the device was forgotten.
+ * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
+ * one chain, or in the hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {

@@ -111,7 +111,7 @@ struct past graph_now(void) {
     return now;
 }
 
-/* A graph that forks and joins crashes in HIP 6.4.3's and 7.2.4's launch: there each node comes
+/* A graph that forks and joins crashes in HIP 6.4.3's and 7.2.4's launch. There each node comes
  * after the one before, an order that every program bears. */
 static bool is_chain(void) {
     return !cuda_present() && hip_version >= HIP_6_0;

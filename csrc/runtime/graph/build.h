@@ -1,8 +1,8 @@
 /* A graph while it is built: nodes, and what each of them comes after.
  *
  * A stream's work is a chain. An event, a wait of the host's and memory that serves again make one
- * chain come after another: a `past` says of each stream up to which of its nodes. Whoever builds
- * is one thread, and the graph is its own until it is ended. */
+ * chain come after another. A `past` says of each stream up to which of its nodes. One thread
+ * builds, and the graph is its own until it is ended. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
 
@@ -67,7 +67,7 @@ struct mgpu_rt_graph {
     struct mgpu_rt_graph *next; /* of all that were built; under tables_lock */
 };
 
-/* That which the calling thread builds; NULL: none. */
+/* The graph that the calling thread builds; NULL: none. */
 extern __thread struct mgpu_rt_graph *graph_building __attribute__((tls_model("initial-exec")));
 
 /* One call of HIP's for graphs at a time: 5.2.3 deadlocks, and 7.2 builds wrong ones, where two

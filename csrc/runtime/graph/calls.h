@@ -1,5 +1,5 @@
-/* What the calls of a thread do while it builds a graph: they become nodes and edges of it, or end
- * the building. */
+/* The calls of a thread while it builds a graph: they become nodes and edges of it, or end the
+ * building. */
 #ifndef MGPU_RT_GRAPH_CALLS_H
 #define MGPU_RT_GRAPH_CALLS_H
 

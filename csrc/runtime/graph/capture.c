@@ -28,7 +28,8 @@ struct capture {
     unsigned long long number; /* no other capture has it; 0: HIP does not say */
 };
 
-/* Of a stream that a thread lends. Also while a capture has failed and was not ended yet. */
+/* The capture of a stream that a thread lends. Also while a capture has failed and was not ended
+ * yet. */
 static struct capture capture_on(struct stream *stream) {
     struct capture found = {NULL, 0};
     int status = hipStreamCaptureStatusNone;
@@ -84,7 +85,7 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
     impl_mgpuEventRecord(handle, stream);
 }
 
-/* What a stream has recorded itself is over when it comes to the wait. HIP 5.7.1 refuses what comes
+/* The stream's own recorded work is over when it comes to the wait. HIP 5.7.1 refuses what comes
  * after such a wait; a lowered function that forks and joins has them on a lent stream. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
     const struct event *event = event_known(event_handle);
@@ -138,7 +139,7 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     return address;
 }
 
-/* The graph uses the block whenever it is launched, so nobody else is to have it: no HIP says
+/* The graph uses the block whenever it is launched, so nobody else is to have it. No HIP says
  * reliably when the graph is gone (docs/graphs.md, "Graphs of others"). */
 static void captured_free(void *address, hipStream_t handle) {
     struct capture capture = capture_of_handle(handle);

@@ -1,10 +1,10 @@
 /* Graphs of others: what calls do on a lent stream that the program captures (torch.cuda.graph,
  * CuPy, hipStreamBeginCapture).
  *
- * HIP's word says that a stream captures; it is asked of lent streams alone. What the capture
- * records runs later, and again and again, when nobody calls this library. So a block that is part
- * of it is nobody else's from then on, nothing is waited for, and nothing is asked that would end
- * the capture. */
+ * HIP's word says that a stream captures; it is asked of lent streams alone. The recorded calls run
+ * later, and again and again, when nobody calls this library. So a block that is part of it is
+ * nobody else's from then on. Nothing is waited for, and nothing is asked that would end the
+ * capture. */
 #ifndef MGPU_RT_GRAPH_CAPTURE_H
 #define MGPU_RT_GRAPH_CAPTURE_H
 

@@ -1,4 +1,4 @@
-/* What the runtime knows of a device. */
+/* The runtime's knowledge of a device. */
 #ifndef MGPU_RT_DEVICE_H
 #define MGPU_RT_DEVICE_H
 

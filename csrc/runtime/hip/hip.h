@@ -1,8 +1,8 @@
 /* The one layer that touches HIP: a table of its functions, filled when the first call needs it.
  *
- * libamdhip64 is never linked against: it drags ROCm's LLVM into a process that may have another
- * ("Option 'default' already exists!", rocMLIR #2357), and a program that never launches should not
- * pay for it. */
+ * libamdhip64 is never linked against. It drags ROCm's LLVM into a process that may have another
+ * ("Option 'default' already exists!", rocMLIR #2357). A program that never launches should not pay
+ * for it. */
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H
 
@@ -49,9 +49,9 @@ extern bool hip_no_device;
 /* Its release; 0 where HIP was not asked (MGPU_RT_CACHE=off). */
 extern int hip_version;
 
-/* The calling thread's current device. Costs nothing with one device, a driver call (a read of a
- * thread-local variable in HIP, 10 to 50 ns) with several: the program may have called hipSetDevice
- * itself, so there is no other way to know. */
+/* The calling thread's current device. Costs nothing with one device. With several it is a driver
+ * call (a read of a thread-local variable in HIP, 10 to 50 ns). The program may have called
+ * hipSetDevice itself, so there is no other way to know. */
 static inline int hip_current_device(void) {
     int device = 0;
     if (__builtin_expect(hip_device_count > 1, 0) && hip.GetDevice(&device) != hipSuccess)

@@ -73,7 +73,7 @@ static void note(struct attempts *attempts, const char *name, const char *reason
         attempts->used += (size_t)length;
 }
 
-/* Where HIP lies, as the loader knows it. */
+/* The path of HIP, as the loader knows it. */
 static void read_path(struct hip_library *library, void *handle, const char *name) {
     struct link_map *map = NULL;
     const bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0];

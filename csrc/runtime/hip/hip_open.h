@@ -4,14 +4,14 @@
 
 #include "hip/hip.h"
 
-/* Finds and opens HIP: `wanted` (MGPU_RT_HIP) if it is not empty; one that the process has mapped;
- * what hip_search.h finds, the first that can be opened and has what is needed. If none can be had,
- * false, and once on stderr what was tried and how to say where it is, unless `silent`; if the
- * process has two then, that is said too. Changes nothing but *library: several threads may try at
- * once. */
+/* Finds and opens HIP. It is `wanted` (MGPU_RT_HIP) if that is not empty, or one that the process
+ * has mapped. Else it is the first of hip_search.h's that can be opened and has all that is needed.
+ * False if none can be had; then stderr tells once which were tried and how to name one, unless
+ * `silent`. If the process has two then, the message names them too. Changes nothing but *library:
+ * several threads may try at once. */
 bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
-/* What answers for functions that a library lacks. */
+/* Answers for functions that a library lacks. */
 extern const struct hip_functions hip_missing;
 
 #endif

@@ -108,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static char *join_path(struct hip_candidat
     return path;
 }
 
-/* What is done with a path in a folder. */
+/* Called with each path in a folder. */
 typedef void (*visit)(struct hip_candidates *found, const struct place *place, const char *path);
 
 /* Visits what lies in a folder and has a name that begins so. */

@@ -21,13 +21,13 @@ struct hip_candidates {
     bool incomplete; /* memory ran out */
 };
 
-/* Where it looks, in words, for the message that nothing was found. */
+/* The places of the search, in words, for the message that nothing was found. */
 extern const char hip_places[];
 
-/* ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH, in this order; then the newest of: the loader's cache and
- * default folders, /opt/rocm and what lies there of other releases, the Python packages of ROCm,
- * CONDA_PREFIX. Opens none; reads some folders and the loader's cache, once a process. Where memory
- * runs out the list is incomplete: another one may be meant then. Works on a small stack. */
+/* ROCM_PATH, HIP_PATH, LD_LIBRARY_PATH, in this order. Then the newest of: the loader's cache and
+ * default folders, /opt/rocm and other releases there, the Python packages of ROCm, CONDA_PREFIX.
+ * Opens none; reads some folders and the loader's cache, once a process. If memory runs out the
+ * list is incomplete: another one may be meant then. Works on a small stack. */
 struct hip_candidates hip_search(void);
 
 void hip_search_free(struct hip_candidates *found);

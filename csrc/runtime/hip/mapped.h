@@ -1,4 +1,4 @@
-/* What the loader has mapped into this process. */
+/* The files that the loader has mapped into this process. */
 #ifndef MGPU_RT_MAPPED_H
 #define MGPU_RT_MAPPED_H
 
@@ -24,23 +24,23 @@ void *mapped_library(const char *prefix, char *path, size_t size);
  * a name that some object imports. */
 bool mapped_imports(const char *prefix);
 
-/* The directory that holds the folder lib/ this library lies in, without a slash at the end: the
+/* The directory that holds the folder lib/ of this library, without a slash at the end. It is the
  * one above build/ in a checkout, site-packages in an installed package. False if not known. */
 bool mapped_home(char *path, size_t size);
 
-/* True if these bytes stay what they are, where they are, for the life of the process: they lie in
- * a segment that the loader mapped from a file and left unwritable, of the program itself or of a
- * library that is marked as never to be unloaded (-z nodelete). Costs about 1 µs: for misses only.
- * Other libraries may be closed and others mapped in their place; what they hold has to be
- * compared. A program that makes its own constants writable (mprotect) breaks this, as it breaks
- * what its compiler assumed. False in a child of fork: another thread may have held the loader's
- * lock, which the child then never gets. */
+/* True if these bytes stay what they are, where they are, for the life of the process. They lie in
+ * a segment that the loader mapped from a file and left unwritable. It belongs to the program
+ * itself, or to a library that is marked as never to be unloaded (-z nodelete). Costs about 1 µs:
+ * for misses only. Other libraries may be closed and others mapped in their place; what they hold
+ * has to be compared. A program that makes its own constants writable (mprotect) breaks this, as it
+ * breaks what its compiler assumed. False in a child of fork: another thread may have held the
+ * loader's lock, which the child then never gets. */
 bool mapped_for_good(const void *data, size_t size);
 
 /* The name of the constant that lies at an address, from the symbol table of the file that it was
  * mapped from. False if the file has none, is another one by now, or has names of more than
- * MAPPED_SYMBOL bytes there; in a child of fork, as above; and once 256 MiB of tables have been
- * read in the process. Reads the file: for what is recorded, once an image. */
+ * MAPPED_SYMBOL bytes there. False in a child of fork, as above, and once 256 MiB of tables have
+ * been read in the process. Reads the file: for what is recorded, once an image. */
 enum { MAPPED_SYMBOL = 256 };
 bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]);
 

@@ -1,4 +1,4 @@
-/* What the user is told. */
+/* The messages to the user. */
 #ifndef MGPU_RT_REPORT_H
 #define MGPU_RT_REPORT_H
 
@@ -20,8 +20,10 @@ struct advice {
 };
 
 /* Prints stock's line, which tools look for, and then the advice if it was not given yet:
+ *
  *     'hipFree(ptr)' failed with 'hipErrorInvalidValue'
  *     mgpu_rt: ...
+ *
  * The words are passed to advice->text. advice may be NULL. No advice follows another that explains
  * it, nor one after which nothing runs. */
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...);
@@ -34,7 +36,7 @@ void report_failure_in(const char *library, const char *expression, const char *
 /* The error of the calling thread's last failure, and forgets it; hipSuccess if none is left. */
 hipError_t report_take_error(void);
 
-/* That there is no device: report_failure takes it by itself where HIP has said so. */
+/* Advice that there is no device: report_failure takes it by itself if HIP has said so. */
 extern struct advice report_no_device;
 
 /* Gives only the advice, once: for what works, but not as the program thinks. */

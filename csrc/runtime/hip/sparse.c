@@ -40,7 +40,7 @@ static struct advice sparse_lacks = {.text = "%s has no %s%s: such a matrix cann
 struct sparse_functions sparse;
 struct sparselt_functions sparselt;
 
-/* What is open. */
+/* The libraries that are open. */
 static struct {
     const char *title, *lower, *upper;
     const char *(*error_text)(int status);
@@ -177,7 +177,7 @@ static void *open_hipsparse(void) {
 
 /* ---- NVIDIA's ---- */
 
-/* Where CUDA's libraries lie beside the loader's own folders: CUDA's, and Python's packages. */
+/* Folders of CUDA's libraries beside the loader's own: CUDA's, and Python's packages. */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_BYTES];
     const char *cuda_path = options_path_variable("CUDA_PATH");

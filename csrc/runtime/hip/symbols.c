@@ -16,7 +16,8 @@ static struct advice allocator_forbids = {
             "allocator of its own (%s), with which HIP cannot be kept apart: HIP may crash. Run it "
             "without that allocator"};
 
-/* What every LLVM exports, what MLIR adds, and the C interface of Python's bindings. */
+/* The names that every LLVM exports, those that MLIR adds, and the C interface of Python's
+ * bindings. */
 static bool llvm_in_sight(void) {
     static const char *const names[] = {"LLVMContextCreate", "_ZN4llvm11raw_ostreamD1Ev",
                                         "_ZN4mlir11MLIRContextD1Ev", "mlirContextCreate"};

@@ -1,19 +1,20 @@
 /* Keeps HIP's compiler apart from the LLVM of the program.
  *
- * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT
- * such as mlir-runner has an LLVM of its own whose C++ names are global, unversioned in libMLIR's
- * case, and the loader gives those to HIP's compiler too: a crash at the first stream. RTLD_LOCAL
- * does not help (it hides HIP's names from the program, not the program's from HIP), and
- * RTLD_DEEPBIND on HIP alone does not either: HIP opens its compiler by itself, later and without
- * that flag. So the compiler is opened here, before HIP does it, and with the flag.
+ * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT such as
+ * mlir-runner has an LLVM of its own whose C++ names are global, unversioned in libMLIR's case. The
+ * loader gives those to HIP's compiler too: a crash at the first stream. RTLD_LOCAL does not help:
+ * it hides HIP's names from the program, not the program's from HIP. RTLD_DEEPBIND on HIP alone
+ * does not either: HIP opens its compiler by itself, later and without that flag. So the compiler
+ * is opened here, before HIP does it, and with the flag.
  *
- * A namespace of its own (dlmopen) would keep them apart too, at a price: a second libc, whose
- * buffered output (printf of kernels) is lost at exit and whose locks break in a child of fork;
- * threads of the program without its locale tables; a second HIP beside one that the program uses.
+ * A namespace of its own (dlmopen) would keep them apart too, at a price. It has a second libc,
+ * whose buffered output (printf of kernels) is lost at exit and whose locks break in a child of
+ * fork. Threads of the program would lack its locale tables, and a second HIP would lie beside one
+ * that the program uses.
  *
- * What RTLD_DEEPBIND costs: a library bound so uses libc's allocator although the program may have
- * another one, and then frees what the other one has handed out: strdup's results, for instance. So
- * it is used only where an LLVM is in sight and the allocator is libc's. */
+ * RTLD_DEEPBIND has a price. A library bound so uses libc's allocator although the program may have
+ * another one. It then frees memory that the other one has handed out: strdup's results, for
+ * instance. So it is used only where an LLVM is in sight and the allocator is libc's. */
 #ifndef MGPU_RT_SYMBOLS_H
 #define MGPU_RT_SYMBOLS_H
 

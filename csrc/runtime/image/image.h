@@ -1,8 +1,8 @@
-/* What an image of device code says of itself.
+/* Reads images of device code.
  *
- * mgpuModuleLoad's size argument cannot be believed (LLVM 12 to 17 do not pass it), so the size
- * comes from the image: the ELF header, the table of a clang offload bundle, the header of a
- * compressed one or of NVIDIA's fatbin, the 0 at the end of PTX. */
+ * mgpuModuleLoad's size argument cannot be believed: LLVM 12 to 17 do not pass it. So the size
+ * comes from the image. It is in the ELF header, the table of a clang offload bundle, and the
+ * header of a compressed one or of NVIDIA's fatbin. PTX ends with a 0. */
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 

@@ -1,7 +1,7 @@
 /* Files that hold several images: clang's offload bundles, plain and compressed, NVIDIA's fatbins.
  *
- * The driver takes the entry for its GPU and does not look at the others, so one that is damaged
- * is no reason to refuse the rest: then the driver is given all of it, uncached. */
+ * The driver takes the entry for its GPU and does not look at the others. So a damaged one is no
+ * reason to refuse the rest. The driver is then given all of it, uncached. */
 #include "image/image.h"
 #include "image/image_parts.h"
 #include "image/view.h"
@@ -10,7 +10,7 @@
 
 enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
 
-/* What is known of a file's entries so far. */
+/* The known part of a file's entries so far. */
 struct contents {
     uint64_t end;  /* of the last one, from the begin of the file */
     bool readable; /* one that has bytes can be read */
@@ -128,8 +128,8 @@ bool image_bundle_table_lies_at(const struct image *image, const unsigned char *
 enum { COMPRESSED_HEAD = 16 };
 
 /* Magic, version and method (2 bytes each), then by version: 2: size and uncompressed size in 4
- * bytes; 3: in 8 bytes. The others do not say their size, or not here: HIP is to look. What is
- * inside cannot be seen without unpacking it, so it may hold writable globals. */
+ * bytes; 3: in 8 bytes. The others do not say their size, or not here: HIP is to look. Nobody can
+ * see inside without unpacking it, so it may hold writable globals. */
 void image_describe_compressed(struct image *image, struct view *view) {
     uint16_t version;
     uint64_t size = 0;
@@ -174,7 +174,7 @@ bool image_is_fatbin(struct view *view) {
 }
 
 /* The entries are made of one source, so the cubins that can be read tell whether there are
- * globals; PTX and what is packed need not be looked at. */
+ * globals. PTX and packed entries need not be looked at. */
 static void read_entries(struct contents *contents, struct image *image, struct view *view,
                          uint64_t at) {
     bool seen = false;

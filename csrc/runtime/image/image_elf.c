@@ -30,7 +30,7 @@ static uint64_t segments_size(const Elf64_Ehdr *header) {
     return (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
 }
 
-/* Where a part of the file ends; UINT64_MAX if no file reaches that far. */
+/* The end of a part of the file; UINT64_MAX if no file reaches that far. */
 static uint64_t end_of(uint64_t offset, uint64_t size) {
     uint64_t end;
     return __builtin_add_overflow(offset, size, &end) ? UINT64_MAX : end;
@@ -50,7 +50,7 @@ static uint64_t section_end(const Elf64_Shdr *section) {
 }
 
 /* How much HIP reads of a code object without being told its size: to the end of the section that
- * begins last (amd::Elf::getElfSize). Where that cannot be read, HIP would crash. */
+ * begins last (amd::Elf::getElfSize). HIP would crash on one that cannot be read. */
 static uint64_t size_to_hip(const unsigned char *bytes, const Elf64_Ehdr *header) {
     uint64_t last = header->e_shoff, end = end_of(last, sections_size(header));
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -123,7 +123,7 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
     return false;
 }
 
-/* A form that is read here. What to think of others is the driver's to say. */
+/* A form that is read here. The driver judges the others. */
 static bool is_plain(const Elf64_Ehdr *header) {
     return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
            header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&

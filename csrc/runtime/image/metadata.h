@@ -1,8 +1,8 @@
 /* The metadata of AMD's code objects: what they say of kernels, and a correction for HIP 5.2.
  *
  * LLVM 15 and later say of each kernel that it wants the device's default queue, unless they can
- * prove that it does not; at -O0, or where a kernel calls a function that is not optimised (printf
- * does), they do not try. HIP 5.2.3 then crashes at the launch: it reads a queue that only OpenCL
+ * prove that it does not. They do not try at -O0, or if a kernel calls a function that is not
+ * optimised (printf does). HIP 5.2.3 then crashes at the launch: it reads a queue that only OpenCL
  * creates. So HIP is given a copy whose metadata says hidden_none there. The kernels stay as they
  * are; their argument stays 0, which it is without such a queue anyway. */
 #ifndef MGPU_RT_METADATA_H

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is left to be read. Each function below takes the next value off it; false if the next value
- * is of another kind or not whole, and then nothing is taken. */
+/* The bytes that are left to be read. Each function below takes the next value off it. False if the
+ * next value is of another kind or not whole, and then nothing is taken. */
 struct msgpack {
     const unsigned char *at, *end;
 };
@@ -16,7 +16,7 @@ struct msgpack {
 bool msgpack_map(struct msgpack *rest, uint32_t *pairs);
 /* The number of values that follow. */
 bool msgpack_array(struct msgpack *rest, uint32_t *values);
-/* Where a text lies; it is not terminated. */
+/* The place of a text; it is not terminated. */
 bool msgpack_text(struct msgpack *rest, const char **text, size_t *length);
 /* A number from 0 on. */
 bool msgpack_number(struct msgpack *rest, uint64_t *number);

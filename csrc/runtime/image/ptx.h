@@ -1,4 +1,4 @@
-/* What can be told of PTX, NVIDIA's assembly, from its text. */
+/* Facts that the text of PTX, NVIDIA's assembly, tells. */
 #ifndef MGPU_RT_PTX_H
 #define MGPU_RT_PTX_H
 

@@ -10,8 +10,8 @@ static uintptr_t page_size(void) {
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-/* rt_sigprocmask reads a mask of 8 bytes before it looks at what is to be done with it: EFAULT if
- * they cannot be read, else EINVAL, and nothing is changed. Unlike process_vm_readv and
+/* rt_sigprocmask reads a mask of 8 bytes before it looks at the operation. It answers EFAULT if
+ * they cannot be read, else EINVAL, and changes nothing. Unlike process_vm_readv and
  * MADV_POPULATE_READ no kernel lacks it and no sandbox forbids it. */
 static bool page_is_readable(uintptr_t page) {
     const int no_such_change = ~0;

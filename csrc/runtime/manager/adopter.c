@@ -24,7 +24,7 @@ static bool is_own_proc(void) {
     return is_link_to("/proc/self", number);
 }
 
-/* What /proc says of process 1, as bits of signals. */
+/* The signals of process 1 as /proc has them, as bits. */
 struct first {
     uint64_t ignored, blocked;
     bool sleeps;
@@ -51,9 +51,9 @@ static bool has(uint64_t signals, int number) {
     return signals >> (number - 1) & 1;
 }
 
-/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM too,
- * which system() does not block while it waits for its child, and not for a moment, as who makes
- * one. */
+/* An init sleeps until a signal comes, which it takes by sigwait or a descriptor: SIGTERM too.
+ * system() does not block that while it waits for its child, and a process that makes a child does
+ * so for a moment only. */
 static bool is_init(const struct first *first) {
     return first->sleeps && has(first->blocked, SIGCHLD) && has(first->blocked, SIGTERM);
 }

@@ -5,7 +5,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* What the environment says, read in the program's thread: another one may be changing it. */
+/* The environment's words on Python, read in the program's thread: another one may be changing
+ * it. */
 struct surroundings {
     char *run_python, *virtual_env, *conda_prefix, *search, *libraries, *home, *modules;
 };
@@ -18,8 +19,8 @@ struct interpreter {
     bool foreign;        /* not the user's choice and not the library's own environment */
 };
 
-/* The next interpreter to try, in order: MGPU_RT_PYTHON alone, if it is set; else the one that
- * `mgpu-rt run` runs in; the environment that the library was installed into; VIRTUAL_ENV,
+/* The next interpreter to try. MGPU_RT_PYTHON is the only one, if it is set. Else the order is: the
+ * one that `mgpu-rt run` runs in; the environment that the library was installed into; VIRTUAL_ENV,
  * CONDA_PREFIX; python3 on the PATH. *step begins with 0. False if there is none left. */
 bool interpreter_next(const struct surroundings *around, int *step, struct interpreter *out);
 

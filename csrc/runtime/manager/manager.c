@@ -117,8 +117,8 @@ static char *variable(const char *name, const char *value) {
     return value && asprintf(&text, "%s=%s", name, value) > 0 ? text : NULL;
 }
 
-/* What the manager gets of the environment: not LD_PRELOAD, which would bring this library along,
- * and no other option than those of the policy. Made once. */
+/* The environment of the manager. It has no LD_PRELOAD, which would bring this library along, and
+ * no other options than those of the policy. Made once. */
 static char **make_environment(void) {
     const struct {
         const char *name, *value;
@@ -173,7 +173,7 @@ static bool begins(struct channel *fresh, pid_t process, char *reason, size_t si
     return load_acquire(&fresh->state) == CHANNEL_SERVING;
 }
 
-/* What another interpreter would not change. */
+/* Failures that another interpreter would not change. */
 static bool is_hopeless(int error) {
     return error == ECHILD || error == ESRCH || error == ENOSYS || error == EAGAIN ||
            error == ENOMEM;
@@ -310,7 +310,7 @@ static void be_ordinary(void) {
         (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
 }
 
-/* Who sees MANAGER_SERVING has been told. */
+/* A process that sees MANAGER_SERVING has been told. */
 static void introduce(const struct channel *from) {
     report_verbose("manager: Python %.*s, process %d", (int)sizeof from->python - 1, from->python,
                    (int)from->process);

@@ -1,4 +1,4 @@
-/* What the manager asks for. */
+/* Answers the manager's requests. */
 #ifndef MGPU_RT_SERVICES_H
 #define MGPU_RT_SERVICES_H
 

@@ -2,14 +2,14 @@
  *
  * The first one is a process whose end is signalled to nobody (exit signal 0), so that the
  * program's wait does not see it. exec would give the signal back, so it is the second clone that
- * becomes the new program; when the first one has ended, that is init's child. Both run while the
- * calling thread stands still (CLONE_VFORK), on stacks of their own, and have a table of
- * descriptors of their own: what is closed and opened there the program never sees. No handler of
+ * becomes the new program. When the first one has ended, that is init's child. Both run while the
+ * calling thread stands still (CLONE_VFORK), on stacks of their own. They have a table of
+ * descriptors of their own, so the program never sees which they close and open. No handler of
  * pthread_atfork's runs and no page table is copied: an MPI that minds fork has no reason to.
  *
- * Where nobody would adopt it (this process is init of its container, or adopts orphans itself) it
- * would be this process's child after all, and where process 1 may not wait for it (adopter.h) it
- * would stay as a zombie: there it is not started. */
+ * Nobody may adopt it, if this process is init of its container, or adopts orphans itself: it would
+ * be this process's child after all. Process 1 may not wait for it (adopter.h): it would stay as a
+ * zombie. In both cases it is not started. */
 #include "manager/spawn.h"
 #include "base/channel.h"
 #include "manager/adopter.h"

@@ -14,9 +14,9 @@ struct spawn {
     int error; /* errno, if there is none */
 };
 
-/* Runs a program beside this one. It is no child of this process (no SIGCHLD, nothing for wait),
- * has its own session, none of the descriptors, none of the signal handlers, a lower priority, and
- * the shared memory as descriptor CHANNEL_FD. This process's table of descriptors is not touched,
+/* Runs a program beside this one. It is no child of this process (no SIGCHLD, nothing for wait) and
+ * has its own session. It has none of the descriptors but CHANNEL_FD, the shared memory, none of
+ * the signal handlers, and a lower priority. This process's table of descriptors is not touched,
  * not even for a moment. False if it cannot be had. */
 int spawn_detached(struct spawn *spawn);
 

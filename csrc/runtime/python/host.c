@@ -127,7 +127,7 @@ static void set_flag(void *library, const char *name) {
         *flag = 1;
 }
 
-/* As if it were the executable, so that its environment's packages are found; UTF-8 without a look
+/* As if it were the executable, so that its environment's packages are found. UTF-8 without a look
  * at the locale, none of Python's variables, no signal handlers. */
 static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;

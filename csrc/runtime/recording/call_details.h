@@ -1,4 +1,4 @@
-/* What the arguments of each function say of a call (struct call), for statistics and trace. */
+/* The meaning of each function's arguments for a call (struct call), for statistics and trace. */
 #ifndef MGPU_RT_CALL_DETAILS_H
 #define MGPU_RT_CALL_DETAILS_H
 
@@ -76,7 +76,7 @@
 #define DETAIL_mgpuCuSparseLtSpMMBufferSize DETAIL_STREAM
 #define DETAIL_mgpuCuSparseLtSpMM DETAIL_STREAM
 
-/* Of compilers beside LLVM's */
+/* For compilers beside LLVM's */
 #define DETAIL_mgpuModuleGetGlobal .module = module, .name = name
 #define DETAIL_mgpuModuleOccupancyMaxActiveBlocks .image = image
 #define DETAIL_mgpuTraceBufferRead .bytes = sizeBytes

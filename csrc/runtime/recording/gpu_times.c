@@ -18,12 +18,12 @@
 /* A float holds the milliseconds between two events: to some ns as long as they are few. */
 enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
 
-/* How long the first event of a device is looked at, and when the next one is: the stream may wait
- * for the program, whose call this is. In ns. */
+/* The library waits so long for the first event of a device, and tries again after such a time. The
+ * stream may wait for the program, whose call this is. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
-/* What was submitted, between its events. Who has moved it to TAKEN has it alone: HIP is called
- * without a lock, as it may wait for room in the queue of a stream. */
+/* A piece of work that was submitted, between its events. The thread that has moved it to TAKEN has
+ * it alone. It calls HIP without a lock, as HIP may wait for room in the queue of a stream. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
@@ -109,8 +109,8 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     return works(error);
 }
 
-/* Twice, once for good: for what the stream has to do, then for next to nothing, so that no kernel
- * seems to begin before it was launched. */
+/* Twice, once for good. The first waits for the work of the stream, the second for next to nothing,
+ * so that no kernel seems to begin before its launch. */
 static bool find_reference(struct reference *reference, int device, hipStream_t stream) {
     const unsigned generation = load_acquire(&generations[device]);
     hipEvent_t event = NULL;
@@ -192,8 +192,8 @@ static void keep_times(struct work *work) {
                                     .stream = work->stream});
 }
 
-/* What was submitted is done, and its times were read, or will never be known. HIP is asked by
- * hipEventElapsedTime: hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
+/* The work is done, and its times were read, or will never be known. HIP is asked by
+ * hipEventElapsedTime. hipEventQuery of 6.4.3 and 7.2.4 reads the stream that the event was
  * recorded on, which the program may have destroyed since. */
 static bool is_read(struct work *work) {
     if (is_forgotten(work)) {
@@ -229,8 +229,8 @@ static bool is_timeable(hipStream_t stream) {
     return !stream || stream_ask_flags_by(&hip_untimed, stream, &flags);
 }
 
-/* The next place. Where the oldest is at work still it is NULL, and the next submission has the
- * next place: one slow stream does not keep out others. */
+/* The next place. It is NULL if the oldest is at work still, and the next submission has the next
+ * place. So one slow stream does not keep out others. */
 static struct work *next_place(void) {
     struct work *work = &ring[fetch_add_relaxed(&next, 1) % RING];
     int state;
@@ -273,7 +273,7 @@ static struct work *before(enum hip_index function, hipStream_t stream, size_t k
     return work;
 }
 
-/* What HIP has refused has no times, and up to HIP 6 its error is the last one. */
+/* A call that HIP has refused has no times, and up to HIP 6 its error is the last one. */
 static hipError_t after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;
@@ -299,7 +299,7 @@ static struct hip_functions submit; /* as they were before */
 
 void gpu_times_open(void) {
     submit = hip;
-/* What HIP lacks submits nothing, and leaves the last error alone. */
+/* A function that HIP lacks submits nothing, and leaves the last error alone. */
 #define SUBMISSION(name, params, args, kernel, bytes)                                              \
     if (hip_untimed.name != hip_missing.name)                                                      \
         hip.name = gpu_##name;
@@ -307,7 +307,7 @@ void gpu_times_open(void) {
 #undef SUBMISSION
 }
 
-/* What another thread is just about to submit is left to it. */
+/* A work that another thread is just about to submit is left to it. */
 static void close_work(struct work *work) {
     int state;
     if (!take_work(work, &state)) {

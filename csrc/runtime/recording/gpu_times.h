@@ -1,8 +1,8 @@
 /* MGPU_RT_TRACE_GPU: when the GPU did what was submitted, as rows of the trace.
  *
  * Two timed events of HIP's are put around each launch, copy and fill. They are read when their
- * place in a ring is wanted again, and at the end: nobody waits for one but the first of a device,
- * by which the device's clock is matched to the host's. */
+ * place in a ring is wanted again, and at the end. Nobody waits for one, but for the first of a
+ * device, by which the device's clock is matched to the host's. */
 #ifndef MGPU_RT_GPU_TIMES_H
 #define MGPU_RT_GPU_TIMES_H
 

@@ -1,4 +1,4 @@
-/* What JSON is written with. */
+/* Functions that write JSON. */
 #ifndef MGPU_RT_JSON_H
 #define MGPU_RT_JSON_H
 

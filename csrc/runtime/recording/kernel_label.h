@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* What tells a kernel from others of its name. */
+/* The label that tells a kernel from others of its name. */
 enum apart { APART_BY_NAME, APART_BY_MODULE, APART_BY_IMAGE };
 
 struct kernel_labels {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What MLIR adds to the name: since LLVM 20, up to 17, and between them. */
+/* The affixes that MLIR adds to the name: since LLVM 20, up to 17, and between them. */
 static const char *const endings[] = {"_binary", "_gpubin_cst", "_bin_cst"};
 
 static void drop_ending(char *symbol) {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Writes the name to `name`, cut off at `size`; "" if it is not known. MLIR names the constant that
- * it puts the image into by it, and the symbol tables of the file that holds the constant have that
+ * it puts the image into by it. The symbol tables of the file that holds the constant have that
  * name, unless the file was stripped. Nothing is known of what a JIT makes, nor in a child of fork.
  * Reads the file: milliseconds for a large program, so once for an image. */
 void image_module_name(const void *image, char *name, size_t size);

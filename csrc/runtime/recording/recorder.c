@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What a handle of HIP's was last: 1 + its row or number, 0 for what has none. A handle that HIP
+/* The last meaning of a handle of HIP's: 1 + its row or number, 0 if it has none. A handle that HIP
  * hands out again is given its new meaning. */
 enum { HANDLES = 4096 };
 struct meanings {
@@ -71,7 +71,7 @@ static size_t image_row(const void *data) {
     return row;
 }
 
-/* What HIP has loaded for the calling thread's call, last. */
+/* The last module that HIP has loaded for the calling thread's call. */
 static __thread struct {
     hipModule_t module;
     unsigned times;
@@ -174,7 +174,8 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
     fetch_add_relaxed(&counts.copies[way].bytes, bytes);
 }
 
-/* What HIP has copied last for the calling thread: the program's own memory, or pinned memory. */
+/* The kind of HIP's last copy for the calling thread: the program's own memory, or pinned
+ * memory. */
 static __thread struct {
     const void *to, *from;
 } copied __attribute__((tls_model("initial-exec")));
@@ -260,7 +261,7 @@ static enum decision decision_for(const struct call *call) {
     return decision == DECISION_NONE ? DECISION_HIT : decision;
 }
 
-/* What is counted of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
+/* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
 static size_t count_details(const struct call *call, const void *result, enum decision decision,
                             uint64_t nanoseconds) {
     switch (call->function) {

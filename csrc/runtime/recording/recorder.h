@@ -1,4 +1,4 @@
-/* What is kept of a call beside its count and its time, and the files where it is kept. */
+/* All that is kept of a call beside its count and its time, and the files that hold it. */
 #ifndef MGPU_RT_RECORDER_H
 #define MGPU_RT_RECORDER_H
 
@@ -27,8 +27,8 @@ void recorder_ended(const struct call *call, const void *result);
 
 /* The row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
 size_t recorder_kernel(const void *handle);
-/* A stream's number, in the order in which they were first seen; the null stream is 0, and one for
- * which there is no room TRACE_NO_STREAM. */
+/* A stream's number, in the order in which they were first seen. The null stream is 0, and one for
+ * which there is no room is TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
 /* From now on it is seen what HIP copies and loads. Once, after hip_time_calls. */

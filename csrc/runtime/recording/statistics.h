@@ -1,4 +1,4 @@
-/* What the statistics print; base/counters.h counts. */
+/* The statistics as they are printed; base/counters.h counts. */
 #ifndef MGPU_RT_STATISTICS_H
 #define MGPU_RT_STATISTICS_H
 

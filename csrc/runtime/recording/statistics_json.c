@@ -209,7 +209,7 @@ static void print_graph_counts(FILE *out, const struct graph_counter *graphs) {
             graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
-/* What a process had counted when it was ended. */
+/* The counts of a process when it was ended. */
 static struct block_account account_of(const struct memory_counter *memory) {
     return (struct block_account){.reserved = memory->reserved,
                                   .peak_reserved = memory->peak_reserved,

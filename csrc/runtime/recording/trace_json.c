@@ -129,7 +129,7 @@ static void print_memory_event(FILE *out, int64_t process, const struct trace_ev
             event->begin / 1000, (unsigned)(event->begin % 1000), event->nanoseconds, event->bytes);
 }
 
-/* What is submitted to a stream, or waits for it. */
+/* Work that is submitted to a stream, or waits for it. */
 static bool is_work(const struct trace_event *event) {
     switch ((enum abi_index)event->function) {
     case ABI_mgpuLaunchKernel:

@@ -49,9 +49,9 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str
     return blocks
 
 
-def indented(text: str, width: int | None = None) -> str:
-    """A paragraph whose lines fit `width`, by default the terminal's, four columns in."""
-    room = (width or shutil.get_terminal_size().columns) - 4
+def indented(text: str) -> str:
+    """A paragraph whose lines fit the terminal, four columns in."""
+    room = shutil.get_terminal_size().columns - 4
     return "\n".join(f"    {line}" for line in _fold(text, room))
 
 

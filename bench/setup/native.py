@@ -131,10 +131,6 @@ def run(
     return done.stdout
 
 
-def run_json(
-    command: Sequence[object],
-    env: Mapping[str, str] | None = None,
-    timeout: float = 300,
-) -> Any:
+def run_json(command: Sequence[object], env: Mapping[str, str] | None = None) -> Any:
     """As run(); returns the JSON that the program printed."""
-    return json.loads(run(command, env, timeout))
+    return json.loads(run(command, env))

@@ -25,9 +25,9 @@ class Option:
     default: str
     meaning: str
 
-    def is_set(self, environ: Mapping[str, str] = os.environ) -> bool:
+    def is_set(self) -> bool:
         """True if the environment has a value for it. An empty one counts as none."""
-        return bool(environ.get(self.variable))
+        return bool(os.environ.get(self.variable))
 
     def value(self, environ: Mapping[str, str] = os.environ) -> str:
         """The value in force."""

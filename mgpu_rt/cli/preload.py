@@ -54,11 +54,11 @@ def choose(device: str, base: Mapping[str, str]) -> str:
     return device if device != "auto" else automatic(base)[0]
 
 
-def announced(device: str, base: Mapping[str, str] = os.environ) -> str:
+def announced(device: str) -> str:
     """As `choose`; a line on stderr says which device `auto` chose, and why."""
-    if device != "auto" or base.get("MGPU_RT_HIP"):
-        return choose(device, base)
-    device, why = automatic(base)
+    if device != "auto" or os.environ.get("MGPU_RT_HIP"):
+        return choose(device, os.environ)
+    device, why = automatic(os.environ)
     click.echo(f"mgpu-rt: --device {device}: {why}", err=True)
     return device
 

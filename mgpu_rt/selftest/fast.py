@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mgpu_rt.selftest import children
-from mgpu_rt.selftest.bundle import Bundle, library_name
+from mgpu_rt.selftest.bundle import library_name
 from mgpu_rt.selftest.machine import MEASURE, Machine
 from mgpu_rt.selftest.result import Result, Timing
 from mgpu_rt.selftest.right import STOCK
@@ -74,17 +74,15 @@ class _Loop:
 
 
 def measure(
-    bundle: Bundle,
     machine: Machine,
     folder: Path,
     result: Result,
     seconds: float,
     step: Callable[[str], None],
-    seed: int = 28,
 ) -> None:
     """Fills `fast`, `questions` and `advice` of the result. Raises Hung."""
     result.questions = _questions(machine)
-    order = random.Random(seed)
+    order = random.Random(28)
     for number, (program, llvm, iterations, module) in enumerate(LOOPS):
         step(f"timing: {program}, LLVM {llvm}, in {len(SIDES)} ways")
         image = folder / "images" / f"{program}.{module}"

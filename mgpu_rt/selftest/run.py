@@ -87,7 +87,7 @@ def _test(
     until = begin + seconds - timing if not asked.only else math.inf
     result.ended = right.perform(checks, result.right, until, step, asked.command)
     if times and not result.ended.startswith("hung"):
-        fast.measure(read, found, folder, result, min(timing, 60.0), step)
+        fast.measure(found, folder, result, min(timing, 60.0), step)
 
 
 def _read(image: str | None) -> bundle.Bundle:

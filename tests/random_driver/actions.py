@@ -119,7 +119,7 @@ def allocate_block(
         program.prepare(thread, stream)
     program.ask("ok", thread, "malloc", kind, buffer, 4 * count, stream, shared)
     if kind == ALLOCATED and stream is not program.null:
-        program.submit(thread, stream, buffer, real=False)
+        program.submit(stream, buffer, real=False)
     program.buffers.append(buffer)
     return buffer
 
@@ -141,7 +141,7 @@ def upload(program: Program, thread: int, b: Bytes) -> None:
     stream = program.null if who == HIP_NOW else program.pick(program.streams, b[2])
     program.order(thread, stream, b[3], buffer)
     offset, count = _target(buffer, b[4])
-    program.submit(thread, stream, buffer, seen=who == MGPU)
+    program.submit(stream, buffer, seen=who == MGPU)
     seed = 256 * b[4] + b[3]
     place = b[1] // 5 % 3
     program.say(thread, "up", who, buffer, offset, count, stream, seed, place)
@@ -171,7 +171,7 @@ def copy(program: Program, thread: int, b: Bytes) -> None:
     from_offset, count = _range(source, b[4])
     to_offset, room = _target(target, b[4] // 16)
     count = min(count, room)
-    program.submit(thread, stream, target, source, seen=who == MGPU)
+    program.submit(stream, target, source, seen=who == MGPU)
     program.say(thread, "copy", who, target, to_offset, source, from_offset, count, stream)
     write_words(target, to_offset, source.content[from_offset : from_offset + count])
 
@@ -188,7 +188,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
     offset, count = _target(buffer, b[4])
     value = {2: b[3], 3: b[3], 4: 256 * b[3] + b[4]}.get(who, 65_536 * b[3] + b[4])
     word = {2: value * 0x01010101, 3: value * 0x01010101, 4: value * 0x10001}.get(who, value)
-    program.submit(thread, stream, buffer, seen=who in (0, 4))
+    program.submit(stream, buffer, seen=who in (0, 4))
     program.say(thread, "fill", who, buffer, offset, count, value, stream)
     write_words(buffer, offset, np.full(count, word, np.uint32))
 
@@ -196,7 +196,7 @@ def fill(program: Program, thread: int, b: Bytes) -> None:
 def fill_block(program: Program, thread: int, buffer: Buffer, stream: Stream, value: int) -> None:
     """All of it, by the library."""
     program.order(thread, stream, value, buffer)
-    program.submit(thread, stream, buffer, seen=True)
+    program.submit(stream, buffer, seen=True)
     program.say(thread, "fill", MGPU, buffer, 0, len(buffer.content), value, stream)
     write_words(buffer, 0, np.full(len(buffer.content), value, np.uint32))
 
@@ -380,7 +380,7 @@ def _launch(
     buffer, module = buffers[0], function.module
     program.touch(thread, function, module)
     program.order(thread, stream, choice, *buffers)
-    program.submit(thread, stream, *buffers, seen=who == MGPU)
+    program.submit(stream, *buffers, seen=who == MGPU)
     module.used[stream] = stream.count
     number = KERNELS.index(function.kernel)
     program.say(thread, "launch", who, function, number, stream, buffer, count, argument)
@@ -472,7 +472,7 @@ def learn(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(program.streams, b[3])
     program.touch(thread, function, module, module.cell)
     program.order(thread, stream, b[4], buffer)
-    program.submit(thread, stream, buffer, seen=True)
+    program.submit(stream, buffer, seen=True)
     module.used[stream] = stream.count
     program.say(thread, "launch", 0, function, KERNELS.index("where"), stream, buffer, 1, 0)
     program.ask("ok", thread, "learn", module.cell, buffer, b[2] % 2, stream)

@@ -84,7 +84,7 @@ def far_end(program: Program, thread: int, b: Bytes) -> None:
             own = program.pick(program.streams, b[4])
             program.touch(thread, thing, own)
             program.say(thread, "free", MGPU, thing, own)
-            program.submit(thread, own, real=False)
+            program.submit(own, real=False)
         elif kind == 1:
             program.unevent(thread, b[3] % 2, thing)
         else:
@@ -109,7 +109,7 @@ def far_copy(program: Program, thread: int, b: Bytes) -> None:
         own = program.pick(program.streams, b[4])
         program.order(thread, own, b[3], target)
         count = min(source.known, len(target.content))
-        program.submit(thread, own, target, source, seen=True)
+        program.submit(own, target, source, seen=True)
         program.say(thread, "copy", MGPU, target, 0, source, 0, count, own)
         write_words(target, 0, source.content[:count])
         # The stream is this device's: whoever waits for the block there would look in vain.
@@ -134,7 +134,7 @@ def crowd(program: Program, thread: int, b: Bytes) -> None:
     made = Crowd(kind, MGPU, thread, stream)
     program.prepare(thread, stream)
     program.ask(f"{count} live", thread, "crowd", kind, count, stream)
-    program.submit(thread, stream)
+    program.submit(stream)
     program.crowds.append(made)
 
 
@@ -159,7 +159,7 @@ def refused(program: Program, thread: int, b: Bytes) -> None:
     size = 4 * WORDS[b[3] % len(WORDS)]
     program.prepare(thread, own)
     program.ask(None, thread, "refused", kind, thing, own, size)
-    program.submit(thread, own, real=False)
+    program.submit(own, real=False)
     program.pending.discard(os_thread(thread))
 
 
@@ -171,7 +171,7 @@ def hoard(program: Program, thread: int, b: Bytes) -> None:
         program.prepare(thread, own)
         wanted = 1024 + 4 * WORDS[b[3] % len(WORDS)]  # more than the 256 bytes that may be left
         program.ask(None, thread, "hoard", own, wanted)
-        program.submit(thread, own, real=False)
+        program.submit(own, real=False)
         program.pending.discard(os_thread(thread))
 
 
@@ -187,7 +187,7 @@ def held_back(program: Program, thread: int, b: Bytes) -> None:
         return
     program.prepare(thread, stream)
     program.say(thread, "hold", stream, hold)
-    program.submit(thread, stream)
+    program.submit(stream)
     for step in range(1 + b[1] % 4):
         choice = b[2] + 37 * step
         own = program.pick(program.streams[1:], choice)

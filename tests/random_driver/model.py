@@ -341,12 +341,7 @@ class Program:
         join(self.clock(thread), last.clock)
 
     def submit(
-        self,
-        thread: int,
-        stream: Stream,
-        *buffers: Buffer,
-        real: bool = True,
-        seen: bool = False,
+        self, stream: Stream, *buffers: Buffer, real: bool = True, seen: bool = False
     ) -> None:
         """After order(): the operation itself; not real: stock submits nothing there."""
         if real:
@@ -383,7 +378,7 @@ class Program:
         self.touch(thread, event)
         self.prepare(thread, stream)
         self.say(thread, "record", who, event, stream)
-        self.submit(thread, stream)
+        self.submit(stream)
         event.clock = dict(stream.clock)
 
     def unevent(self, thread: int, who: int, event: Event) -> None:
@@ -410,7 +405,7 @@ class Program:
                 self.touch(thread, stream)
                 if choice % 2 or not self._may_be_early(buffer, stream):
                     self.order(thread, stream, choice, buffer)
-                self.submit(thread, stream, real=False)
+                self.submit(stream, real=False)
             elif who == MGPU:
                 self.touch(thread, stream)
             who = MGPU if who == MGPU else HIP
@@ -459,13 +454,13 @@ class Program:
             else:
                 self.prepare(thread, other)
                 self._wait(thread, stream, other, choice & 3)
-                self.submit(thread, other, *mine, real=False)
+                self.submit(other, *mine, real=False)
 
     def uncrowd(self, thread: int, crowd: Crowd, who: int) -> None:
         self.touch(thread, crowd, crowd.stream)
         text = "0 wrong" if crowd.index == BLOCKS else None
         self.ask(text, thread, "uncrowd", who, crowd, crowd.stream)
-        self.submit(thread, crowd.stream)
+        self.submit(crowd.stream)
         join(self.clock(thread), crowd.stream.clock)
         self.crowds.remove(crowd)
 
@@ -537,6 +532,6 @@ class Program:
     def down(self, thread, buffer, stream, who, offset, count, choice, place) -> None:
         self.order(thread, stream, choice, buffer)
         text = digest(buffer.content[offset : offset + count])
-        self.submit(thread, stream, buffer, seen=who == MGPU)
+        self.submit(stream, buffer, seen=who == MGPU)
         self.ask(text, thread, "down", who, buffer, offset, count, stream, place)
         join(self.clock(thread), stream.clock)

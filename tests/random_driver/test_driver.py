@@ -17,11 +17,11 @@ def _images() -> None:
     images.write("gfx90a")
 
 
-def _case(seed: int, device: runner.Device = runner.STUB, count: int = 10) -> runner.Case:
+def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
     source = random.Random(seed)
     drawn = [
         (source.randbytes(4), [source.randbytes(script.ACTION) for _ in range(40)])
-        for _ in range(count)
+        for _ in range(10)
     ]
     return programs.Plan(device, drawn, (), late=False, linked=True).case()
 

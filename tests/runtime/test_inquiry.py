@@ -12,9 +12,9 @@ GLOBAL = b"launches"  # a global of the image "globals"
 BACKENDS = ("stub", "softgpu")
 
 
-def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple, function=None) -> None:
+def _launch_clusters(mgpu: Mgpu, cluster: tuple, grid: tuple) -> None:
     """As AMD's fork lowers it: with the number of the parameters behind."""
-    function = function or mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
     null, stream = mgpu.null, mgpu.StreamCreate()
     mgpu.LaunchClusterKernel(function, *cluster, *grid, 64, 1, 1, 0, stream, null, null, 3)
     mgpu.StreamSynchronize(stream)

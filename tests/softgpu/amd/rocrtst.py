@@ -56,11 +56,11 @@ def fetch(here: Surroundings) -> Path:
     """The folder of the tests, unpacked beside the release. Raises PackagesMissing."""
     root = packages.cache() / "rocrtst"
     packages.fetch_only(here.release, PACKAGES, root)
-    _stand_in(here, root)
+    _stand_in(root)
     return root
 
 
-def _stand_in(here: Surroundings, root: Path) -> None:
+def _stand_in(root: Path) -> None:
     """A management library that has every function asked for, and refuses each call."""
     library = root / "usr/lib/x86_64-linux-gnu" / SMI
     program = root / FOLDER / "rocrtst64"

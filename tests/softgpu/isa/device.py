@@ -153,7 +153,6 @@ def dispatch(
     grid: Sequence[int],
     block: Sequence[int],
     arguments: bytes,
-    dynamic_lds: int = 0,
     private: int | None = None,
 ) -> None:
     """Runs a kernel over a grid of work-items; a fault is an exception."""
@@ -170,7 +169,7 @@ def dispatch(
         0,
         *grid3,
         kernel.private_size if private is None else private,
-        kernel.group_size + dynamic_lds,
+        kernel.group_size,
         kernel.object,
         kernarg.va,
         0,

@@ -358,9 +358,8 @@ def test_accumulation_registers_hold_values() -> None:
 
 
 # Registers by number: M0 is added to the number of an operand.
-def relative(setup: str) -> str:
-    """Three known registers, v20 to v22."""
-    return f"v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n{setup}"
+#: Three known registers, v20 to v22.
+RELATIVE = "v_mov_b32 v20, v2\nv_mov_b32 v21, v6\nv_mov_b32 v22, v10\n"
 
 
 def test_relative_registers_are_found_by_m0() -> None:
@@ -378,18 +377,18 @@ def test_relative_registers_are_found_by_m0() -> None:
             return masked(wave, [sum(c) for c in zip(*olds, strict=True)])
 
         move = f"{on}(SRC0)\nv_mov_b32 v14, v20\n{off}"
-        cases[move] = (move, relative(""), source)
+        cases[move] = (move, RELATIVE, source)
         moved = (
             f"{on}(DST)\nv_add_u32 v20, 7, v2\n{off}\n"
             "v_add_u32 v14, v20, v21\nv_add_u32 v14, v14, v22"
         )
-        cases[moved] = (moved, relative(""), destination)
+        cases[moved] = (moved, RELATIVE, destination)
         later = (
             "s_mov_b32 s34, 0\ns_set_gpr_idx_on s34, gpr_idx(SRC1)\n"
             f"s_set_gpr_idx_mode gpr_idx(SRC0)\ns_mov_b32 s34, {n}\ns_set_gpr_idx_idx s34\n"
             f"v_mov_b32 v14, v20\n{off}"
         )
-        cases[later] = (later, relative(""), source)
+        cases[later] = (later, RELATIVE, source)
         scalars = f"s_mov_b32 s40, 11\ns_mov_b32 s41, 22\ns_mov_b32 s42, 33\ns_mov_b32 m0, {n}\n"
         read = "s_movrels_b32 s34, s40\nv_mov_b32 v14, s34"
         cases[scalars + read] = (scalars + read, "", shown(lambda wave, n=n: 11 * (n + 1)))

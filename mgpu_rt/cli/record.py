@@ -124,7 +124,7 @@ def replay(
         raise CommandError(str(error)) from None
 
 
-#: What the script says of a recording of several launches, if none of them was chosen.
+#: The script prints this of a recording of several launches, if nobody chose one.
 _SEVERAL = """
     if len(recording.launches) > 1:
         several = f"launch 1 of {len(recording.launches)} in this recording; --launch chooses"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -10,13 +11,19 @@ from pathlib import Path
 import pytest
 
 from tests.docs import english
-from tests.docs.test_english import docstrings
 from tests.support.child import ROOT
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 #: A line of a comment that has its lines to itself.
 COMMENT = re.compile(r"\s*#:? (?!type:|noqa)(.*)")
 #: A test's name, without the number of its trap.
 NAME = re.compile(r"^def test_(?:\d\d_)?(\w+)\(", re.MULTILINE)
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, DOCUMENTED):
+            yield ast.get_docstring(node) or ""
 
 
 def comments(text: str) -> Iterator[str]:

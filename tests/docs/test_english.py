@@ -1,38 +1,17 @@
-"""The package's docstrings and the documents have sentences that are read once."""
+"""The pages have sentences that are read once."""
 
 from __future__ import annotations
 
-import ast
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.docs import english
 from tests.support.child import ROOT
 
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 PAGES = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
-
-
-def docstrings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, DOCUMENTED):
-            yield ast.get_docstring(node) or ""
-
-
-def test_docstrings_name_who_acts() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}: {fault}"
-        for path in sorted((ROOT / "mgpu_rt").rglob("*.py"))
-        for text in docstrings(path)
-        for paragraph in english.of_docstring(text)
-        for fault in english.faults(paragraph)
-    ]
-    assert found == []
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -38,7 +38,7 @@ def test_a_comment_is_read_once(file: str) -> None:
     assert [fault for part in paragraphs for fault in english.faults(part)] == []
 
 
-def test_of_a_source_only_the_sentences_of_comments_are_read() -> None:
+def test_only_the_comments_of_a_source_are_read() -> None:
     source = (
         '"/* What is text */"; \'"\'; /* One\n * line. */ x;\n'
         "    /* Two.\n     *\n     *     What is code\n     *\n     * from   to\n     *\n"

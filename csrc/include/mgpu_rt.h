@@ -131,7 +131,7 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * kernels by their host symbol, sparse matrices. Nor a module with writable globals that is loaded
  * or unloaded meanwhile, an event of before, a free of earlier memory, a call that fails. A line on
  * stderr then says what it was. Until the end nothing more is done, and there is no graph.
- * */
+ */
 struct mgpu_rt_graph;
 
 /* From here on the calling thread builds a graph on its current device. 0; -1, with a line on

@@ -1,6 +1,6 @@
 /* Which mapping holds an address: an array in order of the GPU address, searched by halves. Each
  * dispatch looks up its ranges here once, and HIP asks on many of its paths, so reading is shared
- * and cheap; adding is a move of the array's tail, less than what mmap costs. */
+ * and cheap. Adding moves the array's tail, which costs less than mmap. */
 #include "memory.h"
 
 #include <pthread.h>

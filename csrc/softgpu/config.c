@@ -1,4 +1,4 @@
-/* What the environment asks for: which devices, and how much memory each has. */
+/* The environment's wishes: which devices, and how much memory each has. */
 #include "thunk.h"
 
 #include <ctype.h>
@@ -82,8 +82,8 @@ static uint64_t physical_memory(void) {
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 4 * GIB;
 }
 
-/* Pages are taken from the machine only when touched, but a device must not promise what the
- * machine cannot give: by default 4 GiB, or half of a small machine. */
+/* Pages are taken from the machine only when touched, but a device must not promise more than the
+ * machine can give. By default it has 4 GiB, or half of a small machine. */
 static bool read_memory(const char *text) {
     host_memory = physical_memory();
     device_memory = host_memory / 2 < 4 * GIB ? host_memory / 2 : 4 * GIB;

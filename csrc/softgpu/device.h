@@ -1,4 +1,4 @@
-/* What the parts of the software GPU know of each other.
+/* Shared by the parts of the software GPU.
  *
  * thunk (hsaKmt*) -> queue (AQL packets) -> execute (one dispatch) -> isa (one instruction)
  *
@@ -36,16 +36,16 @@ struct softgpu_range {
     char *host;
 };
 
-/* Finds the mapping that holds a GPU address; false if nothing is mapped there. Thread-safe: the
- * caller may keep the copy for the duration of one dispatch (memory that a running kernel uses is
- * not freed under it), so that the lookup is off its hot path. */
+/* Finds the mapping that holds a GPU address; false if nothing is mapped there. Thread-safe. The
+ * caller may keep the copy for the duration of one dispatch, so that the lookup is off its hot
+ * path. Memory that a running kernel uses is not freed under it. */
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
 
 /* For messages: where the device sees memory that the program owns and registered, given the host's
  * address of it. False if that is not registered memory. */
 bool softgpu_registered_address(uint64_t va, uint64_t *known_as);
 
-/* What hardware would call it; decides what ROCr and HIP are told. */
+/* The name that hardware has for it; decides what ROCr and HIP are told. */
 enum softgpu_fault_kind {
     SOFTGPU_FAULT_EXCEPTION, /* anything without a name of its own */
     SOFTGPU_FAULT_ILLEGAL_INSTRUCTION,
@@ -60,7 +60,7 @@ enum softgpu_fault_kind {
     SOFTGPU_FAULT_REGISTERS, /* more than a compute unit has for the group */
 };
 
-/* Where a kernel stopped and why, for a message that a programmer can act on. */
+/* The place where a kernel stopped and the reason, for a message that a programmer can act on. */
 struct softgpu_fault {
     char text[1024]; /* complete, no newline at the end; lines within it are separated by \n */
     enum softgpu_fault_kind kind;
@@ -76,7 +76,7 @@ void softgpu_kernel_name(uint64_t kernel_object, char *name, size_t size);
 void softgpu_disassemble(const struct softgpu_target *target, const uint32_t *words, unsigned count,
                          char *text, size_t size);
 
-/* What one dispatch needs besides its packet. */
+/* The needs of one dispatch besides its packet. */
 struct softgpu_context {
     const struct softgpu_target *target;
     uint64_t dispatch_id;      /* the packet's number in its queue */

@@ -1,5 +1,5 @@
-/* The text of an instruction, by LLVM's tool if it is installed: only for messages on the way to
- * the end of the process, so a child process is cheap enough. */
+/* The text of an instruction, by LLVM's tool if it is installed. It is only for messages on the way
+ * to the end of the process, so a child process is cheap enough. */
 #include "device.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* How a queue that is idle learns of new work without asking for it.
  *
  * HIP rings a doorbell by a plain store, for which memory has no wake-up. But the kernel can report
- * the store: an armed doorbell is a write-protected page under userfaultfd, and the store that
- * hits it waits, some microseconds, until the queue's thread has woken up and disarmed it. */
+ * the store. An armed doorbell is a write-protected page under userfaultfd. The store that hits it
+ * waits some microseconds, until the queue's thread has woken up and disarmed it. */
 #ifndef SOFTGPU_DOORBELL_H
 #define SOFTGPU_DOORBELL_H
 

@@ -144,9 +144,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtResetEvent(HsaEvent *event) {
     return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Takes the events if they are what the caller waits for: raised by now, or since it has slept,
- * when they had been woken `wakes` times. As the driver does, an event that resets itself wakes all
- * who sleep on it. */
+/* Takes the events if they are what the caller waits for. They are raised by now, or were since it
+ * has slept, when they had been woken `wakes` times. As the driver does, an event that resets
+ * itself wakes all who sleep on it. */
 static bool take(HsaEvent *events[], const uint64_t *wakes, HSAuint32 count, bool all) {
     HSAuint32 happened = 0;
     for (HSAuint32 i = 0; i < count; i++) {

@@ -45,10 +45,10 @@ static bool read_descriptor(struct dispatch *d, uint64_t va) {
     return true;
 }
 
-/* What the command processor looks at before it reads the kernel's descriptor. */
+/* The command processor looks at this before it reads the kernel's descriptor. */
 static bool check_packet(const struct softgpu_dispatch_packet *packet,
                          struct softgpu_fault *fault) {
-    /* Of scratch a wave has at most 2^13 - 1 KiB, its 64 lanes together. */
+    /* A wave has at most 2^13 - 1 KiB of scratch, its 64 lanes together. */
     enum { DIMENSIONS = 3, LDS_BYTES = 64 << 10, SCRATCH_BYTES = ((1 << 13) - 1) * 1024 / LANES };
     if ((packet->setup & DIMENSIONS) == 0)
         return refuse(fault, SOFTGPU_FAULT_DIMENSIONS, packet->kernel_object,
@@ -87,7 +87,7 @@ static void read_grid(struct dispatch *d) {
     }
 }
 
-/* Whether a compute unit can hold a group: its waves are spread over the SIMD units, each of which
+/* Whether a compute unit can hold a group. Its waves are spread over the SIMD units, each of which
  * has so many registers for all of them. */
 static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
     enum { SIMDS = 4, REGISTERS = 256, REGISTERS_SINCE_90A = 512 };
@@ -110,8 +110,8 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 /* ---- how long a kernel may run ---- */
 
-/* A wave that works alone while others wait for it may take its time; one that loops for what a
- * waiting wave would have to do is stopped: after 20 s if its loop is empty, later if not. */
+/* A wave that works while others wait for it may take its time. One that loops for something that a
+ * waiting wave has to do is stopped: after 20 s if its loop is empty, later if not. */
 #define BARRIER_BUDGET UINT64_C(10000000000)
 
 static uint64_t budget, barrier_budget;

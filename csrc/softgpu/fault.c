@@ -1,9 +1,9 @@
-/* What becomes of a kernel that could not go on.
+/* The end of a kernel that could not go on.
  *
- * ROCr has two ways to learn of it, as on a GPU: the memory event, after which it prints its
- * "Memory access fault by GPU" line and aborts, and the queue's error signal, after which HIP names
- * the error and aborts (5, 6) or returns it from then on (7). The full story is printed here first,
- * because neither can carry it. */
+ * ROCr has two ways to learn of it, as on a GPU. After the memory event it prints its "Memory
+ * access fault by GPU" line and aborts. After the queue's error signal HIP names the error and
+ * aborts (5, 6) or returns it from then on (7). The full story is printed here first, because
+ * neither can carry it. */
 #include "hsa_signal.h"
 #include "thunk.h"
 
@@ -24,8 +24,8 @@ static const int64_t error_bits[] = {
     [SOFTGPU_FAULT_VENDOR_PACKET] = INT64_C(0x100),
 };
 
-/* What kernels have printed is in HIP's stdout, and abort() would drop it: often it says why the
- * kernel gave up. Whoever holds the stream's lock may never let go of it. */
+/* The text that kernels have printed is in HIP's stdout, and abort() would drop it: often it says
+ * why the kernel gave up. The holder of the stream's lock may never let go of it. */
 static void flush_output(void) {
     if (ftrylockfile(stdout) != 0)
         return;

@@ -1,7 +1,7 @@
 /* The name of a kernel from its address, for messages.
  *
  * ROCr loads a code object as one block that begins with the ELF header and holds the dynamic
- * symbols: the kernel is the one whose descriptor symbol, "name.kd", has that address. */
+ * symbols. The kernel is the one whose descriptor symbol, "name.kd", has that address. */
 #include "device.h"
 
 #include <elf.h>

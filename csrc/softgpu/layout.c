@@ -19,7 +19,8 @@ static const struct gap link_gaps[] = {
 
 enum { WORD = 4, GAPS_OF_LINK = sizeof link_gaps / sizeof *link_gaps };
 
-/* Of 5.2.3 to 6.4, which differ in names: since 6.1 the reserved bytes at the end have some. */
+/* The layout of 5.2.3 to 6.4, which differ in names: since 6.1 the reserved bytes at the end have
+ * some. */
 _Static_assert(sizeof(HsaNodeProperties) == 356, "hsakmt.h is of ROCm 5 or 6");
 
 static enum softgpu_layout current = SOFTGPU_LAYOUT_5;

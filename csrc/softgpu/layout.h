@@ -1,4 +1,4 @@
-/* Where ROCr's releases keep what the driver tells them of a node.
+/* The layouts in which ROCr's releases keep what the driver tells them of a node.
  *
  * The files of the driver fill in the structures of Debian 12's <hsakmt.h> (ROCr 5.2.3). Debian
  * 13's ROCr (6.1.2) has the same, with names for bytes that were reserved. ROCr 7.2.4 has words
@@ -10,10 +10,10 @@
 
 enum softgpu_layout { SOFTGPU_LAYOUT_5, SOFTGPU_LAYOUT_7 };
 
-/* Who asks is known before the first question: DtifCreate says so. 5 until then. */
+/* The asking release is known before the first question: DtifCreate says so. 5 until then. */
 void softgpu_layout_set(enum softgpu_layout layout);
 
-/* What has a name since ROCr 6.1. */
+/* The fields that have a name since ROCr 6.1. */
 struct softgpu_newer_properties {
     HSAuint32 xcc_count, kfd_gpu_id, family;
 };

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 enum {
-    /* What ROCr takes of a device for itself, which HIP does not count as used: without it HIP
-     * would promise more than can be had. */
+    /* ROCr's own part of a device, which HIP does not count as used: without it HIP would promise
+     * more than there is. */
     OWN_MEMORY = 4 << 20,
     HUGE_PAGE = 2 << 20,
 };
@@ -48,7 +48,7 @@ static void *map_fixed(void *fixed, uint64_t size, int protection) {
     return NULL;
 }
 
-/* Where memory is to be: at an address, or at any that is aligned so (0: to pages). */
+/* The wanted place of memory: at an address, or at any that is aligned so (0: to pages). */
 struct place {
     void *fixed;
     uint64_t alignment;
@@ -147,7 +147,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, H
     return hsaKmtAllocMemoryAlign(node, size, 0, flags, memory);
 }
 
-/* What is left of a node's memory. */
+/* The rest of a node's memory. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes);
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes) {
     SOFTGPU_REFUSE_AFTER_FORK();
@@ -209,7 +209,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryWithFlags(void *memory, HSAuint
     if (!memory || size == 0 || size > UINT64_MAX - 2 * SOFTGPU_PAGE)
         return HSAKMT_STATUS_INVALID_PARAMETER;
     softgpu_address_space_lock(true);
-    /* What the driver allocated is known to the device already. */
+    /* The device knows already what the driver allocated. */
     bool known = softgpu_mapping_at((uintptr_t)memory) != NULL;
     struct softgpu_mapping *again = softgpu_mapping_of_user_range(memory, size);
     if (again)
@@ -229,8 +229,9 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(void *memory, HSAuint64
 }
 
 /* An address that several ranges begin at names none of them: all stay, which costs addresses only.
- * The kernel driver's library then answers that nothing is registered there; ROCr 7 ends the
- * process for that where it was built with assertions, as Debian's is, so success is said. */
+ * The kernel driver's library then answers that nothing is registered there. ROCr 7 ends the
+ * process for that if it was built with assertions, as Debian's is, so the answer here is
+ * success. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     SOFTGPU_REFUSE_AFTER_FORK();
     softgpu_address_space_lock(true);
@@ -247,7 +248,7 @@ SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDeregisterMemory(void *memory) {
     return known ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_MEMORY_NOT_REGISTERED;
 }
 
-/* Where the device sees a place of a mapping. */
+/* The device's address of a place of a mapping. */
 static uint64_t device_address(const struct softgpu_mapping *mapping, const void *memory) {
     if (!mapping->user || (uintptr_t)memory - mapping->va < mapping->size)
         return (uintptr_t)memory;

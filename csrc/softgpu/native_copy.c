@@ -1,9 +1,9 @@
 /* ROCr's own copy and fill kernels, done by memmove.
  *
  * ROCr moves every code object that it loads, and device-to-device copies, with three kernels that
- * it carries in machine code. They are recognised by a hash of that code and replaced by what they
- * do: a module load costs microseconds then, as on hardware, not the milliseconds of interpreting
- * thousands of lanes. MGPU_RT_SOFTGPU_COPIES=kernels interprets them instead. */
+ * it carries in machine code. They are recognised by a hash of that code, and this file does their
+ * work itself. A module load then costs microseconds, as on hardware, not the milliseconds of
+ * interpreting thousands of lanes. MGPU_RT_SOFTGPU_COPIES=kernels interprets them instead. */
 #include "native_copy.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static const struct known kernels[] = {
     {COPY_ALIGNED, 124, 0x84b3374aa935fac9},
 };
 
-/* What all three begin with: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so that
+/* All three begin with this: s_load_dwordx4 s[4:7], s[0:1], 0x0. Few other kernels do, so that
  * hardly any is hashed in vain. */
 static const uint32_t first_words[2] = {0xc00a0100, 0};
 
@@ -75,8 +75,8 @@ static const struct known *recognise(uint64_t kernel_object) {
     return NULL;
 }
 
-/* The kernels cut a copy into phases that follow one another: from the start of the first to the
- * end of the last, at these places among the arguments. */
+/* The kernels cut a copy into phases that follow one another. They go from the start of the first
+ * to the end of the last, at these places among the arguments. */
 static bool copy(const uint64_t *arguments, int source_end) {
     uint64_t size = arguments[source_end] - arguments[0];
     const char *source = host_bytes(arguments[0], size);

@@ -1,5 +1,5 @@
-/* What each kind of AQL packet asks for (HSA Platform System Architecture 2.9, and AMD's own
- * vendor packets). One queue takes its packets strictly in order. */
+/* The work of each kind of AQL packet (HSA Platform System Architecture 2.9, and AMD's own vendor
+ * packets). One queue takes its packets strictly in order. */
 #include "native_copy.h"
 #include "queue.h"
 
@@ -125,8 +125,8 @@ static bool perform(struct softgpu_queue *queue, union softgpu_packet *packet, u
     }
 }
 
-/* Whether the doorbell was rung for this packet or a later one: it takes packets' numbers. Who rang
- * it for a later one need not ring again for this one. */
+/* Whether the doorbell was rung for this packet or a later one: it takes packets' numbers. A thread
+ * that rang it for a later one need not ring again for this one. */
 static bool is_rung(const struct softgpu_queue *queue, uint64_t index) {
     uint64_t bell = *(volatile uint64_t *)queue->doorbell.bell;
     return (int64_t)(bell - index) >= 0;
@@ -153,8 +153,8 @@ void softgpu_drain_aql(struct softgpu_queue *queue) {
             return;
         uint64_t signal = packet->words[COMPLETION_WORD];
         uint64_t start = softgpu_now();
-        /* What a kernel did while its queue was destroyed is nobody's business any more, and the
-         * ring may be gone. */
+        /* Nobody cares any more what a kernel did while its queue was destroyed, and the ring may
+         * be gone. */
         if (!perform(queue, packet, index) || atomic_load(&queue->state) == SOFTGPU_QUEUE_STOPS)
             return;
         uint64_t end = softgpu_now();

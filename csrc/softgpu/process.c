@@ -1,4 +1,4 @@
-/* What concerns the process as a whole: fork, messages, the clock. */
+/* Concerns of the process as a whole: fork, messages, the clock. */
 #include "thunk.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Queues: a ring in memory that HIP fills, and a thread for each that drains it, so that kernels of
+/* Queues: a ring in memory that HIP fills, and a thread for each that drains it. So kernels of
  * different queues run side by side and may wait for each other, and copies beside them.
  *
  * The thread polls its ring for a while, then sleeps until the doorbell is rung. */
@@ -31,9 +31,9 @@ struct scheduling {
     uint64_t runtime, deadline, period;
 };
 
-/* HIP spins while it waits for a kernel. Where it shares a core with the queue's thread, a short
- * slice gets the thread its turn at once, not after HIP's slice of some milliseconds (Linux 6.12
- * and later; elsewhere it changes nothing). */
+/* HIP spins while it waits for a kernel. If it shares a core with the queue's thread, a short slice
+ * gets the thread its turn at once. HIP's slice would take some milliseconds. (Linux 6.12 and
+ * later; elsewhere it changes nothing.) */
 static void prepare_thread(const char *name) {
     struct scheduling scheduling = {.size = sizeof scheduling, .runtime = SLICE_NS};
     syscall(SYS_sched_setattr, 0, &scheduling, 0);
@@ -129,7 +129,7 @@ static void set_state(struct softgpu_queue *queue, enum softgpu_queue_state stat
     softgpu_doorbell_kick(&queue->doorbell);
 }
 
-/* A kernel that is still running is given some time; one that never ends is left behind with its
+/* A kernel that is still running is given some time. One that never ends is left behind with its
  * queue, so that the process can end. */
 SOFTGPU_EXPORT HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id) {
     SOFTGPU_REFUSE_AFTER_FORK();

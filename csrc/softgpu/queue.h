@@ -37,19 +37,19 @@ struct softgpu_patience {
     uint32_t sleep_ns;
 };
 
-/* Waits a little before the caller looks again at what another thread will change: at first by
- * spinning, because most waits are short, then by sleeping longer each time. False when the queue
- * is to stop. */
+/* Waits a little before the caller looks again at what another thread will change. At first it
+ * spins, because most waits are short, then it sleeps longer each time. False when the queue is to
+ * stop. */
 bool softgpu_queue_wait(struct softgpu_queue *queue, struct softgpu_patience *patience);
 
-/* The same for the next thing in the ring, of which the doorbell tells: in the end the thread
+/* The same for the next thing in the ring, of which the doorbell tells. In the end the thread
  * sleeps until it is rung, and costs nothing, unless it was `rung` for that thing already. After it
  * the caller must call softgpu_queue_found. */
 bool softgpu_queue_idle(struct softgpu_queue *queue, struct softgpu_patience *patience, bool rung);
 void softgpu_queue_found(struct softgpu_queue *queue);
 
 /* Reports a fault of what the queue was doing, which then does nothing more. Returns once the
- * runtime has acted on it, as it does by pausing the queue, or aborts the process after a while:
+ * runtime has acted on it, as it does by pausing the queue. Else aborts the process after a while:
  * one that goes on with wrong values would be worse. */
 void softgpu_queue_fail(struct softgpu_queue *queue, const struct softgpu_fault *fault);
 

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /* Since a queue last had work it spins, then naps, each nap longer than the one before, so that a
- * launch waits at most SHORT_NAP_NS. It spins only briefly and does not yield: on a core that it
- * has to share with HIP, which spins too, a nap's timer gets it the core back within microseconds,
- * but after a yield it waits for the scheduler's tick (120 us against 3 ms for launch and wait).
- * After IN_USE_NS the doorbell is armed; where that cannot be, it goes on napping, for up to
+ * launch waits at most SHORT_NAP_NS. It spins only briefly and does not yield. On a core that it
+ * has to share with HIP, which spins too, a nap's timer gets it the core back within microseconds.
+ * After a yield it waits for the scheduler's tick (120 us against 3 ms for launch and wait). After
+ * IN_USE_NS the doorbell is armed; where that cannot be, it goes on napping, for up to
  * LONG_NAP_NS. */
 enum {
     SPIN_NS = 10 * 1000,

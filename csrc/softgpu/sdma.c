@@ -1,5 +1,5 @@
 /* The copy engine: a ring of commands in AMD's SDMA format (version 4, as on GFX9), drained by the
- * queue's thread. HIP copies between host and device through it at the speed of memcpy; with
+ * queue's thread. HIP copies between host and device through it at the speed of memcpy. With
  * HSA_ENABLE_SDMA=0 it falls back to copy kernels, which the interpreter then runs.
  *
  * The commands are the few that ROCr sends; another one is a fault. */
@@ -57,7 +57,7 @@ static bool memory_fault(uint64_t va, struct softgpu_fault *fault) {
     return false;
 }
 
-/* Where the host sees [va, va + size); NULL, with the fault filled, if it is not all mapped. Two
+/* The host's address of [va, va + size); NULL, with the fault filled, if it is not all mapped. Two
  * neighbouring allocations are two ranges, but one copy never spans them. */
 static char *host_bytes(uint64_t va, uint64_t size, struct softgpu_fault *fault) {
     struct softgpu_range range;

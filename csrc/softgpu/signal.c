@@ -1,4 +1,4 @@
-/* What the device does to signals of HSA's. */
+/* The device's work on signals of HSA's. */
 #include "hsa_signal.h"
 #include "thunk.h"
 

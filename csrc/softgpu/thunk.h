@@ -1,4 +1,4 @@
-/* What the files of the thunk share: the hsaKmt* functions that ROCr calls, and the state behind
+/* Shared by the files of the thunk: the hsaKmt* functions that ROCr calls, and the state behind
  * them. The interpreter knows nothing of this; see device.h for what it may use.
  *
  * Every function here may be called from any thread. */
@@ -25,24 +25,23 @@ enum { SOFTGPU_MAX_DEVICES = 8, SOFTGPU_MAX_NODES = SOFTGPU_MAX_DEVICES + 1 };
  * there is no device. */
 bool softgpu_configure(void);
 unsigned softgpu_device_count(void);
-/* What node 1 and up present; NULL for other nodes. Lives as long as the process. */
+/* The device that node 1 and up present; NULL for other nodes. Lives as long as the process. */
 const struct softgpu_target *softgpu_node_target(uint32_t node);
 /* Bytes that a node can hand out: the device's memory, or the machine's for node 0. */
 uint64_t softgpu_node_memory(uint32_t node);
 
 /* --- topology.c ---------------------------------------------------------------------------- */
 
-/* What stands for libdrm's handle of a device. ROCr 6.1 gives it to the real libdrm, which reads
- * its own structure there: one in which everything is 0. */
+/* Stands for libdrm's handle of a device. ROCr 6.1 gives it to the real libdrm, which reads its own
+ * structure there: one in which everything is 0. */
 void *softgpu_drm_device(void);
 
 /* --- process.c ----------------------------------------------------------------------------- */
 
 /* The driver is in use from here on. */
 void softgpu_opened(void);
-/* True in a child that was forked after that: the queues' threads stayed behind in the parent, and
- * locks may be held by threads that are gone. Like the real driver's library, every call then
- * fails. */
+/* True in a child that was forked after that. The queues' threads stayed behind in the parent, and
+ * threads that are gone may hold locks. Like the real driver's library, every call then fails. */
 bool softgpu_forked(void);
 /* One message, "softgpu: ...", in one write so that other output cannot split it. */
 void softgpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -57,7 +56,7 @@ uint64_t softgpu_now(void);
 
 /* --- event.c ------------------------------------------------------------------------------- */
 
-/* What the device does after setting a signal that has an event: wakes who waits. */
+/* The device does this after setting a signal that has an event: it wakes those who wait. */
 void softgpu_raise_event(uint32_t event_id);
 /* Reports an access outside mapped memory to whoever listens for such events (ROCr does, and
  * aborts the process with its own line). False if nobody does. */

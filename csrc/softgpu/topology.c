@@ -1,4 +1,4 @@
-/* What ROCr is told of the machine: a host node, and one node for each device. */
+/* ROCr's view of the machine: a host node, and one node for each device. */
 #include "layout.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 
 enum { GLOBAL_WAVE_SYNCS = 64 };
 
-/* What tells one target from another in ROCr's and HIP's eyes. */
+/* The marks that tell one target from another in ROCr's and HIP's eyes. */
 struct model {
     uint32_t stepping;
     const char *chip;
@@ -25,7 +25,7 @@ static const struct model models[] = {
     {2, "aqua_vanjaram", 0x74a1, 8, 512 << 10, FAMILY_AI},
 };
 
-/* Blit kernels size their grids by the compute units: a few keep copies cheap to emulate, and
+/* Blit kernels size their grids by the compute units. A few keep copies cheap to emulate, and
  * cooperative launches have a bound that is honest for a CPU. */
 enum { COMPUTE_UNITS = 8, SIMDS_PER_UNIT = 4, GPU_CACHES = 2, GPU_BANKS = 3 };
 enum { FIRST_GPU_ID = 0x5000 }; /* the kernel's driver makes them of the hardware's place */

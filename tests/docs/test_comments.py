@@ -14,8 +14,6 @@ from tests.support.child import ROOT
 TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/", re.DOTALL)
 #: Columns, as tables have them, a list, code and a heading.
 NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
-#: Not held yet.
-NOT_YET = ("csrc/softgpu",)
 FILES = [
     str(path.relative_to(ROOT))
     for pattern in ("*.c", "*.h", "*.def")
@@ -32,7 +30,7 @@ def comments(source: str) -> Iterator[str]:
                 yield paragraph
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if not file.startswith(NOT_YET)])
+@pytest.mark.parametrize("file", FILES)
 def test_a_comment_is_read_once(file: str) -> None:
     paragraphs = comments((ROOT / file).read_text(encoding="utf-8"))
     assert [fault for part in paragraphs for fault in english.faults(part)] == []

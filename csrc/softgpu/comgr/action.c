@@ -1,7 +1,7 @@
 /* Compiling: what is asked becomes bytes, and so does what AMD's compiler answers.
  *
- * Kept is what depends on nothing but its inputs: the steps that HIP asks for, in OpenCL, with
- * options known to name no file, and of sources that include none and ask for no time. */
+ * It keeps what depends on nothing but its inputs: the steps that HIP asks for, in OpenCL, with
+ * options known to name no file. Their sources include none and ask for no time. */
 #include "comgr.h"
 
 #include <fcntl.h>
@@ -193,7 +193,8 @@ static int ignore_symbol(comgr_object symbol, void *data) {
 }
 
 /* Compiling would have set up AMD's LLVM. A program that loads a module only in its exit handlers
- * would set it up after its destructors, where it loops for ever; reading symbols does it now. */
+ * would set it up after its destructors, where it loops for ever. Reading symbols sets it up
+ * now. */
 static void start_llvm(const struct comgr *amd, comgr_object data, uint64_t kind) {
     static _Atomic bool started;
     if ((kind == DATA_RELOCATABLE || kind == DATA_EXECUTABLE) && !atomic_exchange(&started, true))

@@ -61,7 +61,7 @@ void bytes_free(struct bytes *bytes);
 /* False if nothing is to be kept: switched off, or there is no folder for it. */
 bool store_usable(void);
 
-/* What was kept for exactly this request. False: nothing, or it is damaged. */
+/* The result that was kept for exactly this request. False: nothing, or it is damaged. */
 bool store_read(const struct bytes *request, struct bytes *result);
 
 /* Keeps a result; where that fails there is none. */

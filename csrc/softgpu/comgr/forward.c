@@ -165,7 +165,7 @@ const struct comgr *comgr_amd(void) {
 
 /* ---- all else ---- */
 
-/* Of a function that AMD's library lacks. */
+/* Answers a function that AMD's library lacks. */
 static word refuse(word a, word b, word c, word d, word e, word f) {
     (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
     return COMGR_ERROR;

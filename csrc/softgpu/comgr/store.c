@@ -1,7 +1,7 @@
-/* Where results are kept: a file for each request, in the user's cache folder.
+/* The kept results: a file for each request, in the user's cache folder.
  *
- * A file holds the whole request, which is compared, so its name need not be unique: of two
- * requests with one name the newer has the file. Files appear whole (rename) and are never changed.
+ * A file holds the whole request, which is compared, so its name need not be unique. The newer of
+ * two requests with one name has the file. Files appear whole (rename) and are never changed.
  */
 #include "comgr.h"
 

@@ -64,8 +64,8 @@ static inline int32_t saturate_i16(int32_t x) {
     return x < -32768 ? -32768 : x > 32767 ? 32767 : x;
 }
 
-/* f16 fma through f64: the product is exact, and the sum has either all its bits or a tail that
- * cannot make a tie of what f16 rounds. */
+/* f16 fma through f64. The product is exact. The sum has either all its bits or a tail that cannot
+ * make a tie when it is rounded to f16. */
 static inline uint16_t fma_f16_bits(uint16_t a, uint16_t b, uint16_t c) {
     double product = (double)f16_of(a) * (double)f16_of(b), sum = product + (double)f16_of(c);
     /* To f32 rounding to odd, so that the second rounding sees that something was cut off. */

@@ -1,5 +1,5 @@
 /* Decoded code: once for each function, kept for later launches, and never trusted without a
- * comparison of its bytes: a module may have been unloaded and another loaded at its address. */
+ * comparison of its bytes. A module may have been unloaded and another loaded at its address. */
 #include "exec.h"
 #include "families.h"
 
@@ -222,7 +222,8 @@ static bool make_room(struct dispatch *d) {
     return true;
 }
 
-/* Where to go on at an address: in a function this dispatch has met, else in one it meets now. */
+/* The code to go on with at an address: in a function this dispatch has met, else in one it meets
+ * now. */
 const struct inst *softgpu_code_at(struct dispatch *d, uint64_t pc, const struct code **code) {
     const struct inst *found = NULL;
     pthread_mutex_lock(&d->lock);

@@ -57,7 +57,7 @@ static void decode_flat(enum target_mask target, const uint32_t *words, struct i
     i->slc = w >> 17 & 1;
     i->scc = w >> 25 & 1;
     i->lds = w >> 13 & 1;
-    /* gfx942 has opcodes for loads to workgroup memory; of scratch the bit says that a register
+    /* gfx942 has opcodes for loads to workgroup memory. For scratch the bit says that a register
      * takes part in the address, which it may beside a scalar one. */
     bool indexed = i->encoding == E_SCRATCH;
     if (target == GFX942) {

@@ -80,8 +80,8 @@ static inline float fmas_f32(float a, float b, float c, bool scaled) {
     return (float)(fma((double)a, (double)b, (double)c) * (biased32(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 
-/* (a * b + c) * 2^-128, rounded once. Where the product's scaling makes a denormal of the rounded
- * sum, it may see a tie that the exact sum is not: what the first rounding cut off breaks it. */
+/* (a * b + c) * 2^-128, rounded once. If the product's scaling makes a denormal of the rounded sum,
+ * it may see a tie that the exact sum is not. The bits that the first rounding cut off break it. */
 static inline double scaled_down_sum(double a, double b, double c) {
     double sum = fma(a, b, c), result = sum * 0x1p-128;
     double lost = sum - result * 0x1p128, cut = fma(a, b, c - sum);

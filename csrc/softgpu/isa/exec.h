@@ -1,4 +1,5 @@
-/* What runs waves: the code they execute, the groups they belong to and the dispatch of those. */
+/* The parts that run waves: the code they execute, the groups they belong to and the dispatch of
+ * those. */
 #ifndef SOFTGPU_EXEC_H
 #define SOFTGPU_EXEC_H
 
@@ -66,8 +67,8 @@ struct group {
     struct group *next;
 };
 
-/* Where kernels believe scratch memory to be. Only swizzled buffer accesses and scratch accesses
- * are looked up there, so it cannot be confused with a mapping. */
+/* The place where kernels believe scratch memory to be. Only swizzled buffer accesses and scratch
+ * accesses are looked up there, so it cannot be confused with a mapping. */
 #define SCRATCH_VA 0x100000000000ull
 
 /* code.c */

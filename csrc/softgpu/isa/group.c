@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-/* A turn of a wave is long against the cost of changing over, and short against a human's patience
- * with waves that wait for each other in a loop. A turn of a group is what a thread gives it
- * before looking whether others wait. */
+/* A turn of a wave is long against the cost of changing over. It is short against a human's
+ * patience with waves that wait for each other in a loop. A turn of a group is what a thread gives
+ * it before looking whether others wait. */
 enum { WAVE_TURN = 20000, GROUP_TURN = 4000000 };
 
 /* Groups that ended wait here for the next launch: 128 KiB a wave need not be mapped anew. */
@@ -253,8 +253,8 @@ static void release_barrier(struct group *g) {
     g->awaited = 0;
 }
 
-/* Some waves wait at a barrier while others have run so many instructions more. What those loop for
- * may be a wave that waits: nothing would ever end it. */
+/* Some waves wait at a barrier while others have run so many instructions more. Those may loop for
+ * a wave that waits: nothing would ever end it. */
 static void charge_barrier(struct group *g, uint64_t instructions) {
     const uint64_t budget = g->dispatch->barrier_budget;
     g->awaited += instructions;

@@ -7,8 +7,8 @@
 #include "fp.h"
 #include "isa.h"
 
-/* Two copies of each function, one for AVX2, FMA and F16C, chosen when the library is loaded: f32
- * fma is a library call of 5 ns a lane without them. */
+/* Two copies of each function, one for AVX2, FMA and F16C, chosen when the library is loaded.
+ * Without them f32 fma is a library call of 5 ns a lane. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else

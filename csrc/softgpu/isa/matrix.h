@@ -70,8 +70,8 @@ static inline unsigned per_lane(const struct shape *s) {
     return s->m * s->k * s->blocks / LANES;
 }
 
-/* Where row and column of a block's result lie: M = 32 and 16 put four rows in four registers and
- * the next four rows in the next lanes. */
+/* The place of row and column of a block's result. M = 32 and 16 put four rows in four registers
+ * and the next four rows in the next lanes. */
 struct cell {
     unsigned reg, lane;
 };

@@ -32,8 +32,8 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size) {
     return r ? r->host + (va - r->va) : NULL;
 }
 
-/* The lowest and the highest address of the lanes that take part. Where all do, they are compared
- * as signed, for which there are vectors: addresses in the upper half fault lane by lane. */
+/* The lowest and the highest address of the lanes that take part. If all do, they are compared as
+ * signed, for which there are vectors; addresses in the upper half fault lane by lane. */
 VECTORISED static void bounds_of_all(const uint64_t *va, uint64_t *low, uint64_t *high) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int l = 0; l < LANES; l++) {

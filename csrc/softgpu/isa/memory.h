@@ -1,4 +1,4 @@
-/* What memory instructions share: what they move, and where each lane's bytes are. */
+/* Shared by memory instructions: the bytes that they move, and the place of each lane's. */
 #ifndef SOFTGPU_ISA_MEMORY_H
 #define SOFTGPU_ISA_MEMORY_H
 
@@ -105,7 +105,7 @@ static inline enum atomic_op atomic_of(const struct row *row) {
 /* How many bytes one lane moves. */
 unsigned softgpu_move_bytes(enum move move);
 
-/* Where each lane's bytes are: its dwords lie `stride` apart, 4 bytes in plain memory. */
+/* The place of each lane's bytes: its dwords lie `stride` apart, 4 bytes in plain memory. */
 struct access {
     char *at[LANES];
     uint64_t mask;

@@ -1,8 +1,8 @@
 /* MFMA: a wave multiplies small matrices that lie spread over its lanes.
  *
  * A is M x K, B is K x M, C and D are M x M, in one or more independent blocks. A lane holds E
- * consecutive k of one row of A (or column of B); lanes M apart continue with the next k, or with
- * the next block where K is used up. */
+ * consecutive k of one row of A (or column of B). Lanes M apart continue with the next k, or with
+ * the next block once K is used up. */
 #include "lanes.h"
 #include "matrix.h"
 #include "operand.h"
@@ -13,7 +13,7 @@
 /* A[block][k][i] and B[block][k][j] as arrays; 64 lanes of at most 8 elements. */
 enum { MOST = 8 * LANES };
 
-/* Where element e of a lane goes in such an array. cbsz and abid give several blocks one A. */
+/* The place of element e of a lane in such an array. cbsz and abid give several blocks one A. */
 static unsigned place(const struct shape *s, unsigned lane, unsigned e) {
     unsigned each = per_lane(s), column = lane % s->m, group = lane / s->m;
     unsigned groups = s->k / each, block = group / groups, k = each * (group % groups) + e;
@@ -123,7 +123,7 @@ static double double_at(const struct wave *w, unsigned reg, unsigned lane) {
     return f64_of(w->v[reg][lane] | (uint64_t)w->v[reg + 1][lane] << 32);
 }
 
-/* f64 has layouts of its own: rows of D go to lanes before registers, and the four blocks of 4x4x4
+/* f64 has layouts of its own. Rows of D go to lanes before registers, and the four blocks of 4x4x4
  * lie within 16 lanes, k outside them. */
 static void run_double(struct wave *w, const struct inst *i, const struct shape *s) {
     uint32_t d[8][LANES];

@@ -1,5 +1,5 @@
-/* What SDWA, DPP, VOP3 and VOP3P can do to an operand or a result, and the denormal bits of MODE.
- * Instructions without any of it never come here. */
+/* The changes that SDWA, DPP, VOP3 and VOP3P can make to an operand or a result, and the denormal
+ * bits of MODE. Instructions without any of it never come here. */
 #include "lanes.h"
 #include "operand.h"
 
@@ -180,7 +180,7 @@ static void scale(uint32_t *r, enum type type, unsigned omod) {
     }
 }
 
-/* Where MODE keeps denormals or asks for IEEE's rules, the hardware ignores output modifiers. */
+/* If MODE keeps denormals or asks for IEEE's rules, the hardware ignores output modifiers. */
 static bool scales(const struct wave *w, const struct inst *i, unsigned bits) {
     return bits && i->omod && !(w->mode & MODE_IEEE) && !keeps(w, bits, DENORMAL_RESULTS);
 }

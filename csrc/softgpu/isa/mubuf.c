@@ -26,8 +26,8 @@ static void run_scratch(struct wave *w, const struct inst *i, const struct buffe
     softgpu_transfer_scratch(w, i, b->base - SCRATCH_VA + soffset, offset, wave_exec(w));
 }
 
-/* Where a lane's bytes are, and how many of them the bound leaves: whole dwords, one by one, of a
- * load or a store of several; all or none of an atomic. */
+/* The place of a lane's bytes, and how many of them the bound leaves. A load or a store of several
+ * dwords keeps whole dwords, one by one; an atomic keeps all or none. */
 struct place {
     uint64_t va;
     unsigned have;

@@ -169,7 +169,7 @@ static void withdraw(struct dispatch *d) {
     pthread_mutex_unlock(&d->lock);
 }
 
-/* What is left, judged by what the first groups took. */
+/* The rest, judged by the time that the first groups took. */
 static bool worth_help(const struct dispatch *d) {
     uint64_t left = d->group_count - d->next_group;
     if (!left && !d->parked)

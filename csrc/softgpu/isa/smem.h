@@ -1,4 +1,4 @@
-/* What a scalar memory instruction does. */
+/* Executes a scalar memory instruction. */
 #ifndef SOFTGPU_SMEM_H
 #define SOFTGPU_SMEM_H
 

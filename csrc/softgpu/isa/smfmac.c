@@ -1,4 +1,4 @@
-/* SMFMAC: D += A B, where A is sparse. Of four consecutive k of a row of A two are stored; an index
+/* SMFMAC: D += A B, where A is sparse. Two of four consecutive k of a row of A are stored. An index
  * of two bits for each says which of the four it is, in a register of the lane that holds it.
  *
  * A lane has room for several sets of indices: abid chooses one, unless cbsz says it is the first.
@@ -11,7 +11,7 @@
 /* Elements of A that are stored, of a wave; B has twice as many. */
 enum { MOST_STORED = 8 * LANES };
 
-/* What row r of A has, n-th of k / 2: where it lies, and which k it is for. */
+/* The n-th element of k / 2 in row r of A: its place, and its k. */
 struct stored {
     uint8_t lane, element, k;
 };

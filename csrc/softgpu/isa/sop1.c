@@ -101,9 +101,9 @@ static uint64_t getpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     return next_pc(w);
 }
 
-/* What depends on more than values: on the destination's old value or number, or on the wave's
- * place in the code. NULL as a meaning would be an unimplemented instruction, so the rows name
- * these. */
+/* Instructions that depend on more than values: on the destination's old value or number, or on the
+ * wave's place in the code. NULL as a meaning would be an unimplemented instruction, so the rows
+ * name these. */
 static uint64_t setpc_b64(struct wave *w, uint64_t a, uint64_t b) {
     (void)b;
     softgpu_wave_jump(w, w->next - 1, a);

@@ -155,11 +155,17 @@ _ELSEWHERE = {
 }
 
 
+#: Modules that need no import of their own: `mgpu_rt.hooks.Trace()`.
+_MODULES = ("hooks", "runtime")
+
+
 def __getattr__(name: str) -> "Any":
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'mgpu_rt' has no attribute '{name}'")
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"mgpu_rt.{name}")
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'mgpu_rt' has no attribute '{name}'")
     found = getattr(importlib.import_module(_ELSEWHERE[name]), name)
     globals()[name] = found
     return found

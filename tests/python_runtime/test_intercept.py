@@ -101,6 +101,12 @@ def test_an_object_that_is_no_runtime_is_refused() -> None:
         pass
 
 
+def test_hooks_and_runtimes_need_no_import_of_their_own() -> None:
+    """As `intercept` shows it in its docstring."""
+    names = "mgpu_rt.hooks.Trace, mgpu_rt.runtime.Runtime"
+    subprocess.run([sys.executable, "-c", f"import mgpu_rt; {names}"], check=True, timeout=HANG)
+
+
 class Forgets(Runtime):
     def __init__(self) -> None:
         pass

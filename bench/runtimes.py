@@ -16,7 +16,7 @@ class OnKernel(Runtime):
 
 
 class OnLaunch(OnKernel):
-    """The launch alone."""
+    """Only the launch."""
 
     knows_kernels: ClassVar[bool] = False
 

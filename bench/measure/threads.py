@@ -1,4 +1,5 @@
-"""Threads that launch at once, each in a loop of its own: does each keep the speed it has alone?"""
+"""Threads that launch at once, each in a loop of its own: does each keep the speed that it has by
+itself?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lowered function and a kernel on one stream of the program's own, in its order.
+"""A lowered function and a kernel on one stream of the program, in its order.
 
     mgpu-rt run --device softgpu -- python streams.py
 

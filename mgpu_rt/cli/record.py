@@ -1,4 +1,4 @@
-"""mgpu-rt record, and mgpu-rt replay: one launch of a program, kept and made again alone."""
+"""mgpu-rt record, and mgpu-rt replay: one launch of a program, kept and made again by itself."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def replay(
     dtype: str,
     script: str | None,
 ) -> None:
-    """Make a recorded launch again, alone, and say whether it leaves the same.
+    """Make a recorded launch again, by itself, and say whether it leaves the same.
 
     Exit status 0: the same; 1: something differs, and the lines say what and where; 2: it could not
     be made.

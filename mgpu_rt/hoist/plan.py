@@ -25,7 +25,7 @@ class Plan:
     _lines: dict[int, str | None] = field(default_factory=dict)
 
     def functions(self) -> list[Function]:
-        """The program's own functions, without those of an earlier hoisting."""
+        """The functions of the program, without those of an earlier hoisting."""
         functions = self.program.functions.values()
         return [function for function in functions if not function.name.startswith(PREFIX)]
 

@@ -195,8 +195,8 @@ def function(index: int, of_module: Iterable[str], name: str) -> str:
 
 
 def common(modules: int, functions: int, streams: bool, declared: Container[str]) -> str:
-    """The variables and functions that all share. ``declared`` are the program's own
-    declarations."""
+    """The variables and functions that all share. ``declared`` are the declarations of the
+    program."""
     counts = {"module": modules, "function": functions, "stream": STREAMS if streams else 0}
     undo = {"module": "mgpuModuleUnload", "stream": "mgpuStreamDestroy"}
     parts, release = [], []

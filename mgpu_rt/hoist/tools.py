@@ -71,7 +71,7 @@ def find(llvm: int | None) -> Tools:
 
 
 def _with_own_target(text: str, ir: str) -> str:
-    """The module with the program's own data layout and target.
+    """The module with the data layout and target of the program.
 
     The import from LLVM IR adds the default ones, in a dialect that MLIR's runners do not know.
     """

@@ -33,7 +33,7 @@ def left_to_the_caller(text: str) -> dict[str, str]:
     found = set(_OPERATION.findall(text))
     passes = {f"{dialect}.*": PASSES[dialect] for dialect in _YOURS if dialect in found}
     if waiting := _WAITING.search(text):
-        # MLIR makes a chain of launches of functions alone.
+        # MLIR makes a chain only of launches of functions.
         first = "gpu-kernel-outlining," if _LAUNCH.search(text) else ""
         passes[f"{waiting[0].split()[0]} without async"] = f"{first}gpu-async-region"
     return passes

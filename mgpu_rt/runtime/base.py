@@ -178,7 +178,8 @@ class Runtime:
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image
         if self.knows_kernels:
-            # With cffi alone no image can be read: names are told apart once they are found.
+            # With cffi and nothing else no image can be read: names are told apart once they are
+            # found.
             with suppress(ModuleNotFoundError):
                 for name in image.kernels:
                     self._alike[name].add(image)

@@ -329,7 +329,7 @@ def _check_made(runtime: Runtime) -> None:
 
 
 def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
-    """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there for this alone.
+    """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
     Raises SystemExit, after a line that says why, if there will be no runtime."""
     _State.ends = True
     _State.connected = False

@@ -1,10 +1,10 @@
-"""Launches that were recorded, and their replay alone: on another device, with another image or
-block size, again and again.
+"""Launches that were recorded, and their replay by themselves: on another device, with another
+image or block size, again and again.
 
 A recording is a folder: `manifest.json`, and in `blobs/` images and blocks of memory, each named by
 its SHA-256. A launch stands in the manifest once all of it is written, so a program that is killed
-leaves what was complete. Only blocks of device memory that arguments point into are recorded. A new
-folder is its owner's alone; any number of processes may record in one.
+leaves what was complete. Only blocks of device memory that arguments point into are recorded. Only
+its owner can read a new folder; any number of processes may record in one.
 """
 
 from __future__ import annotations

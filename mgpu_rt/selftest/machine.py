@@ -162,7 +162,7 @@ def _choose(gpus: list[Gpu], number: int | None) -> Gpu:
 
 
 def _only(kind: str, environment: Mapping[str, str], *gpus: Gpu) -> dict[str, str]:
-    """The environment with these devices alone."""
+    """The environment with only these devices."""
     variable = _VISIBLE.get(kind)
     if variable is None:
         return dict(environment)

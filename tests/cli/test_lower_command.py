@@ -158,7 +158,7 @@ def test_chip_chooses_the_target() -> None:
     assert "mgpuModuleLoadJIT" in undefined(ptx)
 
 
-# ---- what is said ------------------------------------------------------------------------------
+# ---- messages ----
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:

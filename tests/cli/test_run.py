@@ -267,7 +267,7 @@ def test_a_missing_cuhip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
 def test_a_program_runs_on_cuda(name: str, tmp_path: Path) -> None:
-    """A program that was linked with LLVM's CUDA runtime, which is not on this machine."""
+    """A program that was linked with LLVM's own library for CUDA, which is not on this machine."""
     program = stream_program(tmp_path, name)
     result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")

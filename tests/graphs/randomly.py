@@ -1,8 +1,8 @@
 """Random sequences of calls, as a lowered function makes them, run plainly and as a graph.
 
-    python -m tests.graphs.randomly SEED COUNT [--alone]
+    python -m tests.graphs.randomly SEED COUNT [--single]
 
-in the environment of a child (tests/support/child.py); --alone: without other threads at work.
+in the environment of a child (tests/support/child.py); --single: no other threads are at work.
 
 A sequence is in order by streams, events, waits of the host's and the null stream: it has one
 result. Its inputs are the host's; each replay has others. Other threads may be at work meanwhile.
@@ -232,18 +232,18 @@ def other_work(mgpu: Mgpu, image, over: threading.Event) -> None:
         mgpu.StreamDestroy(stream)
 
 
-def run(mgpu: Mgpu, first: int, count: int, *, alone: bool) -> None:
+def run(mgpu: Mgpu, first: int, count: int, *, single: bool) -> None:
     images = {name: mgpu.image(code_object(name)) for name in ("layers", "overlap")}
     over = threading.Event()
     other = threading.Thread(target=other_work, args=(mgpu, images["layers"], over))
-    if not alone:
+    if not single:
         other.start()
     try:
         for seed in range(first, first + count):
             check(mgpu, images, seed)
     finally:
         over.set()
-        if not alone:
+        if not single:
             other.join()
     assert mgpu.stderr() == ""
     if mgpu.on_stub:
@@ -253,6 +253,6 @@ def run(mgpu: Mgpu, first: int, count: int, *, alone: bool) -> None:
 if __name__ == "__main__":
     mgpu = Mgpu()
     try:
-        run(mgpu, int(sys.argv[1]), int(sys.argv[2]), alone="--alone" in sys.argv)
+        run(mgpu, int(sys.argv[1]), int(sys.argv[2]), single="--single" in sys.argv)
     finally:
         os.write(1, mgpu.stderr().encode())  # stderr is read by the test

@@ -14,7 +14,7 @@ GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 
 
 class Capture:
-    """A stream of the program's own, lent, and the graph that it has captured."""
+    """A stream that the program made, lent, and the graph that it has captured."""
 
     def __init__(self, mgpu: Mgpu) -> None:
         self.mgpu = mgpu

@@ -17,24 +17,24 @@ KERNELS = str(BUILD / "hipstub" / "kernels.so")
 @in_child(HIPSTUB_KERNELS=KERNELS)
 def test_random_graphs_replay_right_on_the_stub(mgpu: Mgpu) -> None:
     """Which does the nodes of a graph in any order that its edges allow."""
-    randomly.run(mgpu, 0, 60, alone=True)
+    randomly.run(mgpu, 0, 60, single=True)
 
 
 @in_child(HIPSTUB_KERNELS=KERNELS, HIPSTUB_ASYNC="5,0,20", MGPU_RT_EXCLUSIVE="on")
 def test_random_graphs_replay_right_beside_another_thread(mgpu: Mgpu) -> None:
-    randomly.run(mgpu, 1000, 15, alone=False)
+    randomly.run(mgpu, 1000, 15, single=False)
 
 
 @in_child(("builtin",), backends=("softgpu",))
 def test_random_graphs_replay_right_on_the_emulated_device(mgpu: Mgpu) -> None:
-    randomly.run(mgpu, 2000, 10, alone=True)
+    randomly.run(mgpu, 2000, 10, single=True)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("alone", (True, False))
-def test_random_graphs_replay_right_on_a_gpu(alone: bool) -> None:
+@pytest.mark.parametrize("single", (True, False))
+def test_random_graphs_replay_right_on_a_gpu(single: bool) -> None:
     """1,000 of them: half beside another thread's work."""
-    words = ["--alone"] if alone else []
+    words = ["--single"] if single else []
     done = subprocess.run(
         [sys.executable, "-m", "tests.graphs.randomly", "3000", "500", *words],
         cwd=ROOT,

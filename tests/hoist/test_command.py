@@ -63,7 +63,7 @@ COMMANDS, SAID, FOR_IR = (
 
 
 def shell(commands: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a block of the page, over stock's runtime and the stub of HIP."""
+    """Runs a block of the page, over stock and the stub of HIP."""
     env = environment(
         RUNTIME=str(STOCK.parent),
         PATH=f"{COMMAND.parent}:{os.environ['PATH']}",

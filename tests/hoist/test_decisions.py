@@ -272,7 +272,7 @@ NO_VARIABLE = "its module is not one for all launches"
         {"body": "llvm.store %place, %pointer : !llvm.ptr, !llvm.ptr"},
         {"constructor": "llvm.store %place, %image : !llvm.ptr, !llvm.ptr"},
         {"body": CALL_ELSEWHERE.format("%place")},
-        # The constructor is no function for constructing alone.
+        # The constructor is not only a function for constructing.
         {"body": "llvm.call @load() : () -> ()"},
         # Its address is known to another variable.
         {

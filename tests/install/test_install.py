@@ -124,7 +124,7 @@ def test_a_path_of_the_package_may_have_a_space(wheel: Path, installed: Installe
 def test_the_installed_command_lowers_into_an_executable(
     installed: Installed, tmp_path: Path
 ) -> None:
-    """From MLIR to a run with the installed package alone."""
+    """From MLIR to a run with nothing but the installed package."""
     out = tmp_path / "forum"
     words = ("--emit", "executable", "--iterations", 2)
     run(installed.command, "lower", PROGRAMS / "forum.mlir", "-o", out, *words)
@@ -322,7 +322,7 @@ def test_the_python_examples_run_beside_a_wheel(dist: Path, folder: Path) -> Non
 
 @pytest.mark.check_install
 def test_two_builds_are_identical(dist: Path, folder: Path) -> None:
-    """Elsewhere, and from the archive's contents alone."""
+    """Elsewhere, and from nothing but the archive's contents."""
     (archive,) = dist.glob("*.tar.gz")
     (built,) = dist.glob("*.whl")
     elsewhere = folder / "somewhere" / "else, far away"

@@ -1,4 +1,4 @@
-"""The lowering of the programs: what is kept, what is made, and what is said when it cannot be."""
+"""The lowering of the programs: its cache, its output, and its messages when it fails."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ __attribute__((destructor)) static void write_maps(void) {
 }
 """
 
-#: An allocator of the program's own, as far as the loader can tell.
+#: An allocator that the program brings, as far as the loader can tell.
 ALLOCATOR = """
 #include <stddef.h>
 void *__libc_malloc(size_t size);

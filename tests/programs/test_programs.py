@@ -90,7 +90,7 @@ def rounds(program: str) -> int | None:
 
 
 def good(outcome: Outcome) -> None:
-    """Nothing was said, nothing went wrong, HIP was not misused."""
+    """No line was printed, nothing went wrong, HIP was not misused."""
     assert (outcome.signal, outcome.stderr) == (0, "")
     if outcome.log is not None:
         assert outcome.log["misuse"] == []
@@ -114,7 +114,7 @@ def test_programs_print_what_they_should(
 
 @functools.cache
 def stocks(program: str, llvm: int, backend: str) -> Outcome:
-    """How a run over stock's library went."""
+    """The outcome of a run over stock."""
     return run(program, llvm, Way(STOCK), backend=backend, iterations=rounds(program))
 
 

@@ -92,7 +92,7 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
-    """32x64 and 64x64 elements into 32x64, alone."""
+    """32x64 and 64x64 elements into 32x64, by itself."""
     (launch,) = json.loads((recording / "manifest.json").read_text())["launches"]
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]

@@ -222,7 +222,7 @@ def test_kept_blocks_go_back_where_memory_is_short(mgpu: Mgpu) -> None:
 
 @in_child(**alone)
 def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
-    """The second time is refused, in the words of stock's runtime."""
+    """The second time is refused, in the words of stock."""
     image = mgpu.image(code_object("forum"))
 
     def streams() -> tuple:

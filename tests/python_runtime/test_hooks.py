@@ -345,7 +345,7 @@ def test_a_damaged_launch_is_named(launch: object, tmp_path: Path) -> None:
 
 
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
-    """All of its launches: the cause is said once."""
+    """All of its launches: one line names the cause."""
     words = ("record", "--device", "softgpu", "--nth", 0, "-o", "/dev/null/recording")
     done = command(*words, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")

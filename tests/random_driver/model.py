@@ -1,10 +1,10 @@
 """The model of the device: what a random program holds, and what each line has to say.
 
-Everything that a program does is defined with stock's runtime and HIP. Every access to memory comes
-after the last one, in the order of a stream, by an event or by a wait of the host. Clocks that
-count the operations of each stream say whether it does. If it would not, a wait of a random kind
-goes before it. The library asks more of programs (docs/stock.md), and these keep two rules. Work on
-an allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
+Everything that a program does is defined with stock and HIP. Every access to memory comes after the
+last one, in the order of a stream, by an event or by a wait of the host. Clocks that count the
+operations of each stream say whether it does. If it would not, a wait of a random kind goes before
+it. The library asks more of programs (docs/stock.md), and these keep two rules. Work on an
+allocation comes after it. mgpuMemFree on a stream comes after all work that the library has not
 seen on its own streams. Handles and pointers of either side go to the other, but never after their
 end.
 """

@@ -2,8 +2,8 @@
 
     python -m tests.random_driver.play [--device cuda] [--side builtin ...] CASE.json ...
 
-A directory stands for all cases in it. Needs the standard library alone. Exit status 1 if anything
-differs.
+A directory stands for all cases in it. Needs nothing but the standard library. Exit status 1 if
+anything differs.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class Wrong(AssertionError):
 
 
 def check(plan: Plan) -> int:
-    """Plays a plan; returns the number of programs, 0 if stock's runtime failed where that is known
-    to happen. Raises Wrong."""
+    """Plays a plan; returns the number of programs, 0 if stock failed where that is known to
+    happen. Raises Wrong."""
     case = plan.case()
     found = runner.problems(case, plan.device, plan.sides)
     if "stock" in found and (plan.device.stock_fails or _ends_busy_on_hip(plan, case)):

@@ -1,11 +1,11 @@
 """Plays scripts over a runtime and a device, and compares what they say.
 
 A side is a runtime with its options. The output of each side is compared with the model (model.py)
-and with stock's runtime (bench/stock) on the same device. It consists of values, null or not, the
-thread's last error, the lines of failures, and the end of the process. Lines that begin with
-`mgpu_rt:` are advice, and count for nothing.
+and with stock (bench/stock) on the same device. It consists of values, null or not, the thread's
+last error, the lines of failures, and the end of the process. Lines that begin with `mgpu_rt:` are
+advice, and count for nothing.
 
-This module needs the standard library alone: it also runs where a GPU is (python -m
+This module needs nothing but the standard library: it also runs where a GPU is (python -m
 tests.random_driver.play).
 """
 
@@ -70,7 +70,7 @@ IN_PYTHON = (
     _in_python("to C", "tests.python_runtime.runtimes:PassAll", copies_wait=True),
     _in_python("PlainRuntime", "mgpu_rt.runtime:PlainRuntime"),
     _in_python("CachedRuntime", "mgpu_rt.runtime:CachedRuntime"),
-    # Its streams are one: HIP destroys none of them alone, nor does a handler once it is over.
+    # Its streams are one: HIP destroys none of them by itself, nor does a handler once it is over.
     _in_python("Singleton", "mgpu_rt.runtime:Singleton", lacks=("crossed-streams", "exits")),
 )
 
@@ -122,9 +122,8 @@ SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory":
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2"})
 #: Only the stub can fail when it is told, and have very many streams.
 STUBS_ALONE = ("refused", "many-streams")
-#: HIP 7 does not survive these under stock's runtime. It waits for a stream that waits for the
-#: program, and crashes under calls of other threads. 5.2.3 does not survive most of them
-#: (Device.busy).
+#: HIP 7 does not survive these under stock. It waits for a stream that waits for the program, and
+#: crashes under calls of other threads. 5.2.3 does not survive most of them (Device.busy).
 _ENDS = ("end-held", "end-busy", "end-busy-handlers")
 SOFTGPU = Device(
     "softgpu",
@@ -142,8 +141,8 @@ SOFTGPU_TWO = replace(
     options=(("MGPU_RT_SOFTGPU", "gfx90a,gfx90a"),),
     count=2,
 )
-#: This release also fails under stock's runtime after a reset and at the end of the process. It
-#: reads an image as late as its kernels are asked for. It may not find a kernel.
+#: This release also fails under stock after a reset and at the end of the process. It reads an
+#: image as late as its kernels are asked for. It may not find a kernel.
 SOFTGPU_7 = Device(
     "softgpu 7.2.4",
     "gfx90a",

@@ -124,7 +124,7 @@ def _mirror() -> str:
 
 
 def _configure(work: Path, release: Release, newest: tuple[str, ...] = ()) -> Path:
-    """A configuration of apt's that leaves the machine's own alone."""
+    """A configuration of apt's that does not touch the machine's own."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     (work / "status").touch()

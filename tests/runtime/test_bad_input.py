@@ -31,7 +31,7 @@ def _expect(mgpu: Mgpu, expression: str, *helpful: str) -> None:
 
 
 def _still_works(mgpu: Mgpu) -> None:
-    """A good launch, of which nothing is said."""
+    """A good launch, which prints no line."""
     function = mgpu.function(_forum(mgpu), KERNEL)
     stream = mgpu.StreamCreate()
     mgpu.launch(function, stream)

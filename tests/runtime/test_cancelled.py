@@ -59,8 +59,8 @@ int main(void) {
 }
 """
 
-#: A thread that is cancelled while a file is open that a function of mgpu_rt.h reads: the program's
-#: own fstat asks for it.
+#: A thread that is cancelled while a file is open that a function of mgpu_rt.h reads: the fstat of
+#: the program asks for it.
 READING = """
 #include <dirent.h>
 #include <mgpu_rt.h>

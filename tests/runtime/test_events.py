@@ -166,7 +166,7 @@ def test_an_event_that_the_program_records_by_hip_itself_passes_no_mark(mgpu: Mg
 
 @in_child(HIPSTUB_REUSE="1")
 def test_hip_judges_an_event_that_a_reset_destroyed(mgpu: Mgpu) -> None:
-    """Stream and event of the program's own have handles that were ours. The reset shows at the
+    """A stream and an event of the program have handles that were ours. The reset shows at the
     stream, after the event was looked up."""
     event, stream = mgpu.EventCreate(), mgpu.StreamCreate()
     mgpu.StreamDestroy(stream)

@@ -1,7 +1,7 @@
 """A cache acts on what is known only: what other code did to HIP meanwhile changes no result.
 
 "Not in a table", "not seen so far" and "was mine once" prove nothing. Each test here, and in
-test_known_limits.py and test_known_hosts.py, is of a program that stock's runtime survives.
+test_known_limits.py and test_known_hosts.py, is of a program that stock survives.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def test_11_a_smaller_block_at_the_same_address_is_another_block(mgpu: Mgpu) -> 
 
 @in_child()
 def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """The lowered destroy leaves it alone, on any thread."""
+    """The lowered destroy does not touch it, on any thread."""
     ours = mgpu.StreamCreate()
     assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
     assert mgpu.StreamCreate() == ours

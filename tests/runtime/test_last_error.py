@@ -1,4 +1,4 @@
-"""After each call the thread's last error, and what was said, is what stock's runtime leaves.
+"""After each call, the thread's last error and the lines printed are those of stock.
 
 Each mgpu* function in each situation (tests/last_error/situations) leaves what stock leaves, on the
 same release of HIP. Each situation is played with and without an error of the program before it.

@@ -19,7 +19,7 @@ def reset(mgpu: Mgpu, device: int) -> None:
 
 
 def fill_and_read(mgpu: Mgpu, block, size: int, stream, word: int) -> None:
-    """Fails where the block is not the program's alone, or no memory any more."""
+    """Fails if anybody else has the block, or it is no memory any more."""
     out = mgpu.ffi.new("uint32_t[]", size // 4)
     mgpu.Memset32(block, word, size // 4, stream)
     mgpu.Memcpy(out, block, size, stream)
@@ -78,7 +78,7 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_REUSE="1")
 def test_a_reset_is_noticed_before_anything_is_reused(mgpu: Mgpu) -> None:
-    """By the call that hands it out: what HIP has by now in its place is of the program's own."""
+    """By the call that hands it out: HIP has memory of the program in its place by now."""
     image = mgpu.image(code_object("forum"))
     reset_by = {
         "hipModuleLoadData": lambda: mgpu.ModuleUnload(mgpu.load(image)),

@@ -1,4 +1,4 @@
-"""MGPU_RT_TRACE: every call is there, where it belongs, and what is lost is said."""
+"""MGPU_RT_TRACE: every call is there, where it belongs, and a line names what is lost."""
 
 from __future__ import annotations
 

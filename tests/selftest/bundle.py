@@ -101,7 +101,7 @@ def _host_object(program: str, llvm: int, folder: Path) -> Path:
 
 
 def host_library(llvm: int) -> bytes:
-    """The programs that a release lowers, as a library that needs the loader alone."""
+    """The programs that a release lowers, as a library that needs nothing but the loader."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         made = [_host_object(name, llvm, folder) for name in bundle_programs(llvm)]

@@ -107,7 +107,7 @@ def test_the_report_of_a_fault_hides_paths_and_names() -> None:
 
 
 def interrupted(at: str, *words: object) -> tuple[int, str, str]:
-    """Presses Ctrl-C once a step has begun; the status, and what was said."""
+    """Presses Ctrl-C once a step has begun; returns the status and the lines printed."""
     process = subprocess.Popen(
         [*COMMAND, *map(str, words), "--verbose"],
         env=environment("softgpu"),

@@ -296,7 +296,7 @@ def test_a_failure_has_the_line_of_stock(mgpu: Mgpu) -> None:
 
 @in_child(**WITH_STUB)
 def test_a_sparse_call_without_an_environment_fails_as_stock(mgpu: Mgpu) -> None:
-    """As in stock, whose handle is null then; once it is said what was not called."""
+    """As in stock, whose handle is null then; one line names the call that is missing."""
     stub = SparseStub()
     sums = Sums(mgpu)
     sums.spmm()

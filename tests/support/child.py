@@ -220,7 +220,7 @@ def in_child(
 ) -> Callable:
     """Runs the decorated test in a process of its own, once for each policy and backend.
 
-    The test takes the Mgpu alone. `env` is added to `environment()`.
+    The test takes only the Mgpu. `env` is added to `environment()`.
     """
 
     def decorate(test: Callable[[Mgpu], None]) -> Callable[..., None]:

@@ -31,7 +31,7 @@ def hoist(given: bytes | str, llvm: int) -> rewrite.Hoisted:
 
 @functools.cache
 def build(given: bytes, llvm: int) -> Path:
-    """The executable of a program in the LLVM dialect, linked with stock's runtime."""
+    """The executable of a program in the LLVM dialect, linked with stock."""
     tools = [toolchain.tool(name, llvm) for name in ("mlir-translate", "llc")]
     compiled = cache.kept(
         "hoisted",

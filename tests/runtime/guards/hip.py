@@ -1,4 +1,4 @@
-"""Guards of csrc/runtime/hip: what is known of a device, of what is mapped, what is said."""
+"""Guards of csrc/runtime/hip: knowledge of a device and of mapped memory, and messages."""
 
 from __future__ import annotations
 

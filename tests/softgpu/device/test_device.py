@@ -65,7 +65,7 @@ def test_a_kernel_wakes_a_thread_that_sleeps_on_an_event(run: Run) -> None:
 
 
 def test_ranges_at_one_address_both_stay(alone: Callable[..., list[str]]) -> None:
-    """An address alone names neither, so both stay."""
+    """An address names neither by itself, so both stay."""
     done, invalid, unknown = "0", "3", "36"  # parameter; memory not registered
     assert alone("ranges", "gfx90a") == ["1", invalid, done, "1", "1", done, unknown]
 

@@ -58,7 +58,7 @@ BY_TEST = {
         *("s_endpgm_saved", "s_atc_probe", "s_atc_probe_buffer"),
     ),
 }
-# Not alone, but as a part of whole kernels, whose results are NumPy's.
+# Not by themselves, but as a part of whole kernels, whose results are NumPy's.
 BY_KERNELS = ("v_trig_preop_f64",)
 
 

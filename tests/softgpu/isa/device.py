@@ -1,4 +1,4 @@
-"""The interpreter alone, through ctypes: memory, code objects and dispatches of a test."""
+"""The interpreter by itself, through ctypes: memory, code objects and dispatches of a test."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Vector:
 @dataclass(frozen=True)
 class Scalar:
     """The meaning takes the sources, SCC and the old destination, and gives the result and SCC;
-    None leaves either alone."""
+    None changes neither."""
 
     dst: str
     src: tuple[str, ...]

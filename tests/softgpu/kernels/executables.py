@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def build(module: Module, name: str, launch: Launch, llvm: int, directory: Path) -> Path:
-    """The executable, linked against stock's library; raises what its lowering raises."""
+    """The executable, linked against stock; raises what its lowering raises."""
     source = TEXTS / f"{module.name}-{name}-host.mlir"
     write_whole(source, host_program(module, name, launch))
     helper = print_library()

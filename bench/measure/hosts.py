@@ -16,9 +16,9 @@ from bench.show.figures import Figure, Result, Step, median, ratios
 
 METHOD = (
     "mlir-runner compiles the program in its own process, ExecutionEngine in a Python process; "
-    "Python alone opens the program as a library. Both have PyTorch in the process, with a context "
-    "on the same device. The loop by hand is opened as a library by such a Python process, and "
-    "beside mlir-runner a program of its own. Microseconds an iteration, the device's work "
+    "Python by itself opens the program as a library. Both have PyTorch in the process, with a "
+    "context on the same device. The loop by hand is opened as a library by such a Python process, "
+    "and beside mlir-runner a program of its own. Microseconds an iteration, the device's work "
     f"included: {ROUNDS}"
 )
 SIDES = (STOCK, LLVM, OURS, EXCLUSIVE, HOISTED)

@@ -13,10 +13,10 @@ from bench.setup.device import Device
 from bench.show.figures import Figure, Result, Step, median
 
 METHOD = (
-    "Each thread is pinned to a processor and runs the forum's loop alone and together with the "
-    "others, in turn. Throughput is the sum over the threads; scaling is that over what one thread "
-    "reaches alone; the slowdown is the worst thread's, from its medians, in percent. The hoisted "
-    "loop shares nothing at all on the stub, so its slowdown is the machine's."
+    "Each thread is pinned to a processor and runs the forum's loop by itself and together with "
+    "the others, in turn. Throughput is the sum over the threads; scaling is that over the "
+    "throughput of one thread; the slowdown is the worst thread's, from its medians, in percent. "
+    "The hoisted loop shares nothing at all on the stub, so its slowdown is the machine's."
 )
 SLOWDOWN = 15.0  # percent, of two threads
 SCALING = 13.0  # of 16 threads, where there are 16 processors
@@ -64,10 +64,10 @@ def _times(device: Device, threads: int, rounds: int) -> dict[str, Times]:
 def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[list[Figure], float]:
     """Throughput, and for several threads scaling and slowdown; the scaling by itself too."""
     on_stub, hoisted = device.name == "stub", name.startswith("hoisted")
-    alone = statistics.median(sample for thread in times["alone"] for sample in thread)
+    single = statistics.median(sample for thread in times["single"] for sample in thread)
     per_second = [sum(1e9 / ns for ns in turn) for turn in zip(*times["together"], strict=True)]
     figures = [median(f"{name}, throughput", [n / 1e6 for n in per_second], "million/s")]
-    scaled = [rate * alone / 1e9 for rate in per_second]
+    scaled = [rate * single / 1e9 for rate in per_second]
     if threads > 1:
         judged = on_stub and not hoisted and threads == 16 <= len(os.sched_getaffinity(0))
         target = SCALING if judged else None
@@ -78,12 +78,12 @@ def _figures(device: Device, name: str, times: Times, threads: int) -> tuple[lis
 
 
 def _slowdown(name: str, times: Times, target: float | None) -> Figure:
-    def percent(alone: Sequence[float], together: Sequence[float]) -> list[float]:
-        base = statistics.median(alone)
+    def percent(single: Sequence[float], together: Sequence[float]) -> list[float]:
+        base = statistics.median(single)
         return [100 * (time / base - 1) for time in together]
 
     slowdowns = [
         median(f"{name}, slowdown", percent(*pair), "%", at_most=target)
-        for pair in zip(times["alone"], times["together"], strict=True)
+        for pair in zip(times["single"], times["together"], strict=True)
     ]
     return max(slowdowns, key=lambda figure: figure.value)

@@ -1,9 +1,9 @@
-/* Nanoseconds of an iteration when several threads run the forum's loop at once, and alone.
+/* Nanoseconds of an iteration when several threads run the forum's loop at once, and one by one.
  *
  *     threads HIP RUNTIME THREADS ROUNDS ITERATIONS
  *
  * prints JSON: by loop (7, 5 and, for what the machine itself does to two threads, the hoisted 2)
- * and by way (alone, together) one list of ns for each thread, a number a round. Each thread is
+ * and by way (single, together) one list of ns for each thread, a number a round. Each thread is
  * pinned to a processor of its own and has its own stream, as in a program. */
 #include "forum.h"
 
@@ -28,7 +28,7 @@ struct worker {
     int number;
     void *module;
     struct hip hip; /* a stream of its own */
-    double *alone[LOOPS], *together[LOOPS];
+    double *single[LOOPS], *together[LOOPS];
 };
 
 static void pin(int number) {
@@ -68,7 +68,7 @@ static void one_round(struct worker *worker, long round, int loop) {
         pthread_barrier_wait(&phase_begins);
         if (turn == worker->number) {
             run(worker, loop, iterations / 8); /* brings the caches back */
-            worker->alone[loop][round] = timed(worker, loop);
+            worker->single[loop][round] = timed(worker, loop);
         }
     }
     pthread_barrier_wait(&phase_begins);
@@ -93,7 +93,7 @@ static void *work(void *argument) {
 static void print(const char *way, const struct worker *workers, int loop, bool together) {
     printf("\"%s\": [", way);
     for (int i = 0; i < thread_count; i++) {
-        const double *times = together ? workers[i].together[loop] : workers[i].alone[loop];
+        const double *times = together ? workers[i].together[loop] : workers[i].single[loop];
         printf("%s[", i ? ", " : "");
         for (long round = 0; round < rounds; round++)
             printf("%s%.3f", round ? ", " : "", times[round]);
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < thread_count; i++) {
         workers[i].number = i;
         for (int loop = 0; loop < LOOPS; loop++) {
-            workers[i].alone[loop] = calloc((size_t)rounds, sizeof(double));
+            workers[i].single[loop] = calloc((size_t)rounds, sizeof(double));
             workers[i].together[loop] = calloc((size_t)rounds, sizeof(double));
         }
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     printf("{");
     for (int loop = 0; loop < LOOPS; loop++) {
         printf("%s\"%d\": {", loop ? ", " : "", calls_of[loop]);
-        print("alone", workers, loop, false);
+        print("single", workers, loop, false);
         printf(", ");
         print("together", workers, loop, true);
         printf("}");

@@ -114,10 +114,10 @@ def _sentence(complaint: str, tool_name: str) -> str:
     unknown = _UNKNOWN.search(message)
     if unknown is None:
         return f"{position}: {tool_name} does not take it: {message}"
-    return f"{position}: {unknown['name']} is not of the LLVM dialect: {_cure(unknown)}"
+    return f"{position}: {unknown['name']} is not of the LLVM dialect: {_way_out(unknown)}"
 
 
-def _cure(unknown: re.Match[str]) -> str:
+def _way_out(unknown: re.Match[str]) -> str:
     name, dialect = unknown["name"], unknown["dialect"]
     if dialect == "gpu":
         cure: str | None = _DEVICE_PASS if name in ("gpu.module", "gpu.func") else _GPU_PASS

@@ -48,7 +48,7 @@ def _section(name: str, heading: str, content: list[Element]) -> Element | None:
 def _wrong(wrong: Wrong) -> Element:
     said = [element("li", code(line)) for line in wrong.says]
     again = element("p", "Again: ", code(wrong.repeat))
-    return element("div", element("h3", summary.who(wrong)), again, element("ul", *said))
+    return element("div", element("h3", summary.blamed(wrong)), again, element("ul", *said))
 
 
 def _timings(result: Result) -> list[Element]:

@@ -14,7 +14,7 @@ from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt.selftest.result import HIP, Part, Wrong
-from mgpu_rt.selftest.sequences import Case, Said, differences, run
+from mgpu_rt.selftest.sequences import Case, Output, differences, run
 
 #: Seconds for one process. An emulated device takes a few, a GPU less.
 LIMIT = 60.0
@@ -188,11 +188,11 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 # ---- sequences ----
 
 #: Plays a sequence on a side, and says what is wrong with it beside what stock's behaviour said.
-Play = Callable[..., tuple[Said, list[str]]]
+Play = Callable[..., tuple[Output, list[str]]]
 
 
 def _sequence_check(name: str, case: Case, machine: Machine, images: Path) -> Check:
-    def play(side: str, stock: Said | None = None) -> tuple[Said, list[str]]:
+    def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
         return _played(case, machine, images, STOCK if side == "stock" else SIDES[side], stock)
 
     return Check("sequences", name, lambda: sequence_compared(play))
@@ -220,12 +220,12 @@ def sequence_compared(play: Play) -> dict[str, list[str]]:
     return found
 
 
-def _was_ended(said: Said) -> bool:
+def _was_ended(said: Output) -> bool:
     """By a signal, as abort's."""
     return isinstance(said.status, int) and said.status < 0
 
 
-def _again(play: Play, side: str, stock: Said, said: Said) -> tuple[str, bool]:
+def _again(play: Play, side: str, stock: Output, said: Output) -> tuple[str, bool]:
     """How often a side is wrong, and stock's behaviour; whether it was HIP that ended both."""
     mine = [play(side, stock) for _ in range(AGAIN)]
     stocks = [play("stock") for _ in range(AGAIN)]
@@ -238,8 +238,8 @@ def _again(play: Play, side: str, stock: Said, said: Said) -> tuple[str, bool]:
 
 
 def _played(
-    case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Said | None
-) -> tuple[Said, list[str]]:
+    case: Case, machine: Machine, images: Path, options: Mapping[str, str], stock: Output | None
+) -> tuple[Output, list[str]]:
     """The player's lines, and the faults in them. A driver's line on stderr is none if stock's
     behaviour has it too."""
     said = _play(case, machine, images, options)
@@ -257,7 +257,7 @@ def _without_numbers(line: str) -> str:
     return re.sub(r"\b(0x)?[0-9a-f]*\d[0-9a-f]*\b", "0", line)
 
 
-def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]) -> Said:
+def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]) -> Output:
     script = images.parent / "script.txt"
     script.write_text(case.text())
     environment = {

@@ -27,7 +27,7 @@ _ADVICE = re.compile(r"mgpu_rt: |$")
 
 
 @dataclass
-class Said:
+class Output:
     """A process's lines, by sequence."""
 
     results: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -103,10 +103,10 @@ class Case:
         return Case(**read)
 
 
-def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
+def run(command: Sequence[str], env: Mapping[str, str], timeout: float) -> Output:
     """Runs the player, and keeps its whole lines: a thread may be writing one when main returns."""
     ended = children.run(command, env, timeout, merged=True)
-    said = Said(status=children.HUNG if ended.status is None else ended.status)
+    said = Output(status=children.HUNG if ended.status is None else ended.status)
     lines, _, _ = ended.out.rpartition("\n")
     for line in lines.split("\n"):
         said.add(line)
@@ -127,7 +127,7 @@ def _is_had_at_hand(have: str | None, want: str | None) -> bool:
     return have == "had 0" and (want or "").startswith("refused ")
 
 
-def _wrong_lines(said: Said, case: Case, stock: Said | None, number: int) -> list[str]:
+def _wrong_lines(said: Output, case: Case, stock: Output | None, number: int) -> list[str]:
     results, lines = said.results.get(number, {}), case.expected[number]
     theirs = stock.results.get(number, {}) if stock else {}
     found = []
@@ -143,7 +143,7 @@ def _wrong_lines(said: Said, case: Case, stock: Said | None, number: int) -> lis
     return found
 
 
-def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[str]:
+def _wrong_failures(said: Output, case: Case, stock: Output, number: int) -> list[str]:
     have, want = (list(one.failures.get(number, ())) for one in (said, stock))
     if case.threads[number] > 1:
         have.sort()
@@ -155,7 +155,7 @@ def _wrong_failures(said: Said, case: Case, stock: Said, number: int) -> list[st
     return [] if have == want else [f"program {number}: fails {have}, not {want}"]
 
 
-def differences(said: Said, case: Case, stock: Said | None) -> list[str]:
+def differences(said: Output, case: Case, stock: Output | None) -> list[str]:
     """Everything that is not as the model, or as stock, has it. The first is the one to look at."""
     found = []
     if said.status != 0:

@@ -41,12 +41,12 @@ def lines(result: Result, file: str = "") -> list[str]:
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
     for wrong in (*result.wrong, *result.failed):
-        said += ["", f"{who(wrong)}; again: {wrong.repeat}"]
+        said += ["", f"{blamed(wrong)}; again: {wrong.repeat}"]
         said += [f"    {line}" for line in wrong.says]
     return said
 
 
-def who(wrong: Wrong) -> str:
+def blamed(wrong: Wrong) -> str:
     """The check and the side that is to blame."""
     if wrong.side == HIP:
         return f"{wrong.name}: HIP failed, not the library"

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mgpu_rt.selftest.sequences import Case, Said, differences, run
+from mgpu_rt.selftest.sequences import Case, Output, differences, run
 from tests.support.patience import HANG
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -212,7 +212,7 @@ def _on_release(
     return here.command(command, env.pop("LD_LIBRARY_PATH")), env
 
 
-def _without_chatter(said: Said) -> Said:
+def _without_chatter(said: Output) -> Output:
     """Messages of ROCr about itself are not the program's."""
     from tests.rocm import surroundings
 
@@ -221,7 +221,7 @@ def _without_chatter(said: Said) -> Said:
     return said
 
 
-def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Said:
+def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Output:
     """Plays a case in a process of its own."""
     player = ROOT / side.players / ("player-linked" if case.linked else "player")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:

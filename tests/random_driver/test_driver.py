@@ -88,7 +88,7 @@ def test_the_end_of_a_process_is_seen() -> None:
     case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
     said = runner.play(case, runner.STOCK, runner.STUB)
     assert said.failures == {1: ["'hipFree(ptr)' failed with 'hipErrorInvalidValue'"]}
-    assert runner.differences(said, case, runner.Said(results=said.results)) != []
+    assert runner.differences(said, case, runner.Output(results=said.results)) != []
 
 
 def test_a_line_cut_by_the_end_is_ignored() -> None:

@@ -217,8 +217,8 @@ def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
 
 
-ENDED = (sequences.Said(status=-6), ["status -6, in program 3"])
-WELL: tuple[sequences.Said, list[str]] = (sequences.Said(), [])
+ENDED = (sequences.Output(status=-6), ["status -6, in program 3"])
+WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
 def compared(stock: list, library: list) -> dict[str, list[str]]:
@@ -239,7 +239,7 @@ def test_a_process_that_dies_with_the_library_only_is_a_failure_of_the_library()
 
 
 def test_wrong_results_are_no_failure_of_hip() -> None:
-    wrong = (sequences.Said(), ["program 3, line 1: '1', not '2'"])
+    wrong = (sequences.Output(), ["program 3, line 1: '1', not '2'"])
     assert compared([wrong], []).keys() == {"stock"}
     assert compared([WELL, ENDED], [wrong]).keys() == {"library"}
 

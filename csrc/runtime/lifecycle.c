@@ -17,7 +17,6 @@
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
-#include "graph/build.h"
 #include "graph/graphs.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"

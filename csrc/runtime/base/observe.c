@@ -9,8 +9,6 @@
 #include "base/counters.h"
 #include "base/likely.h"
 
-#include <stdbool.h>
-
 /* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
 static struct channel *listening;
 

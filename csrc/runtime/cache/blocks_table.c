@@ -9,8 +9,6 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 
-#include <stdlib.h>
-
 static struct handle_map block_map = HANDLE_MAP(struct block);
 
 struct block *block_find(const void *address) {

@@ -1,6 +1,5 @@
 #include "cache/blocks_waiting.h"
 #include "base/state.h"
-#include "cache/limits.h"
 #include "cache/streams_pool.h"
 
 #include <stdlib.h>

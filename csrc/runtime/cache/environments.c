@@ -2,7 +2,6 @@
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/watch.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/sparse.h"
 

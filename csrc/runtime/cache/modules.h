@@ -16,7 +16,6 @@
 #include "cache/thread.h"
 #include "cache/types.h"
 #include "cache/watch.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 
 extern struct handle_map module_map;

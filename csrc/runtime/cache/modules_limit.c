@@ -16,7 +16,6 @@
 #include "cache/modules.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 

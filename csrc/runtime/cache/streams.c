@@ -5,8 +5,6 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 
-#include <stdlib.h>
-
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *stream_list;
 uintptr_t stream_others;

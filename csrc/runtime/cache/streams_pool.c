@@ -10,7 +10,6 @@
 #include "cache/watch.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
-#include "hip/exclusive.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 

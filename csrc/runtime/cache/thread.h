@@ -4,7 +4,6 @@
 #define MGPU_RT_THREAD_H
 
 #include "base/abi.h"
-#include "base/atomics.h"
 #include "base/likely.h"
 
 #include <stdbool.h>

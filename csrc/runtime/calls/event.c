@@ -9,7 +9,6 @@
 #include "cache/thread.h"
 #include "cache/watch.h"
 #include "calls/stream.h"
-#include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"

@@ -7,7 +7,6 @@
 #include "cache/modules.h"
 #include "cache/thread.h"
 #include "calls/lazy_load.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"

@@ -8,7 +8,6 @@
  * still the one that was handed out. The program may have freed it by hipFree, and its address may
  * be a smaller one's by now. */
 #include "base/abi.h"
-#include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
@@ -20,7 +19,6 @@
 #include "cache/streams.h"
 #include "cache/thread.h"
 #include "cache/watch.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"

@@ -14,7 +14,6 @@
 #include "cache/watch.h"
 #include "calls/advice.h"
 #include "hip/cuda.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
 #include "hip/refusal.h"

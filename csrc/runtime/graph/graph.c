@@ -13,7 +13,6 @@
 #include "calls/stream.h"
 #include "graph/build.h"
 #include "graph/graphs.h"
-#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 #include "mgpu_rt.h"

@@ -4,7 +4,6 @@
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
-#include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 

@@ -4,7 +4,6 @@
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
-#include "hip/symbols.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

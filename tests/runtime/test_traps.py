@@ -11,17 +11,15 @@ import time
 
 from tests.support.child import Mgpu, in_child
 from tests.support.images import bundle, code_object
+from tests.support.known import KERNEL, forum
 from tests.support.patience import HANG
 
-FORUM_KERNEL = "test_func"
 
-
-def _threads(*targets) -> None:
-    workers = [threading.Thread(target=target) for target in targets]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+def busy_stream(mgpu: Mgpu):
+    """A stream with a launch, which is pending where the stub holds streams."""
+    stream = mgpu.StreamCreate()
+    mgpu.launch(forum(mgpu), stream)
+    return stream
 
 
 # ---- 1: identity is the bytes, not the address ---------------------------------------------------
@@ -37,7 +35,7 @@ def test_01_another_image_at_the_same_address_is_loaded(mgpu: Mgpu) -> None:
     mgpu.ffi.memmove(buffer, second, len(second))
     other = mgpu.load(buffer)
     assert other != module
-    assert mgpu.function(other, FORUM_KERNEL)
+    assert mgpu.function(other, KERNEL)
     assert mgpu.count("hipModuleLoadData") == 2
 
 
@@ -71,7 +69,7 @@ def test_01_a_module_that_is_held_serves_nobody_else(mgpu: Mgpu) -> None:
     assert first != second
     assert mgpu.stub.hipModuleUnload(mgpu.for_stub(first)) == 0
     third = mgpu.load(image)
-    assert mgpu.function(third, FORUM_KERNEL) and third != second
+    assert mgpu.function(third, KERNEL) and third != second
     mgpu.ModuleUnload(second)
     assert mgpu.load(image) == second
 
@@ -83,7 +81,7 @@ def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
     buffer = mgpu.image(image)
     module = mgpu.load(buffer)
     mgpu.ffi.memmove(buffer, bytes(len(image)), len(image))
-    assert mgpu.function(module, FORUM_KERNEL)
+    assert mgpu.function(module, KERNEL)
     mgpu.ModuleUnload(module)
     assert mgpu.load(mgpu.image(image)) == module
 
@@ -120,10 +118,7 @@ def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
     buffer = mgpu.image(code_object("globals"))
     for _ in range(3):
         mgpu.ModuleUnload(mgpu.load(buffer))
-    assert mgpu.counts("hipModuleLoadData", "hipModuleUnload") == {
-        "hipModuleLoadData": 3,
-        "hipModuleUnload": 3,
-    }
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
 
 
 @in_child()
@@ -151,9 +146,7 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="held")
 def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
     """async.execute destroys a stream with work pending; the next one must not queue behind it."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    first = mgpu.StreamCreate()
-    mgpu.launch(function, first)
+    first = busy_stream(mgpu)
     assert mgpu.pending(first) == 1
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
@@ -175,15 +168,23 @@ def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
     def body(_params) -> None:
         met.append(meeting.wait())
 
-    mgpu.set_kernel(FORUM_KERNEL, body)
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    first = mgpu.StreamCreate()
+    mgpu.set_kernel(KERNEL, body)
+    function, first = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, first)
     mgpu.StreamDestroy(first)
     second = mgpu.StreamCreate()
     mgpu.launch(function, second)
     mgpu.stub.hipDeviceSynchronize()
     assert sorted(met) == [0, 1]
+
+
+def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
+    """Nobody else gets the stream, whose kernel goes on until then."""
+    mgpu.StreamDestroy(stream)
+    second = mgpu.StreamCreate()
+    ending.set()
+    mgpu.stub.hipDeviceSynchronize()
+    assert second != stream
 
 
 @in_child(HIPSTUB_ASYNC="0")
@@ -196,9 +197,8 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
     def body(_params) -> None:
         events.pop(0).wait(HANG)
 
-    mgpu.set_kernel(FORUM_KERNEL, body)
-    stream = mgpu.StreamCreate()
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    mgpu.set_kernel(KERNEL, body)
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
 
     def submit() -> None:
@@ -211,11 +211,7 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
     other.start()
     mgpu.StreamSynchronize(stream)
     other.join(HANG)
-    mgpu.StreamDestroy(stream)
-    second = mgpu.StreamCreate()
-    ending.set()
-    mgpu.stub.hipDeviceSynchronize()
-    assert second != stream
+    assert_busy_until(ending, stream, mgpu)
 
 
 @in_child(HIPSTUB_ASYNC="0")
@@ -228,32 +224,25 @@ def test_04_a_wait_does_not_cover_another_threads_first_launch(mgpu: Mgpu) -> No
     def body(_params) -> None:
         waits.pop(0)()
 
-    mgpu.set_kernel(FORUM_KERNEL, body)
-    stream = mgpu.StreamCreate()
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    mgpu.set_kernel(KERNEL, body)
+    function, stream = forum(mgpu), mgpu.StreamCreate()
     mgpu.launch(function, stream)
     mgpu.StreamSynchronize(stream)
     other = threading.Thread(target=mgpu.launch, args=(function, stream))
     other.start()
     other.join(HANG)
-    mgpu.StreamDestroy(stream)
-    second = mgpu.StreamCreate()
-    ending.set()
-    mgpu.stub.hipDeviceSynchronize()
-    assert second != stream
+    assert_busy_until(ending, stream, mgpu)
 
 
 def one_stream_serves_a_synchronous_loop(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
+    function = forum(mgpu)
     for _ in range(100):
         stream = mgpu.StreamCreate()
         mgpu.launch(function, stream)
         mgpu.StreamSynchronize(stream)
         mgpu.StreamDestroy(stream)
-    assert mgpu.counts("hipStreamCreate", "hipStreamDestroy") == {
-        "hipStreamCreate": 1,
-        "hipStreamDestroy": 0,
-    }
+    assert mgpu.count("hipStreamCreate") == 1
+    assert mgpu.count("hipStreamDestroy") == 0
     assert mgpu.count("hipStreamSynchronize") == 100
 
 
@@ -379,12 +368,8 @@ def test_14_the_pool_gets_its_memory_from_hipMalloc(mgpu: Mgpu) -> None:
     for _ in range(10):
         mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
         mgpu.MemFree(mgpu.MemAlloc(100, mgpu.null, False), mgpu.null)
-    assert mgpu.counts("hipMalloc", "hipFree", "hipMallocAsync", "hipFreeAsync") == {
-        "hipMalloc": 2,
-        "hipFree": 0,
-        "hipMallocAsync": 0,
-        "hipFreeAsync": 0,
-    }
+    assert mgpu.count("hipMalloc") == 2
+    assert mgpu.count("hipFree") == mgpu.count("hipMallocAsync") == mgpu.count("hipFreeAsync") == 0
     assert mgpu.stub.hipstub_misuse() == 0
 
 
@@ -404,9 +389,7 @@ def test_07_streams_have_the_default_flag(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="held")
 def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
     """A wait for it would wait for what the owner before has recorded."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    busy, event = mgpu.StreamCreate(), mgpu.EventCreate()
-    mgpu.launch(function, busy)
+    busy, event = busy_stream(mgpu), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
     assert mgpu.pending(busy) == 2
@@ -420,19 +403,13 @@ def test_08_an_event_at_work_is_not_handed_out(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
 def test_08_a_reused_event_is_as_never_recorded(mgpu: Mgpu) -> None:
     """Waiting for an event that its owner has not recorded is no wait, whatever it was before."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
-    event = mgpu.EventCreate()
-    mgpu.launch(function, busy)
+    busy, other, event = busy_stream(mgpu), mgpu.StreamCreate(), mgpu.EventCreate()
     mgpu.EventRecord(event, busy)
     mgpu.EventDestroy(event)
     assert mgpu.EventCreate() == event
     mgpu.EventSynchronize(event)
     mgpu.StreamWaitEvent(other, event)
-    assert mgpu.counts("hipEventSynchronize", "hipStreamWaitEvent") == {
-        "hipEventSynchronize": 0,
-        "hipStreamWaitEvent": 0,
-    }
+    assert mgpu.count("hipEventSynchronize") == mgpu.count("hipStreamWaitEvent") == 0
     assert mgpu.pending(busy) == 2
     mgpu.EventRecord(event, busy)
     mgpu.EventSynchronize(event)
@@ -455,9 +432,7 @@ def test_08_a_stream_beyond_the_limit_is_forgotten(mgpu: Mgpu) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    stream = mgpu.StreamCreate()
-    mgpu.launch(function, stream)
+    stream = busy_stream(mgpu)
     as_event = mgpu.ffi.cast("hipEvent_t", stream)
     mgpu.EventSynchronize(as_event)
     assert mgpu.pending(stream) == 0
@@ -474,7 +449,7 @@ def test_09_a_stream_passed_to_event_synchronize_is_waited_for(mgpu: Mgpu) -> No
 def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
     """Python's ExecutionEngine of LLVM 22 and later, without initialize()."""
     for _ in range(3):
-        assert not mgpu.function(mgpu.null, FORUM_KERNEL)
+        assert not mgpu.function(mgpu.null, KERNEL)
     said = mgpu.stderr()
     line = "'hipModuleGetFunction(&function, module, name)' failed with 'hipError"
     assert said.count(line) == 3
@@ -487,9 +462,7 @@ def test_11_null_module_is_explained_once(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="held")
 def test_12_the_last_error_is_left_alone(mgpu: Mgpu) -> None:
     """Looking whether a busy stream is done must not leave hipErrorNotReady behind."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    first = mgpu.StreamCreate()
-    mgpu.launch(function, first)
+    first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     assert mgpu.StreamCreate() != first
     assert mgpu.count("hipStreamQuery") == 1
@@ -501,7 +474,7 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
     """It asks whether streams are at work, and no call that succeeds comes after it."""
     image = mgpu.image(code_object("forum"))
     module, stream = mgpu.load(image), mgpu.StreamCreate()
-    mgpu.launch(mgpu.function(module, FORUM_KERNEL), stream)
+    mgpu.launch(mgpu.function(module, KERNEL), stream)
     mgpu.StreamDestroy(stream)
     mgpu.ModuleUnload(module)
     assert mgpu.load(mgpu.image(code_object("samename", "first")))
@@ -512,9 +485,7 @@ def test_12_an_eviction_leaves_no_error(mgpu: Mgpu) -> None:
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_VERSION="70253211")
 def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
     """From HIP 7 on an error stays until it is read, whatever succeeds meanwhile."""
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
-    first = mgpu.StreamCreate()
-    mgpu.launch(function, first)
+    first = busy_stream(mgpu)
     mgpu.StreamDestroy(first)
     pending = mgpu.stub.hipSetDevice(77)
     assert pending != 0
@@ -527,9 +498,8 @@ def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_15_sizes_of_zero_are_as_with_stock(mgpu: Mgpu) -> None:
-    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), FORUM_KERNEL)
     stream = mgpu.StreamCreate()
-    mgpu.launch(function, stream, grid=(0, 1, 1))
+    mgpu.launch(forum(mgpu), stream, grid=(0, 1, 1))
     said = mgpu.stderr()
     assert "failed with 'hipErrorInvalidValue'" in said
     assert "grid 0 x 1 x 1" in said
@@ -559,7 +529,10 @@ def test_16_each_thread_has_its_device(mgpu: Mgpu) -> None:
             mgpu.ModuleUnload(module)
             mgpu.StreamDestroy(stream)
 
-    _threads(lambda: work(0), lambda: work(1))
+    other = threading.Thread(target=work, args=(1,))
+    other.start()
+    work(0)
+    other.join()
     assert len(found[0]) == len(found[1]) == 1
     (module0, stream0), (module1, stream1) = *found[0], *found[1]
     assert module0 != module1
@@ -609,15 +582,12 @@ def test_18_bundles_are_cached_and_passed_as_they_are(mgpu: Mgpu) -> None:
 
 @in_child()
 def test_18_text_and_bitcode_are_refused_with_a_reason(mgpu: Mgpu) -> None:
-    for content, kind in (
-        (b".version 8.0\n.target sm_90\n\0", "text"),
-        (b"BC\xc0\xde" + bytes(64), "bitcode"),
-    ):
+    text, bitcode = b".version 8.0\n.target sm_90\n\0", b"BC\xc0\xde" + bytes(64)
+    for content, advice in ((text, "format=bin"), (bitcode, "")):
         assert not mgpu.lib.mgpuModuleLoadJIT(mgpu.image(content), 2, 0xBAD)
         said = mgpu.stderr()
         assert "failed with 'hipErrorNotSupported'" in said
-        if kind == "text":
-            assert "format=bin" in said
+        assert advice in said
 
 
 @in_child()

@@ -14,8 +14,8 @@
 /* One line on stderr, prefixed. */
 void cuhip_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The HIP error that stands for one of the driver's. Most agree number for number; where one does
- * not, the driver's name is said once on stderr, since HIP has none for it. */
+/* The HIP error that stands for one of the driver's. Most agree number for number. If one does not,
+ * the library prints the driver's name once on stderr, since HIP has none for it. */
 hipError_t error_of_driver(CUresult result);
 
 static inline hipError_t from_cuda(CUresult result) {

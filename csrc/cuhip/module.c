@@ -21,7 +21,7 @@ static bool is_text(const unsigned char *bytes) {
     return bytes[0] != '\0';
 }
 
-/* A failure is explained as LLVM's CUDA runtime explains it, with the compiler's log. */
+/* A failure is explained as LLVM's own library for CUDA explains it, with the compiler's log. */
 static hipError_t compile(hipModule_t *module, const void *text) {
     char log[LOG_BYTES] = "";
     int options[3] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,

@@ -111,11 +111,11 @@ static void report_held(void) {
 }
 
 /* Runs before the exit handlers that HIP has registered since it was first called. Only idle
- * streams go back, and to HIP 7 alone: it would call their signals leaked, and waits at its end for
- * all work anyway. hipFree waits for the device, also for work that waits for the program. Before
- * HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask HIP
- * whether a device is idle. The driver takes all of it with the process, as with stock. From here
- * on every call is stock's. */
+ * streams go back, and only to HIP 7: it would call their signals leaked, and waits at its end
+ * for all work anyway. hipFree waits for the device, also for work that waits for the program.
+ * Before HIP 7 hipStreamDestroy waits for the stream's queue, which others share. Nobody can ask
+ * HIP whether a device is idle. The driver takes all of it with the process, as with stock. From
+ * here on every call is stock's. */
 static void run_exit(void) {
     static bool ran;
     if (ran)
@@ -223,7 +223,7 @@ static struct found start_hip(const struct hip_functions *functions) {
     if (counted != hipSuccess)
         found.devices = counted == hipErrorNoDevice ? 0 : -1;
     if (started != hipSuccess || counted != hipSuccess || told != hipSuccess)
-        (void)functions->GetLastError(); /* the program's own calls are to meet the error */
+        (void)functions->GetLastError(); /* the calls of the program are to meet the error */
     found.nanoseconds = stats_now() - found.begin;
     return found;
 }

@@ -101,7 +101,8 @@ static bool read_memory(const char *text) {
     return true;
 }
 
-/* Settings without which the device works as well: what cannot be read is said and left out. */
+/* Settings without which the device works as well. A message names one that cannot be read, and it
+ * is left out. */
 static void check_settings(void) {
     const char *threads = getenv("MGPU_RT_SOFTGPU_THREADS");
     const char *copies = getenv("MGPU_RT_SOFTGPU_COPIES");

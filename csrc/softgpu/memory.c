@@ -1,4 +1,4 @@
-/* Memory: allocation with the limits of the devices, registration of the program's own, mapping.
+/* Memory: allocation with the limits of the devices, registration of the program's memory, mapping.
  *
  * Device memory is memory of this process, taken from the machine page by page when touched. */
 #include "memory.h"

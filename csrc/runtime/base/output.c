@@ -71,8 +71,8 @@ void output_choose(struct output *output, const char *variable, const char *patt
 
 /* ---- what is to take a file's place ---- */
 
-/* Its owner's alone where it is new; a file of this user's keeps its mode. Another user's does not:
- * who may write it may also end the program, by cutting off what is mapped. */
+/* A new one is readable by its owner only; a file of this user's keeps its mode. Another user's
+ * does not: who may write it may also end the program, by cutting off what is mapped. */
 static void keep_mode(int file, const char *path) {
     struct stat old;
     if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && old.st_uid == geteuid())

@@ -30,7 +30,7 @@ struct output {
     char path[OUTPUT_PATH];        /* absolute */
     char beside[OUTPUT_PATH + 32]; /* what is to take its place */
     enum output_place place;
-    bool failed;               /* it cannot be written, which was said */
+    bool failed;               /* it cannot be written; a message has told so */
     dev_t device;              /* of the recording */
     ino_t inode;               /* 0: none */
     struct output_write write; /* at exit */
@@ -49,11 +49,11 @@ void output_choose(struct output *output, const char *variable, const char *patt
  * The file's blocks are there from the start: a place that fills up later takes nothing away. */
 void *output_record(struct output *output, const char *kind, void *content, size_t size);
 
-/* Nothing will be written there, for this error, which is said. */
+/* Nothing will be written there, for this error. A message tells so. */
 void output_give_up(struct output *output, int error);
 
 /* The file to write at exit, which takes the recording's place when it is closed whole. NULL if it
- * cannot be written, which is said once. */
+ * cannot be written; a message tells so once. */
 FILE *output_open(struct output *output);
 void output_close(struct output *output, FILE *file);
 

@@ -19,7 +19,7 @@ enum {
     MODE_FORKED = 32,   /* a child of fork that records nothing before its first call */
     MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
     MODE_GRAPH = 256,   /* a thread builds a graph (graph/) */
-    MODE_LENT = 128,    /* a stream of the program's own is lent: it may capture (graph/) */
+    MODE_LENT = 128,    /* a stream of the program is lent: it may capture (graph/) */
 };
 extern unsigned runtime_mode;
 
@@ -34,7 +34,7 @@ static inline bool runtime_exiting(void) {
 
 /* True if a handle that the tables knew need not be given back any more. The process ends, and all
  * that HIP registered at its first call is gone, so that it may not bear it (llvm #190563). Memory
- * of the program's own is not left like that: it goes on to serve. */
+ * of the program is not left like that: it goes on to serve. */
 static inline bool runtime_leaves(const void *known) {
     return known != NULL && runtime_is(MODE_LATE);
 }
@@ -53,8 +53,8 @@ extern bool runtime_forked;
  * stream_pool_lock may be taken under it. */
 extern pthread_mutex_t tables_lock;
 
-/* In the place of one device's number; and how many are known: what is on one beyond is HIP's
- * alone. */
+/* In the place of one device's number; and how many are known. Only HIP knows objects on one
+ * beyond. */
 enum { ALL_DEVICES = -1, MOST_DEVICES = 64 };
 static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;

@@ -36,7 +36,7 @@ enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };
 struct trace {
     struct process process;
     uint64_t next;     /* events so far */
-    uint64_t gpu_lost; /* work of the GPU whose times were not to be had */
+    uint64_t gpu_lost; /* work of the GPU whose times HIP did not tell */
     uint64_t thread_keys[TRACE_THREADS];
     char thread_names[TRACE_THREADS][TRACE_NAME];
     struct kernel_name kernel_names[KERNELS];

@@ -169,9 +169,10 @@ bool block_serves(uint64_t bytes, int device) {
            device < MOST_DEVICES;
 }
 
-/* LLVM's CUDA runtime has had managed memory for host_shared since 19. HIP has it for every device
- * (pinned host memory where pages cannot move). hipFree takes it back, and it is coherent without a
- * flag. Stock ROCm hands out device memory there, which the host may not be able to touch. */
+/* LLVM's own library for CUDA has had managed memory for host_shared since 19. HIP has it for every
+ * device (pinned host memory where pages cannot move). hipFree takes it back, and it is coherent
+ * without a flag. Stock ROCm hands out device memory there, which the host may not be able to
+ * touch. */
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);

@@ -53,7 +53,7 @@ bool event_cache_serves(void);
  * if there is none. */
 struct event *event_take(struct thread *thread, int device);
 
-/* Enters an event that HIP has just made for the program. Without memory it stays HIP's alone. */
+/* Enters an event that HIP has just made for the program. Without memory only HIP knows it. */
 void event_enter(hipEvent_t handle, int device);
 
 /* The program destroys it: it is spare. False if the program does not hold it. */

@@ -1,8 +1,8 @@
 /* The functions of modules that are kept, by name, and a thread's slots of them.
  *
  * A hit costs about 25 instructions. It also compares the name unless that is a constant of the
- * program (mapped_for_good). A name alone would mix up two modules, and a JIT may reuse the address
- * of a name. */
+ * program (mapped_for_good). By its name only, a function of one module would be taken for
+ * another's, and a JIT may reuse the address of a name. */
 #ifndef MGPU_RT_FUNCTIONS_H
 #define MGPU_RT_FUNCTIONS_H
 

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* The most that the caches may hold beyond the program's own. They keep to it by themselves, least
- * recently used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the manager. */
+/* The most that the caches may hold beyond what the program holds. They keep to it by themselves,
+ * least recently used first, with or without a manager. Set from MGPU_RT_*_LIMIT, and by the
+ * manager. */
 struct cache_limits {
     _Atomic size_t module_bytes; /* what idle modules cost */
     _Atomic size_t streams;      /* streams that the program does not hold */

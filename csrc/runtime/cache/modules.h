@@ -137,7 +137,7 @@ struct module *module_take_known(const struct load *load);
 bool module_copy_image(struct load *load);
 
 /* Enters a module that HIP has just loaded for the program. Takes over load->copy. False without
- * memory: it stays HIP's alone, and the copy with it. */
+ * memory: only HIP knows it then, and the copy stays. */
 bool module_enter(const struct load *load, hipModule_t handle);
 
 /* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
@@ -148,7 +148,7 @@ unsigned char *module_leave(struct module *module);
  * Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
-/* The program unloads a module that it alone may have: as module_leave, but takes tables_lock.
+/* The program unloads a module that nobody else may have: as module_leave, but takes tables_lock.
  * False if a graph launches kernels of it still: it stays loaded, and is nobody else's. */
 bool module_leave_private(struct module *module, unsigned char **copy);
 

@@ -54,8 +54,9 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
 }
 
-/* Whether work was submitted to the null stream or to streams of the program's own since the device
- * was last synchronised. OTHERS_BUSY, or a word of the thread that synchronises just now. */
+/* Whether work was submitted to the null stream or to streams that the program made by HIP since
+ * the device was last synchronised. OTHERS_BUSY, or a word of the thread that synchronises just
+ * now. */
 enum { OTHERS_IDLE, OTHERS_BUSY };
 extern uintptr_t stream_others;
 

@@ -26,16 +26,17 @@ static inline bool stream_pool_has_room(void) {
     return load_relaxed(&stream_pool_total) <= cache_limits.streams;
 }
 
-/* HIP has a stream back, or gets it now: nothing is known of its handle any more, whoever holds
- * it. A stream of the program's own stays what it is. False for that, and if it was so before. */
+/* HIP has a stream back, or gets it now: nothing is known of its handle any more, whoever holds it.
+ * A stream that the program made by HIP stays what it is. False for that, and if it was so
+ * before. */
 bool stream_pool_forget(struct stream *stream);
 
 /* Takes an idle stream of a device for the program: now the thread's last one. NULL if there is
  * none. Asks HIP. */
 struct stream *stream_pool_take(struct thread *thread, int device);
 
-/* Enters a stream that HIP has just made for the program, the thread's last one now. NULL if it is
- * HIP's alone. May wait for the device. */
+/* Enters a stream that HIP has just made for the program, the thread's last one now. NULL if only
+ * HIP knows it. May wait for the device. */
 struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device);
 
 /* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
@@ -90,7 +91,7 @@ bool stream_query_unheld(struct stream *stream);
 /* True if no work is pending as far as can be told. HIP is asked about the streams that the program
  * does not hold. Those that it holds were idle at their last synchronise. */
 bool stream_all_quiet(void);
-/* From now on mgpuStreamCreate returns this stream, the program's own, on the calling thread. False
+/* From now on mgpuStreamCreate returns this stream of the program on the calling thread. False
  * without memory. */
 bool stream_choose(struct thread *thread, hipStream_t handle);
 /* Ends that. */

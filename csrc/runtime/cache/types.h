@@ -42,8 +42,8 @@ struct thread;
  *            LIVE, FREE,    GONE
  *            RETIRED
  *
- * So a handle begins no second life while a thread has its first one in hand: what HIP hands out
- * meanwhile is HIP's alone (stream_enter).
+ * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
+ * it hands out meanwhile (stream_enter).
  * It lies in a queue if and only if `queue`; one that is there may be held again.
  * stream_pool_total == the number of those that are not GONE, LOST or BORROWED.
  * borrowers == the number of threads that have chosen it.
@@ -54,7 +54,7 @@ enum stream_state {
     STREAM_FREE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_BORROWED, /* the program's own, by mgpu_rt_use_stream */
+    STREAM_BORROWED, /* made by the program, and lent by mgpu_rt_use_stream */
     STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
 };
 
@@ -155,12 +155,12 @@ struct event {
  * put that comes after a forget makes FREE of GONE, and changes nothing else.
  * A thread without tables_lock takes the module of one generation or none, as both lie in one word.
  * So it never has a module in hand that a reset has ended and that HIP has handed out anew since.
- * Only an unload puts by its state alone: its owner holds the module, and HIP forbids a reset of
+ * An unload puts by nothing but its state: its owner holds the module, and HIP forbids a reset of
  * the device meanwhile.
  * module_cost_all == the sum of module_cost of all that are not GONE. */
 enum module_state {
     MODULE_GONE,
-    MODULE_FREE, /* the program has unloaded it; it is the cache's alone, and loaded */
+    MODULE_FREE, /* the program has unloaded it; only the cache has it, and it is loaded */
     MODULE_LIVE, /* loaded for the program, once */
 };
 

@@ -16,8 +16,8 @@ void device_watch(int device);
  * back. True if nobody has reset the device since device_watch. Otherwise all that is of that
  * device is forgotten (caches_forget), so that what is found afterwards is HIP's still. Asked
  * afterwards it is too late: another thread may have seen the reset meanwhile, and watch the device
- * anew. Costs a question to HIP (0.1 µs), on AMD's devices, unless the process is the runtime's
- * alone. */
+ * anew. Costs a question to HIP (0.1 µs), on AMD's devices, unless nobody else in the process calls
+ * HIP. */
 bool watch_ask(int device);
 static inline bool device_kept(int device) {
     return exclusive_hip() || watch_ask(device);

@@ -1,4 +1,4 @@
-/* mgpuSetDefaultDevice: the device is the calling thread's alone, as in HIP. */
+/* mgpuSetDefaultDevice: the device is that of the calling thread only, as in HIP. */
 #include "base/abi.h"
 #include "cache/thread.h"
 #include "hip/hip.h"

@@ -4,9 +4,9 @@
  * to a pool of its stream and comes from there (blocks_pool.h). All but a block of the program's
  * stream, in its order, takes the careful way: it waits for the device, as stock does.
  *
- * Unless the process is the runtime's alone (exclusive.h), HIP is asked whether a freed block is
- * still the one that was handed out. The program may have freed it by hipFree, and its address may
- * be a smaller one's by now. */
+ * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
+ * block is still the one that it handed out. The program may have freed it by hipFree, and its
+ * address may be a smaller one's by now. */
 #include "base/abi.h"
 #include "base/likely.h"
 #include "base/options.h"
@@ -65,7 +65,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 
 /* ---- mgpuMemFree ---- */
 
-/* An address that is no block's start: the program's own, or a mistake. */
+/* An address that is no block's start: memory that the program got by HIP, or a mistake. */
 static void free_foreign(void *address) {
     struct block *around = caches_on() && address ? block_around(address) : NULL;
     if (around && device_kept(around->device) && load_acquire(&around->state) == BLOCK_CACHED) {

@@ -11,7 +11,8 @@
 struct sparse_work {
     const char *expression;
     struct thread *thread;
-    struct stream *stream;           /* NULL: the null stream, or the program's own */
+    struct stream *stream;           /* NULL: the null stream, or one that the program made by
+                                      * HIP */
     struct environment *environment; /* NULL: the program has made none */
     void *handle;                    /* the environment's, or NULL */
 };

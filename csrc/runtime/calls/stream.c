@@ -1,9 +1,9 @@
 /* mgpuStreamCreate, mgpuStreamDestroy, mgpuStreamSynchronize.
  *
  * A hit of create is one compare-and-swap on the thread's own last stream, a hit of destroy a
- * store. Unless the process is the runtime's alone (exclusive.h), HIP is asked before a stream is
- * handed out. Others may have used it, or have reset the device: HIP says whether it is there and
- * idle. */
+ * store. Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP before it
+ * hands out a stream. Others may have used it, or have reset the device: HIP says whether it is
+ * there and idle. */
 #include "calls/stream.h"
 #include "base/counters.h"
 #include "base/options.h"

@@ -1,7 +1,7 @@
 /* Graphs of others: what calls do on a lent stream that the program captures (torch.cuda.graph,
  * CuPy, hipStreamBeginCapture).
  *
- * HIP's word says that a stream captures; it is asked of lent streams alone. The recorded calls run
+ * HIP's word says that a stream captures; only for lent streams is it asked. The recorded calls run
  * later, and again and again, when nobody calls this library. So a block that is part of it is
  * nobody else's from then on. Nothing is waited for, and nothing is asked that would end the
  * capture. */

@@ -109,7 +109,7 @@ static bool try_name(struct hip_library *library, const char *name, struct attem
     }
     void *handle = dlopen(name, symbols_flags(attempts->own));
     if (!handle) {
-        /* "file: cannot open ...: No such file": the name alone says that. */
+        /* "file: cannot open ...: No such file": the name tells enough. */
         const char *error = dlerror();
         const bool absent = error && strstr(error, "No such file");
         note(attempts, name, absent ? NULL : error);

@@ -44,7 +44,7 @@ static unsigned explained; /* of enum consequence */
 /* ---- why nothing runs, said last as well as first ---- */
 
 enum { SCREEN = 24 }; /* lines that leave the first one in sight */
-static char *cause;   /* NULL: none was said */
+static char *cause;   /* NULL: no message named it */
 static unsigned failures_since;
 
 void report_cause_again(void) {
@@ -67,7 +67,7 @@ static bool first_time(struct advice *advice) {
     return !exchange_relaxed(&advice->given, true);
 }
 
-/* True if nothing is left to say: what it follows from was said before. */
+/* True if nothing is left to say: a message has told its cause before. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
     return (before & (NOTHING_RUNS | advice->follows)) != 0;

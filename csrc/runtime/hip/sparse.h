@@ -33,8 +33,8 @@ struct sparselt_functions {
 extern struct sparse_functions sparse;
 extern struct sparselt_functions sparselt;
 
-/* Finds and opens the library, once a process; thread-safe. False if there is none, which is said
- * when a call fails for it. To be called after HIP was opened. */
+/* Finds and opens the library, once a process; thread-safe. False if there is none; a message tells
+ * so when a call fails for it. To be called after HIP was opened. */
 bool sparse_open(void);
 
 /* The same of cuSPARSELt, of which AMD has nothing that takes LLVM's handles. */

@@ -48,7 +48,7 @@ bool symbols_own(void) {
     if (strcmp(options.hip_symbols, "auto") != 0)
         return strcmp(options.hip_symbols, "own") == 0;
     if (compiler_is_mapped() || !llvm_in_sight())
-        return false; /* bound already, for good or ill; or alone */
+        return false; /* bound already, for good or ill; or there is no LLVM */
     const char *foreign = foreign_allocator();
     if (foreign)
         report_once(&allocator_forbids, foreign);

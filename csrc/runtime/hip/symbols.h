@@ -3,9 +3,9 @@
  * HIP brings a compiler, libamd_comgr, and Debian's is linked with a shared LLVM 15. A JIT such as
  * mlir-runner has an LLVM of its own whose C++ names are global, unversioned in libMLIR's case. The
  * loader gives those to HIP's compiler too: a crash at the first stream. RTLD_LOCAL does not help:
- * it hides HIP's names from the program, not the program's from HIP. RTLD_DEEPBIND on HIP alone
- * does not either: HIP opens its compiler by itself, later and without that flag. So the compiler
- * is opened here, before HIP does it, and with the flag.
+ * it hides HIP's names from the program, not the program's from HIP. RTLD_DEEPBIND on nothing but
+ * HIP does not either: HIP opens its compiler by itself, later and without that flag. So the
+ * compiler is opened here, before HIP does it, and with the flag.
  *
  * A namespace of its own (dlmopen) would keep them apart too, at a price. It has a second libc,
  * whose buffered output (printf of kernels) is lost at exit and whose locks break in a child of

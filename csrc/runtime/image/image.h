@@ -27,7 +27,7 @@ struct image {
     size_t head; /* the bytes that determine the size; compared first */
     enum image_kind kind;
     uint16_t machine;     /* e_machine of an ELF */
-    bool sized_by_tables; /* the size is not in the head alone */
+    bool sized_by_tables; /* the head does not tell the size */
     bool writable;        /* holds device globals that a kernel can write, or may hold some */
     bool opaque;          /* parts of it are packed, or of a kind that is not read here */
     const char *damage;   /* why no driver can load it, which may crash with it; NULL: none known */

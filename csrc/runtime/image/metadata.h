@@ -10,8 +10,8 @@
 
 #include "image/image.h"
 
-/* True if some kernel of this code object is said to want a queue. Offload bundles are not looked
- * into. Reads the whole image: for misses only. */
+/* True if this code object names a kernel that wants a queue. Offload bundles are not looked into.
+ * Reads the whole image: for misses only. */
 bool metadata_wants_queue(const struct image *image);
 
 /* True if this release of HIP crashes on it, by hipRuntimeGetVersion: 5.2.3 does, 5.7.1, 6.4.3 and

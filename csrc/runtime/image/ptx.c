@@ -30,7 +30,7 @@ bool ptx_has_globals(const char *text) {
     return false;
 }
 
-/* A directive that stands alone: `.entry` in a name is none. */
+/* A directive between spaces: `.entry` in a name is none. */
 static const char *find_directive(const char *text, const char *directive) {
     const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))

@@ -1,5 +1,5 @@
-/* An interpreter in the program, for MGPU_RT_RUNTIME alone: the program's own, or one that is
- * started. Nothing here runs, and nothing of Python's is opened, where that is not set. */
+/* An interpreter in the program, for nothing but MGPU_RT_RUNTIME: one that the program has, or one
+ * that is started. Nothing here runs, and nothing of Python's is opened, where that is not set. */
 #ifndef MGPU_RT_PYTHON_HOST_H
 #define MGPU_RT_PYTHON_HOST_H
 

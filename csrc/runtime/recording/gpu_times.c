@@ -22,8 +22,9 @@ enum { RING = 1024, NEW_REFERENCE = 64000000 /* ns */ };
  * stream may wait for the program, whose call this is. In ns. */
 static const uint64_t patience = 1000000000, respite = 60 * UINT64_C(1000000000);
 
-/* A piece of work that was submitted, between its events. The thread that has moved it to TAKEN has
- * it alone. It calls HIP without a lock, as HIP may wait for room in the queue of a stream. */
+/* A piece of work that was submitted, between its events. Nobody but the thread that has moved it
+ * to TAKEN has it. It calls HIP without a lock, as HIP may wait for room in the queue of a
+ * stream. */
 enum state { FREE, TAKEN, SUBMITTED };
 struct work {
     int state;
@@ -51,7 +52,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reference references[MOST_DEVICES];
 static unsigned generations[MOST_DEVICES]; /* grows when HIP has none of the events any more */
 
-/* "Not ready" stays the last error for a moment only: the program's own call follows. */
+/* "Not ready" stays the last error for a moment only: the call of the program follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
         device_forget_error(error);
@@ -299,7 +300,7 @@ static struct hip_functions submit; /* as they were before */
 
 void gpu_times_open(void) {
     submit = hip;
-/* A function that HIP lacks submits nothing, and leaves the last error alone. */
+/* A function that HIP lacks submits nothing, and does not touch the last error. */
 #define SUBMISSION(name, params, args, kernel, bytes)                                              \
     if (hip_untimed.name != hip_missing.name)                                                      \
         hip.name = gpu_##name;

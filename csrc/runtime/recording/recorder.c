@@ -174,8 +174,7 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
     fetch_add_relaxed(&counts.copies[way].bytes, bytes);
 }
 
-/* The kind of HIP's last copy for the calling thread: the program's own memory, or pinned
- * memory. */
+/* The kind of HIP's last copy for the calling thread: memory of the program, or pinned memory. */
 static __thread struct {
     const void *to, *from;
 } copied __attribute__((tls_model("initial-exec")));

@@ -55,7 +55,7 @@ void start_device(void) {
     if (named != hipSuccess ||
         hip_untimed.DeviceGetName(start.device, sizeof start.device - 1, device) != hipSuccess) {
         start.device[0] = '\0';
-        (void)hip_untimed.GetLastError(); /* the program's own calls are to meet the error */
+        (void)hip_untimed.GetLastError(); /* the calls of the program are to meet the error */
     }
     start.nanoseconds += nanoseconds;
     counts.start = start;

@@ -43,7 +43,7 @@ struct comgr {
     char identity[8192];
 };
 
-/* AMD's library, opened at the first call; NULL if there is none, which is said once. */
+/* AMD's library, opened at the first call. NULL if there is none; a message tells so once. */
 const struct comgr *comgr_amd(void);
 
 /* Bytes that grow. `failed` is for good: there was no memory, or one of AMD's functions failed. */

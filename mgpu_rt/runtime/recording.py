@@ -184,7 +184,7 @@ class Recorder:
                 low, high = other["address"], other["address"] + other["size"]
                 count = sum(low <= word < high for word in near)
                 if count:
-                    found.append(f"{count} pointers within block {number}, to {low:#x}")
+                    found.append(f"{count} pointers within memory block {number}, to {low:#x}")
         return found
 
 
@@ -234,7 +234,8 @@ class Difference:
     def __str__(self) -> str:
         error = f", largest error {self.largest:g}" if self.dtype != "u1" else ""
         kind = "bytes" if self.dtype == "u1" else f"elements ({self.dtype})"
-        return f"block {self.block}: {self.count} {kind} differ, the first [{self.first}]{error}"
+        wrong = f"{self.count} {kind} differ, the first [{self.first}]{error}"
+        return f"memory block {self.block}: {wrong}"
 
 
 @dataclass(frozen=True)
@@ -471,4 +472,5 @@ class _Replay:
                 wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
                 if wrong:
                     first = GUARD - wrong[-1] if where == "before" else wrong[0]
-                    yield f"{len(wrong)} bytes {where} block {at} were written, {first} bytes off"
+                    place = f"{where} memory block {at}"
+                    yield f"{len(wrong)} bytes {place} were written, {first} bytes off"

@@ -261,14 +261,14 @@ def test_a_replay_with_another_block_size_leaves_the_same(recorded: Path) -> Non
 def test_a_replay_that_writes_less_says_where(recorded: Path) -> None:
     done = replay(recorded, "--grid", 1, "--tolerance", 0.5)
     assert done.returncode == 1
-    assert "block 0: 32 elements (f4) differ, the first [32], largest error 2" in done.stdout
+    assert "memory block 0: 32 elements (f4) differ, the first [32], largest error 2" in done.stdout
     assert replay(recorded, "--grid", 1, "--tolerance", 3).returncode == 0
 
 
 def test_a_write_outside_an_argument_is_named(recorded: Path) -> None:
     done = replay(recorded, "--grid", 33, "--tolerance", 100)
     assert done.returncode == 1
-    assert "bytes behind block 0 were written" in done.stdout
+    assert "bytes behind memory block 0 were written" in done.stdout
 
 
 def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:

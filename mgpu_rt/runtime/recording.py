@@ -45,7 +45,7 @@ def _write(path: Path, content: bytes) -> None:
 
 # ---- recording ----
 
-_LONGEST = 10.0  # seconds that others may take to enter a launch
+_LONGEST = 10.0  # seconds that another may take to enter one launch
 
 
 @contextmanager
@@ -60,12 +60,16 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _lock(number: int, folder: Path) -> None:
-    end = time.monotonic() + _LONGEST
+    """Each launch that others enter changes the folder, and the wait begins anew."""
+    changed, end = 0, 0.0
     while True:
         try:
             return fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > end:
+            now, last = time.monotonic(), os.fstat(number).st_mtime_ns
+            if last != changed:
+                changed, end = last, now + _LONGEST
+            elif now > end:
                 words = f"another process has kept this recording for {_LONGEST:.0f} s"
                 raise OSError(errno.EBUSY, words, str(folder)) from None
         except OSError:  # a file system without locks

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import itertools
 import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +20,7 @@ from bench.setup.printing import print_library
 from mgpu_rt import files
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, object_files
-from mgpu_rt.runtime import Recording
+from mgpu_rt.runtime import Recording, recording
 from tests.support.child import ROOT, environment, library
 from tests.support.command import assert_sentence, command
 from tests.support.folders import folder
@@ -373,6 +377,29 @@ def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> N
     launches = json.loads((tmp_path / "manifest.json").read_text())["launches"]
     assert [launch["number"] for launch in launches].count(49) == 4
     assert len(launches) == 200
+
+
+@pytest.mark.parametrize("entering", [True, False])
+def test_processes_that_enter_launches_are_waited_for(
+    entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long they take together; one that enters nothing is given up."""
+    looks = itertools.count()
+    other = os.open(tmp_path, os.O_RDONLY)
+
+    def sleep(_seconds: float) -> None:
+        look = next(looks)
+        if entering:
+            os.utime(tmp_path, ns=(look, look))
+        if look == 4:
+            os.close(other)
+
+    clock = itertools.count(step=recording._LONGEST)
+    monkeypatch.setattr(recording, "time", SimpleNamespace(monotonic=clock.__next__, sleep=sleep))
+    fcntl.flock(other, fcntl.LOCK_EX)
+    given_up = pytest.raises(OSError, match="has kept this recording")
+    with nullcontext() if entering else given_up, recording._alone(tmp_path):
+        assert next(looks) == 5
 
 
 def test_a_recording_of_fifos_is_not_waited_for(

@@ -15,12 +15,12 @@ from tests.support.variants import build
 
 #: Guards by the tests that they have, each of another kind.
 TAKEN_OUT = (
-    "01_address_reused_for_another_image",
-    "01_one_byte_differs",
-    "03_reload_sees_fresh_globals",
-    "02_same_kernel_name_in_two_modules",
-    "02_address_of_a_name_reused",
-    "copy_waits_for_what_is_before_it",
+    "01_another_image_at_the_same_address_is_loaded",
+    "01_an_image_that_differs_in_one_byte_is_loaded",
+    "03_a_reload_sees_fresh_globals",
+    "02_one_name_in_two_modules_gives_two_functions",
+    "02_another_name_at_the_same_address_gives_another_function",
+    "a_copy_waits_for_earlier_work",
 )
 MINUTES = 5.0
 

@@ -77,7 +77,8 @@ static void bind_slot(const struct load *load, struct module *module) {
     load->thread->loaded = module;
     if (module->shared)
         *choose_module_slot(load->thread, load->data) = (struct module_slot){
-            load->data, module, module_life(module->generation, MODULE_FREE), load->constant};
+            load->data, module, module_life(module_generation(module), MODULE_FREE),
+            load->constant};
 }
 
 __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
@@ -174,7 +175,7 @@ static void serve_image(struct module *module, const struct load *load) {
     module_cost_all += module_cost(module);
     if (module->shared)
         enter_image(module);
-    store_release(&module->generation, module->generation + 1);
+    store_release(&module->generation, module_generation(module) + 1);
     store_release(&module->state, MODULE_LIVE);
 }
 
@@ -182,7 +183,7 @@ static void serve_image(struct module *module, const struct load *load) {
 
 /* Makes a module unknown, whoever holds it. Under tables_lock. */
 static void end_module(struct module *module) {
-    store_release(&module->generation, module->generation + 1);
+    store_release(&module->generation, module_generation(module) + 1);
     store_release(&module->state, MODULE_GONE);
     for (struct function *function = module->functions; function; function = function->next)
         store_relaxed(&function->handle, NULL);

@@ -49,7 +49,7 @@ static inline bool module_lives_on(const struct module *module, uint64_t life) {
 
 /* Whether the entry serves a module: its generation is odd. Under tables_lock. */
 static inline bool module_is_known(const struct module *module) {
-    return module->generation % 2 != 0;
+    return module_generation(module) % 2 != 0;
 }
 
 static inline int module_state(const struct module *module) {

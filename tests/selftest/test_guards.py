@@ -9,7 +9,7 @@ import pytest
 
 from mgpu_rt.selftest import bundle, machine, right
 from mgpu_rt.selftest.result import Part
-from tests.runtime.guards import GUARDS
+from tests.runtime.guards import GUARDS, Guard
 from tests.support.child import environment
 from tests.support.variants import build
 
@@ -24,12 +24,13 @@ TAKEN_OUT = (
 )
 MINUTES = 5.0
 
+_NAMED = {guard.name: guard for guard in GUARDS}
+
 
 @pytest.mark.check
-@pytest.mark.parametrize("name", TAKEN_OUT)
-def test_selftest_notices_a_library_without_its_guard(name: str, tmp_path: Path) -> None:
-    guard = next(guard for guard in GUARDS if guard.name == name)
-    library = build(f"selftest-{name}", *guard.changes, flags=("-O0", "-w"))
+@pytest.mark.parametrize("guard", [_NAMED[name] for name in TAKEN_OUT], ids=TAKEN_OUT)
+def test_selftest_notices_a_library_without_its_guard(guard: Guard, tmp_path: Path) -> None:
+    library = build(f"selftest-{guard.name}", *guard.changes, flags=("-O0", "-w"))
     read = bundle.read()
     found = machine.find("softgpu", None, read, library, base=environment("softgpu"))
     read.lay_out(read.kernels(found.chip), tmp_path)

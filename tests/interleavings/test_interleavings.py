@@ -163,7 +163,7 @@ MUTANTS = {
     "a module leaves": (
         Change(
             _MODULES,
-            "    store_release(&module->generation, module->generation + 1);\n"
+            "    store_release(&module->generation, module_generation(module) + 1);\n"
             "    store_release(&module->state, MODULE_GONE);",
             "    store_release(&module->state, MODULE_GONE);",
         ),

@@ -58,6 +58,15 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
+/* In a child of fork: another thread of the parent may have held the mutex, and there is none here
+ * that would give it back. */
+static void free_mutex(void) {
+    mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+__attribute__((constructor)) static void serve_children(void) {
+    pthread_atfork(NULL, NULL, free_mutex);
+}
+
 int stub_function_index(const char *name) {
     for (int i = 0; i < STUB_FUNCTIONS; ++i)
         if (strcmp(names[i], name) == 0)

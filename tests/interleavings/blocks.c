@@ -6,7 +6,7 @@
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
 #include "cache/caches.h"
-#include "model.h"
+#include "program.h"
 
 void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 void impl_mgpuMemFree(void *address, hipStream_t stream);
@@ -19,7 +19,7 @@ static hipStream_t stream_of(unsigned stream) {
 }
 
 static void allocate(unsigned object, unsigned stream, bool shared) {
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     void *made = impl_mgpuMemAlloc(BYTES, stream_of(stream), shared);
     const unsigned number = model_block(made);
@@ -36,7 +36,7 @@ static void allocate(unsigned object, unsigned stream, bool shared) {
 }
 
 static void release(unsigned object, unsigned stream) {
-    struct held *held = model_hold(object, IS_HELD);
+    struct held *held = program_hold(object, IS_HELD);
     held->state = IS_ENDED;
     impl_mgpuMemFree(held->handle, stream_of(stream));
     held->state = NOT_HELD;
@@ -44,14 +44,14 @@ static void release(unsigned object, unsigned stream) {
 }
 
 static void work(unsigned object, unsigned stream) {
-    struct held *held = model_use(object);
-    model_launch_on(model_stream(stream), held->handle);
+    struct held *held = program_use(object);
+    program_launch_on(model_stream(stream), held->handle);
     held->users--;
 }
 
 /* The graph is there, or not: then nothing of its work is pending. */
 static void give_graph(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     const unsigned number = model_block(held->handle);
     if (world.blocks[number].in_graph)
         explore_prune();
@@ -76,7 +76,7 @@ static void capture(unsigned object) {
     hipError_t error;
     if (world.graph)
         explore_prune();
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     struct stream *stream = handle_find(&stream_map, model_stream(0));
     void *const address = block_alloc_captured(BYTES, stream, 1, &error);
@@ -89,7 +89,7 @@ static void capture(unsigned object) {
 static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     void *const address = world.graph;
     if (block_serve_graph(address)) {
@@ -131,13 +131,13 @@ static void evict(void) {
 
 static void forget(void) {
     bool all_gone = true;
-    model_forgets();
+    program_forgets();
     const unsigned lone = explore_lone();
     block_cache.forget(0);
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next)
         all_gone &= block->state == BLOCK_GONE;
-    model_require_gone(all_gone, lone);
+    program_require_gone(all_gone, lone);
 }
 
 static void play(unsigned operation) {
@@ -281,13 +281,6 @@ static void check_between(void) {
     }
 }
 
-static const char *operation_name(unsigned operation) {
-    return names[operation];
-}
-static const char *graph_operation_name(unsigned operation) {
-    return graph_names[operation];
-}
-
 /* Object 0 is held, and stream 1 works on it; a block lies in the pool of stream 0. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
@@ -295,9 +288,9 @@ static void set_up(bool exclusive) {
     world.held[0] =
         (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
     impl_mgpuMemFree(first, model_stream(0));
-    model_launch_on(model_stream(1), world.held[0].handle);
+    program_launch_on(model_stream(1), world.held[0].handle);
 }
 
-const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, operation_name);
+const struct scenario explore_blocks = SCENARIO("blocks", false, OPERATIONS, play, names);
 const struct scenario explore_blocks_graph =
-    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_operation_name);
+    SCENARIO("blocks-graph", false, GRAPH_OPERATIONS, play_graph, graph_names);

@@ -15,7 +15,7 @@ interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc r
     image_describe mapped_for_good metadata_needs_copy device_memory_number
 interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
     $(interleavings_scenarios:%=$(interleavings_dir)/%.o)
-interleavings_plain := explore threads model scenarios
+interleavings_plain := explore threads model program scenarios
 
 $(interleavings_dir)/%.o: csrc/runtime/%.c
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 #include "cache/events.c"
 
 #include "cache/streams.h"
-#include "model.h"
+#include "program.h"
 
 hipEvent_t impl_mgpuEventCreate(void);
 void impl_mgpuEventDestroy(hipEvent_t event);
@@ -10,7 +10,7 @@ void impl_mgpuEventSynchronize(hipEvent_t event);
 void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
 
 static void create(unsigned object) {
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     world.recorded[object] = false;
     const hipEvent_t made = impl_mgpuEventCreate();
@@ -25,7 +25,7 @@ static void create(unsigned object) {
 }
 
 static void destroy(unsigned object) {
-    struct held *held = model_hold(object, IS_HELD);
+    struct held *held = program_hold(object, IS_HELD);
     held->state = IS_ENDED;
     impl_mgpuEventDestroy(held->handle);
     held->state = NOT_HELD;
@@ -33,14 +33,14 @@ static void destroy(unsigned object) {
 }
 
 static void record(unsigned object, unsigned stream) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     impl_mgpuEventRecord(held->handle, model_stream(stream));
     world.recorded[object] = true;
     held->users--;
 }
 
 static void synchronize(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     const unsigned lone = explore_lone();
     impl_mgpuEventSynchronize(held->handle);
     explore_require(!world.recorded[object] || !lone || explore_lone() != lone ||
@@ -51,13 +51,13 @@ static void synchronize(unsigned object) {
 
 static void forget(void) {
     bool all_gone = true;
-    model_forgets();
+    program_forgets();
     const unsigned lone = explore_lone();
     forget_events(ALL_DEVICES);
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next)
         all_gone &= event->state == EVENT_GONE;
-    model_require_gone(all_gone, lone);
+    program_require_gone(all_gone, lone);
 }
 
 enum operation {
@@ -125,12 +125,12 @@ static void play_reset(unsigned operation) {
         destroy(0);
         break;
     case RESET:
-        model_reset();
+        program_reset();
         break;
     default:
-        model_hand(true);
+        program_hand(true);
         (void)caches_give_back();
-        model_hand(false);
+        program_hand(false);
     }
 }
 
@@ -185,12 +185,8 @@ static void check_between(void) {
 }
 
 static void check_between_resets(void) {
-    if (!model_reset_is_unseen())
+    if (!program_reset_is_unseen())
         check_between();
-}
-
-static const char *operation_name(unsigned operation) {
-    return names[operation];
 }
 
 /* Object 0 is held from the start, and a spare event lies in the chain. */
@@ -218,17 +214,13 @@ static void set_up_reset(bool exclusive) {
     release_slots(thread_get());
 }
 
-static const char *reset_operation_name(unsigned operation) {
-    return reset_names[operation];
-}
-
-const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, play, operation_name);
+const struct scenario explore_events = SCENARIO("events", false, OPERATIONS, play, names);
 const struct scenario explore_events_asked =
-    SCENARIO("events-asked", true, OPERATIONS, play, operation_name);
+    SCENARIO("events-asked", true, OPERATIONS, play, names);
 const struct scenario explore_events_reset = {.name = "events-reset",
                                               .operations = RESET_OPERATIONS,
                                               .set_up = set_up_reset,
                                               .play = play_reset,
                                               .check = check,
                                               .check_between = check_between_resets,
-                                              .operation_name = reset_operation_name};
+                                              .names = reset_names};

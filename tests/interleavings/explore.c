@@ -75,9 +75,9 @@ static void print_way(void) {
         const struct coroutine *thread = &before->threads[frames[i].thread];
         if (thread->status == AT_OPERATION)
             printf("  thread %d begins %s\n", frames[i].thread,
-                   scenario->operation_name(is_new(before, frames[i].thread)
-                                                ? first_operations[frames[i].thread]
-                                                : frames[i].choice));
+                   scenario
+                       ->names[is_new(before, frames[i].thread) ? first_operations[frames[i].thread]
+                                                                : frames[i].choice]);
         else if (thread->status == AT_CHOICE)
             printf("  thread %d: HIP says %u\n", frames[i].thread, frames[i].choice);
         else if (i == 0 || frames[i - 1].thread != frames[i].thread)

@@ -21,11 +21,11 @@ struct scenario {
     void (*play)(unsigned operation); /* one, by the calling thread */
     void (*check)(void);              /* in each state; some threads may be in an operation */
     void (*check_between)(void);      /* in each state in which none is */
-    const char *(*operation_name)(unsigned operation);
+    const char *const *names;         /* of the operations */
 };
 
-/* One of the file's: its `set_up`, `check` and `check_between`, and these two of its functions. */
-#define SCENARIO(title, asks, count, plays, names)                                                 \
+/* One of the file's: its `set_up`, `check` and `check_between`, and this function and list. */
+#define SCENARIO(title, asks, count, plays, list)                                                  \
     {.name = title,                                                                                \
      .operations = count,                                                                          \
      .exclusive = !(asks),                                                                         \
@@ -33,7 +33,7 @@ struct scenario {
      .play = plays,                                                                                \
      .check = check,                                                                               \
      .check_between = check_between,                                                               \
-     .operation_name = names}
+     .names = list}
 
 /* The thread that plays, from 0; -1: none. */
 int explore_self(void);

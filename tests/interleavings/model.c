@@ -126,13 +126,8 @@ static hipError_t stream_flags(hipStream_t stream, unsigned *flags) {
     return hipSuccess;
 }
 
-/* Those before the threads begin are of nobody. */
-static unsigned self(void) {
+unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
-}
-
-static void **works_on(void) {
-    return &world.works_on[self()];
 }
 
 /* Before a work is submitted: the marks that were set by now do not cover it. */
@@ -154,7 +149,7 @@ static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsig
     need_stream(stream);
     note_marks(model_number(stream));
     const unsigned work = ++world.streams[model_number(stream)].submitted;
-    const void *on = *works_on();
+    const void *on = world.works_on[model_self()];
     if (on)
         world.blocks[model_block(on)].needs[model_number(stream)] = work;
     return hipSuccess;
@@ -254,7 +249,7 @@ static hipError_t module_load(hipModule_t *module, const void *image) {
         if (!world.modules[i].alive) {
             world.modules[i].alive = true;
             world.modules[i].loads++;
-            world.modules[i].device = world.device[self()];
+            world.modules[i].device = world.device[model_self()];
             world.modules[i].image = image == model_images[1];
             *module = (hipModule_t)module_handles[i];
             return hipSuccess;
@@ -417,12 +412,12 @@ static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipSt
     struct transfer transfer = {number, ++world.streams[number].submitted, NULL, 0, false};
     if (pinned_at(from)) {
         transfer.place = (unsigned char *)(uintptr_t)from;
-        transfer.value = world.value[self()];
+        transfer.value = world.value[model_self()];
     } else if (pinned_at(to)) {
         transfer.place = to;
         transfer.value = model_content(from);
         transfer.writes = true;
-    } else if (self() < THREADS && (char *)to < memory[0]) {
+    } else if (model_self() < THREADS && (char *)to < memory[0]) {
         finish_works(number, transfer.work);
         *(unsigned char *)to = model_content(from);
     }
@@ -444,7 +439,7 @@ static hipError_t attributes(hipPointerAttribute_t *attributes_of, const void *a
 /* ---- the rest ---- */
 
 static hipError_t current_device(int *device) {
-    *device = world.device[self()];
+    *device = world.device[model_self()];
     return hipSuccess;
 }
 
@@ -452,97 +447,17 @@ static hipError_t last_error(void) {
     return hipSuccess;
 }
 
-/* ---- the program ---- */
-
-void model_launch(hipStream_t stream) {
-    impl_mgpuLaunchKernel((hipFunction_t)world.held, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL, 0);
-    ++world.streams[model_number(stream)].returned;
-}
-
-void model_launch_on(hipStream_t stream, void *address) {
-    *works_on() = address;
-    model_launch(stream);
-    *works_on() = NULL;
-}
-
-void model_require_gone(bool all_gone, unsigned lone) {
-    explore_require(all_gone || !lone || explore_lone() != lone, "all is forgotten");
-}
-
-/* No handle is in use, or on its way. */
-static void need_rest(void) {
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].users || world.held[i].state == IS_MADE ||
-            world.held[i].state == IS_ENDED)
-            explore_prune();
-}
-
-void model_forgets(void) {
-    need_rest();
-    world.forgot = true;
-}
-
-void model_reset(void) {
-    need_rest();
+void model_lose_device(void) {
     for (unsigned i = 0; i < MOST_STREAMS; i++) {
         finish_works(i, world.streams[i].submitted);
         world.streams[i].alive = false;
     }
     for (unsigned i = 0; i < MOST_EVENTS; i++)
         world.events[i].alive = world.events[i].recorded = false;
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        world.held[i] = (struct held){.state = NOT_HELD};
     world.watch.alive = false;
-    world.reset = true;
-    world.hand_under |= world.hands != 0;
-    world.hand_between |= world.hand_under;
 }
 
-void model_go_to(int device) {
-    if (device && device == world.resets)
-        explore_prune();
-    world.device[self()] = device;
-}
-
-void model_reset_modules(int device, void (*forget)(int device)) {
-    for (unsigned i = 0; i <= THREADS; i++)
-        if (world.device[i] == device || world.resets)
-            explore_prune();
-    world.resets = device;
-    forget(device);
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        if (world.held[i].state == IS_HELD &&
-            world.modules[model_module(world.held[i].handle)].device == device)
-            world.held[i] = (struct held){.state = NOT_HELD};
-    for (unsigned i = 0; i < MOST_MODULES; i++)
-        world.modules[i].alive &= world.modules[i].device != device;
-    world.resets = 0;
-}
-
-bool model_reset_is_unseen(void) {
-    return world.reset && !world.watch.alive;
-}
-
-void model_hand(bool begins) {
-    world.hands += begins ? 1 : -1u;
-    world.hand_under &= world.hands != 0;
-    world.hand_between |= model_reset_is_unseen();
-}
-
-struct held *model_hold(unsigned object, int state) {
-    struct held *held = &world.held[object];
-    if ((int)held->state != state || held->users)
-        explore_prune();
-    return held;
-}
-
-struct held *model_use(unsigned object) {
-    struct held *held = &world.held[object];
-    if (held->state != IS_HELD)
-        explore_prune();
-    held->users++;
-    return held;
-}
+/* ---- what has to hold ---- */
 
 void model_check_marks(void) {
     for (unsigned i = 0; i < MOST_STREAMS; i++) {

@@ -1,4 +1,4 @@
-/* A device as the explored threads see it: HIP by its words, and what the program holds. */
+/* A device as the explored threads see it: HIP by its words, and the state of all. */
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -90,39 +90,14 @@ unsigned model_number(hipStream_t stream);
 void model_own_stream(unsigned number);
 bool model_is_done(unsigned stream);
 
-/* One more work on a stream, by a launch; on memory. */
-void model_launch(hipStream_t stream);
-void model_launch_on(hipStream_t stream, void *address);
-
-/* The caches are to forget all: no handle that the program holds is in use just then. From here on
- * some that HIP has are its alone, and what is submitted counts for no mark. */
-void model_forgets(void);
-/* To be called after that, with what explore_lone() was before: all is to be gone, unless another
- * thread was at work meanwhile. */
-void model_require_gone(bool all_gone, unsigned lone);
-
-/* The program resets the device, while none of its threads is within a call: HIP has nothing any
- * more, and hands the same handles out anew. */
-void model_reset(void);
-/* A thread's current device is this one from here on. It makes no call there during a reset. */
-void model_go_to(int device);
-/* The program resets a device that none of its threads is on: HIP has no module there any more.
- * `forget` has the caches forget them. */
-void model_reset_modules(int device, void (*forget)(int device));
-/* True from then on until something is entered again. */
-bool model_reset_is_unseen(void);
-/* An operation of the library's own thread begins, and ends. */
-void model_hand(bool begins);
+/* The number of the thread that plays; THREADS before the threads begin. */
+unsigned model_self(void);
+/* HIP has nothing of the device any more, and its works are done. */
+void model_lose_device(void);
 
 /* Images that can be loaded. */
 enum { IMAGE_BYTES = 64 };
 extern unsigned char model_images[2][IMAGE_BYTES];
-
-/* An object of the program's that is in this state, for the calling thread: the operation is none
- * of a valid program's where it is not. */
-struct held *model_hold(unsigned object, int state);
-/* The same to use one that other threads may use too. */
-struct held *model_use(unsigned object);
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);

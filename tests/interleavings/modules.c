@@ -3,14 +3,14 @@
 
 #include "cache/caches.h"
 #include "cache/modules_limit.h"
-#include "model.h"
+#include "program.h"
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t size);
 void impl_mgpuModuleUnload(hipModule_t module);
 hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name);
 
 static void load(unsigned object, unsigned image) {
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     const hipModule_t made = impl_mgpuModuleLoad(model_images[image], IMAGE_BYTES);
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
@@ -23,7 +23,7 @@ static void load(unsigned object, unsigned image) {
 }
 
 static void unload(unsigned object) {
-    struct held *held = model_hold(object, IS_HELD);
+    struct held *held = program_hold(object, IS_HELD);
     held->state = IS_ENDED;
     impl_mgpuModuleUnload(held->handle);
     held->state = NOT_HELD;
@@ -31,7 +31,7 @@ static void unload(unsigned object) {
 }
 
 static void get_function(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     const hipFunction_t found = impl_mgpuModuleGetFunction(held->handle, "kernel");
     const unsigned loads = world.modules[model_module(held->handle)].loads;
     explore_require((char *)found == (char *)held->handle + loads, "a function of an older module");
@@ -40,13 +40,13 @@ static void get_function(unsigned object) {
 
 static void forget(void) {
     bool all_gone = true;
-    model_forgets();
+    program_forgets();
     const unsigned lone = explore_lone();
     module_forget(ALL_DEVICES);
     for (const struct module *module = handle_first(&module_map); module;
          module = (const struct module *)module->handle.next)
         all_gone &= !module_is_known(module);
-    model_require_gone(all_gone, lone);
+    program_require_gone(all_gone, lone);
 }
 
 enum operation {
@@ -108,9 +108,9 @@ static const char *const reset_names[] = {"load 0 on device 1, unload it, and lo
                                           "reset device 1"};
 
 static void on_device(int device, void (*call)(unsigned object), unsigned object) {
-    model_go_to(device);
+    program_go_to(device);
     call(object);
-    model_go_to(0);
+    program_go_to(0);
 }
 
 static void load_first(unsigned object) {
@@ -137,7 +137,7 @@ static void play_reset(unsigned operation) {
         on_device(1, unload, 1);
         break;
     default:
-        model_reset_modules(1, module_forget);
+        program_reset_modules(1, module_forget);
     }
 }
 
@@ -182,10 +182,6 @@ static void check_between(void) {
     }
 }
 
-static const char *operation_name(unsigned operation) {
-    return names[operation];
-}
-
 /* Object 0 is held from the start, a module of each image is free. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
@@ -196,12 +192,7 @@ static void set_up(bool exclusive) {
     impl_mgpuModuleUnload(one);
 }
 
-const struct scenario explore_modules =
-    SCENARIO("modules", false, OPERATIONS, play, operation_name);
-
-static const char *reset_operation_name(unsigned operation) {
-    return reset_names[operation];
-}
+const struct scenario explore_modules = SCENARIO("modules", false, OPERATIONS, play, names);
 
 /* Nothing is held or kept. */
 static void set_up_reset(bool exclusive) {
@@ -216,4 +207,4 @@ const struct scenario explore_modules_reset = {.name = "modules-reset",
                                                .play = play_reset,
                                                .check = check,
                                                .check_between = check_between,
-                                               .operation_name = reset_operation_name};
+                                               .names = reset_names};

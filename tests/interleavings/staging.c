@@ -5,7 +5,7 @@
 #define STAGING_PIECE 64
 #include "cache/staging.c"
 
-#include "model.h"
+#include "program.h"
 
 void impl_mgpuMemcpy(void *to, void *from, size_t bytes, hipStream_t stream);
 void impl_mgpuStreamSynchronize(hipStream_t stream);
@@ -16,7 +16,7 @@ static void *blocks[2];
 
 /* The caller's memory is its own again when the call returns. */
 static void up(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     unsigned char from[BYTES];
     world.value[explore_self()] = (unsigned char)(explore_self() + 1);
     memset(from, explore_self() + 1, BYTES);
@@ -26,7 +26,7 @@ static void up(unsigned object) {
 }
 
 static void down(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     unsigned char to[BYTES] = {0};
     impl_mgpuMemcpy(to, blocks[object], BYTES, held->handle);
     explore_require(to[0] == model_content(blocks[object]), "a copy has not arrived");
@@ -34,14 +34,14 @@ static void down(unsigned object) {
 }
 
 static void synchronize(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     impl_mgpuStreamSynchronize(held->handle);
     held->users--;
 }
 
 /* The stream is done, and nobody's. */
 static void leave(unsigned object) {
-    struct held *held = model_hold(object, IS_HELD);
+    struct held *held = program_hold(object, IS_HELD);
     struct stream *stream = handle_find(&stream_map, held->handle);
     held->state = IS_ENDED;
     (void)stream_wait(stream);
@@ -50,10 +50,10 @@ static void leave(unsigned object) {
 }
 
 static void forget(void) {
-    model_forgets();
+    program_forgets();
     const unsigned lone = explore_lone();
     forget_all_staging(ALL_DEVICES);
-    model_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
+    program_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
 }
 
 enum operation { UP_0, UP_1, DOWN_0, DOWN_1, SYNC_0, LEAVE_0, GIVE_BACK, FORGET, OPERATIONS };
@@ -101,10 +101,6 @@ static void check_between(void) {
     explore_require(!all[0].taken, "nobody has it taken");
 }
 
-static const char *operation_name(unsigned operation) {
-    return names[operation];
-}
-
 /* Both streams are held, and a copy on stream 1 is under way. */
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
@@ -116,5 +112,4 @@ static void set_up(bool exclusive) {
     impl_mgpuMemcpy(blocks[1], from, BYTES, model_stream(1));
 }
 
-const struct scenario explore_staging =
-    SCENARIO("staging", false, OPERATIONS, play, operation_name);
+const struct scenario explore_staging = SCENARIO("staging", false, OPERATIONS, play, names);

@@ -1,7 +1,7 @@
 /* Two streams that the program holds, one that it lends, and as many as the caches keep. */
 #include "cache/streams_pool.c"
 
-#include "model.h"
+#include "program.h"
 
 hipStream_t impl_mgpuStreamCreate(void);
 void impl_mgpuStreamDestroy(hipStream_t stream);
@@ -11,7 +11,7 @@ void impl_mgpuStreamSynchronize(hipStream_t stream);
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
-    struct held *held = model_hold(object, NOT_HELD);
+    struct held *held = program_hold(object, NOT_HELD);
     held->state = IS_MADE;
     const hipStream_t made = impl_mgpuStreamCreate();
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
@@ -26,7 +26,7 @@ static void create(unsigned object) {
 }
 
 static void destroy(unsigned object) {
-    struct held *held = model_hold(object, IS_HELD);
+    struct held *held = program_hold(object, IS_HELD);
     held->state = IS_ENDED;
     impl_mgpuStreamDestroy(held->handle);
     held->state = NOT_HELD;
@@ -34,13 +34,13 @@ static void destroy(unsigned object) {
 }
 
 static void launch(unsigned object) {
-    struct held *held = model_use(object);
-    model_launch(held->handle);
+    struct held *held = program_use(object);
+    program_launch(held->handle);
     held->users--;
 }
 
 static void synchronize(unsigned object) {
-    struct held *held = model_use(object);
+    struct held *held = program_use(object);
     impl_mgpuStreamSynchronize(held->handle);
     held->users--;
 }
@@ -54,12 +54,12 @@ static void lend(void) {
 
 static void forget(void) {
     bool all_gone = true;
-    model_forgets();
+    program_forgets();
     const unsigned lone = explore_lone();
     forget_streams(ALL_DEVICES);
     for (struct stream *one = stream_first(); one; one = stream_next(one))
         all_gone &= one->state == STREAM_GONE || one->state == STREAM_BORROWED;
-    model_require_gone(all_gone, lone);
+    program_require_gone(all_gone, lone);
 }
 
 static bool program_holds(const struct stream *stream) {
@@ -162,15 +162,15 @@ static void play_reset(unsigned operation) {
         destroy(0);
         break;
     case RESET:
-        model_reset();
+        program_reset();
         break;
     default:
-        model_hand(true);
+        program_hand(true);
         if (operation == LOOK)
             (void)stream_all_quiet();
         else
             (void)evict_stream(model_stream(1));
-        model_hand(false);
+        program_hand(false);
     }
 }
 
@@ -182,7 +182,7 @@ static const char *const moved_names[] = {"create the one anew on another device
 
 /* As a thread whose current device is 1 does; HIP makes that stream once. */
 static void serve_elsewhere(void) {
-    struct held *held = model_hold(0, NOT_HELD);
+    struct held *held = program_hold(0, NOT_HELD);
     const hipStream_t handle = model_stream(1); /* the second that was made */
     held->state = IS_MADE;
     struct stream *stream = stream_enter(handle, 1);
@@ -268,7 +268,7 @@ static void check(void) {
 
 static void check_between(void) {
     size_t known = 0;
-    if (model_reset_is_unseen())
+    if (program_reset_is_unseen())
         return;
     for (struct stream *one = handle_first(&stream_map); one; one = handle_next(one)) {
         const int state = one->state;
@@ -295,10 +295,6 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-static const char *operation_name(unsigned operation) {
-    return names[operation];
-}
-
 /* Object 0 is held from the start, with a mark to be passed; another stream lies in a queue, idle
  * or with work on it. */
 static void set_up(bool exclusive) {
@@ -309,13 +305,9 @@ static void set_up(bool exclusive) {
     stream_first()->awaited = true;
     const hipStream_t other = impl_mgpuStreamCreate();
     if (!exclusive)
-        model_launch(other);
+        program_launch(other);
     impl_mgpuStreamDestroy(other);
     release_of_thread(thread_get());
-}
-
-static const char *reset_operation_name(unsigned operation) {
-    return reset_names[operation];
 }
 
 /* Nothing is held; one stream lies in a queue with work on it, and one that is idle. */
@@ -324,14 +316,10 @@ static void set_up_reset(bool exclusive) {
     caches_set(caches);
     model_start(0, exclusive);
     const hipStream_t busy = impl_mgpuStreamCreate(), idle_one = impl_mgpuStreamCreate();
-    model_launch(busy);
+    program_launch(busy);
     impl_mgpuStreamDestroy(busy);
     impl_mgpuStreamDestroy(idle_one);
     release_of_thread(thread_get());
-}
-
-static const char *moved_operation_name(unsigned operation) {
-    return moved_names[operation];
 }
 
 /* Nothing is held; of the two in the queue a reset has ended the newest. */
@@ -346,17 +334,16 @@ static void set_up_moved(bool exclusive) {
     world.forgot = true;
 }
 
-const struct scenario explore_streams =
-    SCENARIO("streams", false, OPERATIONS, play, operation_name);
+const struct scenario explore_streams = SCENARIO("streams", false, OPERATIONS, play, names);
 const struct scenario explore_streams_asked =
-    SCENARIO("streams-asked", true, OPERATIONS, play, operation_name);
+    SCENARIO("streams-asked", true, OPERATIONS, play, names);
 const struct scenario explore_streams_reset = {.name = "streams-reset",
                                                .operations = RESET_OPERATIONS,
                                                .set_up = set_up_reset,
                                                .play = play_reset,
                                                .check = check,
                                                .check_between = check_between,
-                                               .operation_name = reset_operation_name};
+                                               .names = reset_names};
 
 const struct scenario explore_streams_moved = {.name = "streams-moved",
                                                .exclusive = true,
@@ -365,4 +352,4 @@ const struct scenario explore_streams_moved = {.name = "streams-moved",
                                                .play = play_moved,
                                                .check = check,
                                                .check_between = check_between,
-                                               .operation_name = moved_operation_name};
+                                               .names = moved_names};

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from bench.measure import (
     breakdown,
@@ -134,7 +135,7 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
     if names == ("auto",):
         found, reasons = device.find_all()
         for reason in reasons:
-            console.print(f"left out: {reason}")
+            console.print(f"left out: {escape(reason)}")
         return found
     try:
         return [device.find(name) for name in names]
@@ -201,7 +202,8 @@ def main(
             try:
                 results.append(_benchmark(name, on, asked)(step))
             except (native.Failed, toolchain.ToolchainMissing, toolchain.LoweringFailed) as error:
-                console.print(f"[bold red]{name} on {on.name} could not be measured:[/] {error}")
+                title = f"[bold red]{name} on {on.name} could not be measured:[/]"
+                console.print(f"{title} {escape(str(error))}")
                 broken = True
                 continue
             output.show(results[-1], console)

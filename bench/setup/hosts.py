@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -69,8 +70,14 @@ def missing(host: str) -> str | None:
             toolchain.runner(RELEASES[RUNNER][0])
     except toolchain.ToolchainMissing as reason:
         return str(reason)
-    if host == ENGINE and importlib.util.find_spec("mlir") is None:
+    if host != ENGINE:
+        return None
+    if importlib.util.find_spec("mlir") is None:
         return "MLIR's Python bindings are not installed: pip install 'mgpu_rt[jit]'"
+    command = [sys.executable, "-c", "import mlir.ir, mlir.execution_engine"]
+    loaded = subprocess.run(command, capture_output=True, text=True)
+    if loaded.returncode:
+        return f"MLIR's Python bindings do not load: {loaded.stderr.splitlines()[-1]}"
     return None
 
 

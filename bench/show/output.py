@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.setup.device import Device
@@ -47,7 +48,7 @@ def show(result: Result, console: Console) -> None:
         table.add_row(*_row(figure))
     console.print(table)
     for reason, rows in _left_out(result).items():
-        console.print(f"left out: {'; '.join(rows)}: {reason}")
+        console.print(f"left out: {'; '.join(rows)}: {escape(reason)}")
 
 
 def _left_out(result: Result) -> dict[str, list[str]]:

@@ -82,7 +82,7 @@ def hosts(results: dict[str, Any], device: str) -> str:
     return _by_side(
         results,
         f"hosts-{device}",
-        ("program in a host", "µs an iteration"),
+        ("program in a host", "µs an iteration in another host"),
         lambda row: f"{row['program']} in {row['host']}, LLVM {row['llvm']}",
     )
 

@@ -299,10 +299,10 @@ def test_plots_of_models_skip_what_was_left_out(tmp_path: Path) -> None:
 
 
 def test_the_reason_of_a_skipped_row_is_printed() -> None:
-    data = [{"model": "mlp", "llvm": 19, "left_out": "no lowering"}]
+    data = [{"model": "mlp", "llvm": 19, "left_out": "pip install 'mgpu_rt[jit]'"}]
     console = Console(width=200, record=True, file=io.StringIO())
     output.show(Result("models", "a GPU", "", data=data), console)
-    assert "left out: mlp, 19: no lowering" in console.export_text()
+    assert "left out: mlp, 19: pip install 'mgpu_rt[jit]'" in console.export_text()
 
 
 def test_a_device_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,19 @@ def test_a_missing_host_is_left_out(stub: device.Device, monkeypatch: pytest.Mon
     (row,) = result.data
     assert row["host"] == hosts.ENGINE
     assert "pip install 'mgpu_rt[jit]'" in row["left_out"]
+
+
+def test_bindings_that_do_not_load_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They need LLVM's library, which their package does not bring."""
+    (tmp_path / "mlir").mkdir()
+    (tmp_path / "mlir" / "__init__.py").write_text("")
+    (tmp_path / "mlir" / "ir.py").write_text("raise ImportError('libLLVM.so: no such file')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(hosts.importlib.util, "find_spec", lambda _: "is there")
+    reason = "MLIR's Python bindings do not load: ImportError: libLLVM.so: no such file"
+    assert hosts.missing(hosts.ENGINE) == reason
 
 
 def test_by_hand_in_a_host_says_what_fails(stub: device.Device) -> None:

@@ -75,9 +75,10 @@ int64_t memory_live_registrations(void) {
     return count_kinds(MEMORY_REGISTERED, MEMORY_REGISTERED);
 }
 
-void *memory_add_global(size_t bytes) {
+void *memory_add_global(size_t bytes, int device) {
     void *memory = calloc(1, bytes);
     add(memory, bytes, MEMORY_GLOBAL, 0);
+    blocks[block_count - 1].device = device;
     return memory;
 }
 

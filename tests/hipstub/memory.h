@@ -34,8 +34,8 @@ const struct block *memory_find(const void *address);
  * the end of its block, counted as misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
 
-/* Zeroed device memory of a module, which is no allocation, and its end. */
-void *memory_add_global(size_t bytes);
+/* Zeroed memory on its module's device, which is no allocation, and its end. */
+void *memory_add_global(size_t bytes, int device);
 void memory_drop_global(void *address);
 
 /* Frees and forgets all that a device has, as hipDeviceReset does; of several devices none has the

@@ -97,7 +97,8 @@ struct global *module_global(hipModule_t module, const char *name) {
     if (!image_global(module->image, module->bytes, name, &size, &value))
         return NULL;
     struct global *global = malloc(sizeof *global);
-    *global = (struct global){strdup(name), memory_add_global(size), size, module->globals};
+    void *address = memory_add_global(size, module->object.device);
+    *global = (struct global){strdup(name), address, size, module->globals};
     if (value != NULL)
         memcpy(global->address, value, size);
     module->globals = global;

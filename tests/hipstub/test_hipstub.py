@@ -198,6 +198,19 @@ def test_a_kernels_body_gets_its_arguments(hip: Stub) -> None:
     assert seen == [(77, [1, 2, 3, 4, 5, 6], nth) for nth in (1, 2, 1, 2)]
 
 
+@on_stub(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
+    """Also if it was first asked for while another device was current."""
+    assert hip.hipSetDevice(1) == 0
+    module = hip.module("globals")
+    assert hip.hipSetDevice(0) == 0
+    address, size = hip.new("void **"), hip.new("size_t *")
+    assert hip.hipModuleGetGlobal(address, size, module, b"launches") == 0
+    assert hip.hipDeviceReset() == 0
+    hip.ffi.cast("int32_t *", address[0])[0] = 1
+    assert hip.hipModuleUnload(module) == 0
+
+
 # ---- the record, the modes -----------------------------------------------------------------------
 
 

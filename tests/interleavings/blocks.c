@@ -19,28 +19,20 @@ static hipStream_t stream_of(unsigned stream) {
 }
 
 static void allocate(unsigned object, unsigned stream, bool shared) {
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     void *made = impl_mgpuMemAlloc(BYTES, stream_of(stream), shared);
     const unsigned number = model_block(made);
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(i == object || world.held[i].state != IS_HELD ||
-                            world.held[i].handle != made,
-                        "a block was handed out twice");
     explore_require(!world.blocks[number].in_graph, "a block was handed out that a graph uses");
     for (unsigned i = 0; i < MOST_STREAMS; i++)
         explore_require(i == stream || world.streams[i].done >= world.blocks[number].needs[i],
                         "a block was handed out that another stream still works on");
-    held->handle = made;
-    held->state = IS_HELD;
+    program_has(held, made);
 }
 
 static void release(unsigned object, unsigned stream) {
-    struct held *held = program_hold(object, IS_HELD);
-    held->state = IS_ENDED;
+    struct held *held = program_ends(object);
     impl_mgpuMemFree(held->handle, stream_of(stream));
-    held->state = NOT_HELD;
-    held->handle = NULL;
+    program_has_ended(held);
 }
 
 static void work(unsigned object, unsigned stream) {
@@ -76,8 +68,7 @@ static void capture(unsigned object) {
     hipError_t error;
     if (world.graph)
         explore_prune();
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     struct stream *stream = handle_find(&stream_map, model_stream(0));
     void *const address = block_alloc_captured(BYTES, stream, 1, &error);
     world.blocks[model_block(address)].in_graph = true;
@@ -89,8 +80,7 @@ static void capture(unsigned object) {
 static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     void *const address = world.graph;
     if (block_serve_graph(address)) {
         held->handle = address;

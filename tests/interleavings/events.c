@@ -10,26 +10,18 @@ void impl_mgpuEventSynchronize(hipEvent_t event);
 void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
 
 static void create(unsigned object) {
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     world.recorded[object] = false;
     const hipEvent_t made = impl_mgpuEventCreate();
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(i == object || world.held[i].state != IS_HELD ||
-                            world.held[i].handle != made,
-                        "an event was handed out twice");
     explore_require(model_event_is_alive(made), "an event was handed out that HIP has not");
     explore_require(exclusive_hip() || model_event_is_past(made), "an event has a past");
-    held->handle = made;
-    held->state = IS_HELD;
+    program_has(held, made);
 }
 
 static void destroy(unsigned object) {
-    struct held *held = program_hold(object, IS_HELD);
-    held->state = IS_ENDED;
+    struct held *held = program_ends(object);
     impl_mgpuEventDestroy(held->handle);
-    held->state = NOT_HELD;
-    held->handle = NULL;
+    program_has_ended(held);
 }
 
 static void record(unsigned object, unsigned stream) {

@@ -10,24 +10,16 @@ void impl_mgpuModuleUnload(hipModule_t module);
 hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name);
 
 static void load(unsigned object, unsigned image) {
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     const hipModule_t made = impl_mgpuModuleLoad(model_images[image], IMAGE_BYTES);
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(i == object || world.held[i].state != IS_HELD ||
-                            world.held[i].handle != made,
-                        "a module was handed out twice");
     explore_require(world.modules[model_module(made)].image == image, "a module of another image");
-    held->handle = made;
-    held->state = IS_HELD;
+    program_has(held, made);
 }
 
 static void unload(unsigned object) {
-    struct held *held = program_hold(object, IS_HELD);
-    held->state = IS_ENDED;
+    struct held *held = program_ends(object);
     impl_mgpuModuleUnload(held->handle);
-    held->state = NOT_HELD;
-    held->handle = NULL;
+    program_has_ended(held);
 }
 
 static void get_function(unsigned object) {

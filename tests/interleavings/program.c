@@ -83,3 +83,28 @@ struct held *program_use(unsigned object) {
     held->users++;
     return held;
 }
+
+struct held *program_asks(unsigned object) {
+    struct held *held = program_hold(object, NOT_HELD);
+    held->state = IS_MADE;
+    return held;
+}
+
+void program_has(struct held *held, void *handle) {
+    for (unsigned i = 0; i < MOST_OBJECTS; i++)
+        explore_require(world.held[i].state != IS_HELD || world.held[i].handle != handle,
+                        "a handle was handed out twice");
+    held->handle = handle;
+    held->state = IS_HELD;
+}
+
+struct held *program_ends(unsigned object) {
+    struct held *held = program_hold(object, IS_HELD);
+    held->state = IS_ENDED;
+    return held;
+}
+
+void program_has_ended(struct held *held) {
+    held->handle = NULL;
+    held->state = NOT_HELD;
+}

@@ -35,4 +35,12 @@ struct held *program_hold(unsigned object, int state);
 /* The same to use one that other threads may use too. */
 struct held *program_use(unsigned object);
 
+/* The program makes a call for an object that it has not yet; and has been given it, which is none
+ * of the others that it holds. */
+struct held *program_asks(unsigned object);
+void program_has(struct held *held, void *handle);
+/* The program makes the call that ends an object, which no thread uses; and it has returned. */
+struct held *program_ends(unsigned object);
+void program_has_ended(struct held *held);
+
 #endif

@@ -11,26 +11,18 @@ void impl_mgpuStreamSynchronize(hipStream_t stream);
 enum { OWN = MOST_STREAMS - 1 };
 
 static void create(unsigned object) {
-    struct held *held = program_hold(object, NOT_HELD);
-    held->state = IS_MADE;
+    struct held *held = program_asks(object);
     const hipStream_t made = impl_mgpuStreamCreate();
-    for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(i == object || world.held[i].state != IS_HELD ||
-                            world.held[i].handle != made,
-                        "a stream was handed out twice");
     explore_require(world.streams[model_number(made)].alive,
                     "a stream was handed out that HIP has not");
     explore_require(model_is_done(model_number(made)), "new work queues behind another owner's");
-    held->handle = made;
-    held->state = IS_HELD;
+    program_has(held, made);
 }
 
 static void destroy(unsigned object) {
-    struct held *held = program_hold(object, IS_HELD);
-    held->state = IS_ENDED;
+    struct held *held = program_ends(object);
     impl_mgpuStreamDestroy(held->handle);
-    held->state = NOT_HELD;
-    held->handle = NULL;
+    program_has_ended(held);
 }
 
 static void launch(unsigned object) {

@@ -77,7 +77,8 @@ def missing(host: str) -> str | None:
     command = [sys.executable, "-c", "import mlir.ir, mlir.execution_engine"]
     loaded = subprocess.run(command, capture_output=True, text=True)
     if loaded.returncode:
-        return f"MLIR's Python bindings do not load: {loaded.stderr.splitlines()[-1]}"
+        said = loaded.stderr.splitlines() or [f"status {loaded.returncode}"]
+        return f"MLIR's Python bindings do not load: {said[-1]}"
     return None
 
 

@@ -18,13 +18,13 @@ static struct block *blocks; /* in order of creation; a test has few */
 static size_t block_count, block_capacity;
 static size_t device_bytes, idle_bytes;
 
-static void add(void *address, size_t bytes, enum memory_kind kind, unsigned flags) {
+static void add(void *address, size_t bytes, enum memory_kind kind, unsigned flags, int device) {
     if (block_count == block_capacity) {
         block_capacity = block_capacity == 0 ? 64 : 2 * block_capacity;
         blocks = realloc(blocks, block_capacity * sizeof *blocks);
     }
     static uint64_t number;
-    blocks[block_count++] = (struct block){address, bytes, kind, current_device(), flags, ++number};
+    blocks[block_count++] = (struct block){address, bytes, kind, device, flags, ++number};
 }
 
 static void forget(struct block *block) {
@@ -77,8 +77,7 @@ int64_t memory_live_registrations(void) {
 
 void *memory_add_global(size_t bytes, int device) {
     void *memory = calloc(1, bytes);
-    add(memory, bytes, MEMORY_GLOBAL, 0);
-    blocks[block_count - 1].device = device;
+    add(memory, bytes, MEMORY_GLOBAL, 0, device);
     return memory;
 }
 
@@ -103,7 +102,7 @@ static hipError_t allocate(void **address, size_t bytes, enum memory_kind kind, 
     memset(memory, NEW_BYTE, rounded);
     if (is_counted(kind))
         device_bytes += bytes;
-    add(memory, bytes, kind, flags);
+    add(memory, bytes, kind, flags, current_device());
     *address = memory;
     return hipSuccess;
 }
@@ -251,7 +250,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
         if (blocks[i].kind == MEMORY_REGISTERED && from < blocks[i].address + blocks[i].bytes &&
             blocks[i].address < to)
             return hipErrorHostMemoryAlreadyRegistered;
-    add(address, bytes, MEMORY_REGISTERED, flags);
+    add(address, bytes, MEMORY_REGISTERED, flags, current_device());
     return hipSuccess;
 }
 

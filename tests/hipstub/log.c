@@ -58,13 +58,9 @@ pthread_mutex_t *stub_mutex(void) {
     return &mutex;
 }
 
-/* In a child of fork: another thread of the parent may have held the mutex, and there is none here
- * that would give it back. */
-static void free_mutex(void) {
-    mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-}
+/* A fork waits for the mutex, so that a child finds it free and what it guards whole. */
 __attribute__((constructor)) static void serve_children(void) {
-    pthread_atfork(NULL, NULL, free_mutex);
+    pthread_atfork(stub_lock, stub_unlock, stub_unlock);
 }
 
 int stub_function_index(const char *name) {

@@ -13,7 +13,8 @@ import pytest
 from mgpu_rt.cli import softgpu
 from tests.snippets.library import DEFAULT, functions
 from tests.snippets.outcomes import outcomes
-from tests.support.child import BACKENDS, STUB
+from tests.support.child import BACKENDS, STUB, environment
+from tests.support.compiled import compile_c
 from tests.support.images import code_object
 from tests.support.stub import Stub, log_of, on_stub, run_child
 
@@ -209,6 +210,59 @@ def test_a_global_lies_on_its_modules_device(hip: Stub) -> None:
     assert hip.hipDeviceReset() == 0
     hip.ffi.cast("int32_t *", address[0])[0] = 1
     assert hip.hipModuleUnload(module) == 0
+
+
+# ---- fork ----------------------------------------------------------------------------------------
+
+#: A thread's first call stops where the record grows, until the fork is over or a while has passed.
+FORK_IN_A_CALL = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int hipInit(unsigned flags);
+void *__libc_realloc(void *old, size_t bytes);
+static _Atomic bool watching, growing, forked;
+void *realloc(void *old, size_t bytes) {
+    if (atomic_exchange(&watching, false)) {
+        growing = true;
+        for (int ms = 0; ms < 200 && !forked; ++ms)
+            usleep(1000);
+    }
+    return __libc_realloc(old, bytes);
+}
+static void *call(void *unused) {
+    (void)unused;
+    hipInit(0);
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    int status;
+    watching = true;
+    pthread_create(&thread, NULL, call, NULL);
+    while (!growing)
+        usleep(1000);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(hipInit(0) == 0 ? 0 : 1);
+    forked = true;
+    waitpid(child, &status, 0);
+    pthread_join(thread, NULL);
+    printf("%x\\n", (unsigned)status);
+}
+"""
+
+
+def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
+    """Also if another thread of the parent was changing it."""
+    flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
+    done = subprocess.run([program], env=environment(), capture_output=True, text=True)
+    assert done.stdout == "0\n"
 
 
 # ---- the record, the modes -----------------------------------------------------------------------

@@ -246,11 +246,8 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The child gets answers too, whatever other threads were doing; it does not hang (point 8).
-
-    The stub is in fast mode: recording takes locks of its own, which a fork leaves locked.
-    """
-    good(mode, MGPU_RT_PYTHON=python, MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast")
+    """The child gets answers too, whatever other threads were doing; it does not hang (point 8)."""
+    good(mode, MGPU_RT_PYTHON=python, MGPU_RT_MODULE_LIMIT="10K")
 
 
 # ---- which Python -------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from tests.snippets.library import DEFAULT, functions
 from tests.snippets.outcomes import outcomes
 from tests.support.child import BACKENDS, STUB, environment
 from tests.support.compiled import compile_c
+from tests.support.hosting import run_program
 from tests.support.images import code_object
 from tests.support.stub import Stub, log_of, on_stub, run_child
 
@@ -261,8 +262,7 @@ def test_a_child_of_fork_finds_the_record_whole(tmp_path: Path) -> None:
     """Also if another thread of the parent was changing it."""
     flags = ("-pthread", str(STUB), f"-Wl,-rpath,{STUB.parent}")
     program = compile_c(tmp_path / "program", FORK_IN_A_CALL, *flags)
-    done = subprocess.run([program], env=environment(), capture_output=True, text=True)
-    assert done.stdout == "0\n"
+    assert run_program([str(program)], environment()).stdout == "0\n"
 
 
 # ---- the record, the modes -----------------------------------------------------------------------

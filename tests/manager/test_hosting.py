@@ -246,7 +246,7 @@ def test_a_first_call_may_be_in_a_constructor(
 @pytest.mark.parametrize("mode", ["fork-before", "fork-after", "fork-busy", "fork-first"])
 @pytest.mark.parametrize("python", ["", "off"])
 def test_a_child_of_fork_gets_answers(mode: str, python: str) -> None:
-    """The child gets answers too, whatever other threads were doing; it does not hang (point 8)."""
+    """The child gets answers too, whatever other threads were doing; it does not hang."""
     good(mode, MGPU_RT_PYTHON=python, MGPU_RT_MODULE_LIMIT="10K")
 
 

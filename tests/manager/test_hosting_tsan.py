@@ -1,4 +1,4 @@
-"""The library's thread, the ring and the services under ThreadSanitizer (point 16)."""
+"""The library's thread, the ring and the services under ThreadSanitizer."""
 
 from __future__ import annotations
 

@@ -142,6 +142,8 @@ __attribute__((destructor)) static void play_destructor(void) {
     if (!ends_here)
         return;
     play_lines_of(AT_DESTRUCTOR);
+    /* Threads may still write, and exit flushes buffers without their locks. */
+    setvbuf(stderr, NULL, _IONBF, 0);
     write_line("0 0 bye\n", 8); /* results of sequence 0, of which there is none */
 }
 

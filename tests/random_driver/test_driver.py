@@ -9,6 +9,7 @@ import random
 import pytest
 
 from tests.random_driver import images, model, programs, runner, script, table
+from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
 
@@ -95,6 +96,20 @@ def test_a_line_cut_by_the_end_is_ignored() -> None:
     """A thread was writing it when main returned."""
     said = runner.run(["printf", "whole\\nm"], {"PATH": os.environ["PATH"]}, HANG)
     assert (said.status, said.other) == (0, ["whole"])
+
+
+def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
+    """It would flush it without its lock, and so cut or repeat the line of a thread that writes."""
+    after = """#include <stdio.h>
+        #include <unistd.h>
+        __attribute__((destructor)) static void after_the_players(void) {
+            fputs("first, ", stderr);
+            (void)!write(STDERR_FILENO, "second\\n", 7);
+        }"""
+    preload = compile_c(tmp_path / "libafter.so", after, "-shared", "-fPIC")
+    side = dataclasses.replace(runner.STOCK, options=(("LD_PRELOAD", str(preload)),))
+    case = runner.Case(images.NAMES, {1: 1}, {1: ["0 bad 5"]}, {1: {}})
+    assert runner.play(case, side, runner.STUB).other == ["first, second"]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from mgpu_rt.runtime.base import Runtime
 from mgpu_rt.runtime.hip import (
@@ -116,16 +116,19 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
     return None
 
 
+_Kind = Literal["module", "stream", "event", "block"]
+
+
 class _Kept:
     """All that one device keeps. `known` are the handles of ours, all others are the program's;
     `held` are those of ours that the program has."""
 
     def __init__(self) -> None:
-        self.known: set[int] = set()
+        self.known: dict[int, _Kind] = {}
         self.held: set[int] = set()
         self.modules: dict[Image, list[int]] = defaultdict(list)  # that nobody holds
         self.images: dict[int, Image] = {}
-        self.functions: dict[tuple[int, str], int] = {}
+        self.functions: dict[int, dict[str, int]] = defaultdict(dict)  # by module
         self.streams: list[int] = []  # that nobody holds
         self.made: set[int] = set()  # all streams of ours
         self.events: list[int] = []
@@ -162,16 +165,16 @@ class CachedRuntime(PlainRuntime):
             kept.watch = memory, self.hip.buffer_id(memory) if memory else None
         return kept
 
-    def _owner(self, handle: int) -> _Kept | None:
-        """The place of a handle; None if it is none of ours."""
+    def _owner(self, handle: int, kind: _Kind) -> _Kept | None:
+        """The place of a handle; None if it is none of ours, or was ours as another kind."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
-        return kept if kept and handle in kept.known else None
+        return kept if kept and kept.known.get(handle) == kind else None
 
-    def _enter(self, here: _Kept, handle: int) -> int:
+    def _enter(self, here: _Kept, handle: int, kind: _Kind) -> int:
         if handle:
             self._home[handle] = self.hip.device()
-            here.known.add(handle)
+            here.known[handle] = kind
             here.held.add(handle)
         return handle
 
@@ -190,7 +193,9 @@ class CachedRuntime(PlainRuntime):
 
     @staticmethod
     def _forget(owner: _Kept, handle: int) -> None:
-        for handles in (owner.known, owner.held, owner.made):
+        for entries in (owner.known, owner.images, owner.functions):
+            entries.pop(handle, None)
+        for handles in (owner.held, owner.made):
             handles.discard(handle)
 
     # An image is known by its bytes. One that kernels can write into is loaded anew each time.
@@ -203,11 +208,11 @@ class CachedRuntime(PlainRuntime):
         module = self._got(super().module_load, image)
         if image.is_constant:
             here.images[module] = image
-            self._enter(here, module)
+            self._enter(here, module, "module")
         return module
 
     def module_unload(self, module: int) -> None:
-        owner = self._owner(module)
+        owner = self._owner(module, "module")
         if owner:
             self._returned(owner, module, "hipModuleUnload", NOT_FOUND)
             owner.modules[owner.images[module]].append(module)
@@ -215,13 +220,14 @@ class CachedRuntime(PlainRuntime):
             super().module_unload(module)
 
     def module_get_function(self, module: int, name: str) -> int:
-        owner = self._owner(module)
+        owner = self._owner(module, "module")
         if not owner:
             return super().module_get_function(module, name)
-        function = owner.functions.get((module, name))
+        functions = owner.functions[module]
+        function = functions.get(name)
         if function is None:
             function = super().module_get_function(module, name)
-            owner.functions[module, name] = function
+            functions[name] = function
         return function
 
     # A stream is handed out again only idle: new work never waits behind another owner's.
@@ -231,12 +237,12 @@ class CachedRuntime(PlainRuntime):
         stream = _take(here.streams, self.hip.stream_idle)
         if stream is not None:
             return self._lend(here, stream)
-        stream = self._enter(here, self._got(super().stream_create))
+        stream = self._enter(here, self._got(super().stream_create), "stream")
         here.made.add(stream)
         return stream
 
     def stream_destroy(self, stream: int) -> None:
-        owner = self._owner(stream)
+        owner = self._owner(stream, "stream")
         if owner and self._is_ours(stream):
             self._returned(owner, stream, "hipStreamDestroy", DESTROYED)
             owner.streams.append(stream)
@@ -256,10 +262,10 @@ class CachedRuntime(PlainRuntime):
         event = _take(here.events, self.hip.event_done)
         if event is not None:
             return self._lend(here, event)
-        return self._enter(here, self._got(super().event_create))
+        return self._enter(here, self._got(super().event_create), "event")
 
     def event_destroy(self, event: int) -> None:
-        owner = self._owner(event)
+        owner = self._owner(event, "event")
         if owner:
             self._returned(owner, event, "hipEventDestroy", INVALID_HANDLE)
             owner.events.append(event)
@@ -275,13 +281,14 @@ class CachedRuntime(PlainRuntime):
         if address is not None:
             self._lend(here, address)
         else:
-            address = self._enter(here, self._got(super().mem_alloc, size, stream, host_shared))
+            address = self._got(super().mem_alloc, size, stream, host_shared)
+            self._enter(here, address, "block")
         if address:
             here.lent[address] = size, self.hip.buffer_id(address)
         return address
 
     def mem_free(self, address: int, stream: int) -> None:
-        owner = self._owner(address)
+        owner = self._owner(address, "block")
         if owner:
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
@@ -299,13 +306,19 @@ class CachedRuntime(PlainRuntime):
     # Kept objects go back to HIP where memory is short, and at the end.
 
     def _got(self, get: Callable[..., int], *arguments: Any) -> int:
+        """Something new of HIP's. It had that handle back from the program, if it was one of ours:
+        nothing that was known of it holds any more."""
         try:
-            return get(*arguments)
+            handle = get(*arguments)
         except HipError as error:
             if error.code != OUT_OF_MEMORY:
                 raise
-        self.give_back()
-        return get(*arguments)
+            self.give_back()
+            handle = get(*arguments)
+        device = self._home.pop(handle, None)
+        if device is not None:
+            self._forget(self._of(device), handle)
+        return handle
 
     def give_back(self) -> int:
         """Gives HIP what nobody holds on this device; returns how many things that were."""
@@ -321,7 +334,6 @@ class CachedRuntime(PlainRuntime):
                 self._forget(here, handle)
                 back(handle)
                 count += 1
-        here.functions = {key: f for key, f in here.functions.items() if key[0] in here.known}
         return count
 
     def end(self) -> None:
@@ -346,6 +358,6 @@ class Singleton(CachedRuntime):
         return only
 
     def stream_destroy(self, stream: int) -> None:
-        owner = self._owner(stream)
+        owner = self._owner(stream, "stream")
         if owner is None or self._only.get(owner) != stream:
             super().stream_destroy(stream)

@@ -61,6 +61,23 @@ def test_functions_of_a_module_that_hip_has_back_are_forgotten(mgpu: Mgpu) -> No
         assert mgpu.count("hipModuleGetFunction") == 1
 
 
+@in_child(HIPSTUB_REUSE="1", **alone)
+def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
+    """The program has unloaded ours by HIP. The next load gets the handle: first the same image,
+    whose functions are others, then one that kernels write into, which nobody else may have."""
+    first, second = (mgpu.image(code_object(name)) for name in ("forum", "globals"))
+    with mgpu_rt.intercept(CachedRuntime()):
+        module = mgpu.load(first)
+        for image in (first, second):
+            mgpu.function(module, "test_func")
+            mgpu.stub.hipModuleUnload(mgpu.for_stub(module))
+            assert mgpu.load(image) == module
+        assert mgpu.count("hipModuleGetFunction") == 2
+        mgpu.ModuleUnload(module)
+        assert mgpu.count("hipModuleUnload") == 3
+        assert mgpu.stderr() == ""
+
+
 # ---- streams ----
 
 
@@ -144,6 +161,19 @@ def test_an_event_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
         assert mgpu.EventCreate() != event
         mgpu.StreamSynchronize(stream)
         assert mgpu.EventCreate() == event
+
+
+@in_child(HIPSTUB_REUSE="2", **alone)
+def test_an_event_is_not_kept_under_the_handle_of_a_stream(mgpu: Mgpu) -> None:
+    """The program has destroyed ours by HIP, and has made an event there, which got its handle."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+        event = mgpu.stub_ffi.new("void **")
+        mgpu.stub.hipEventCreateWithFlags(event, 0)
+        assert mgpu.from_stub(event[0]) == stream
+        mgpu.EventDestroy(mgpu.from_stub(event[0], "hipEvent_t"))
+        assert mgpu.count("hipEventDestroy") == 1
 
 
 @in_child(HIPSTUB_VERSION="70253211", **alone)

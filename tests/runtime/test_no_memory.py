@@ -13,6 +13,7 @@ import pytest
 from tests.support import allocator
 from tests.support.child import Mgpu, environment, in_child
 from tests.support.folders import folder
+from tests.support.images import code_object
 from tests.support.known import program as compiled
 from tests.support.known import run_program
 from tests.support.programs import STOCK, Outcome, Way, run, ways
@@ -177,3 +178,60 @@ def test_a_reset_ends_the_streams_that_no_memory_was_left_to_record(mgpu: Mgpu) 
     for number in range(before + 1):
         done = run_program(path, **off, **allocator.settings(log, fails=str(number)))
         assert (done.stdout, done.stderr) == ("0\n", ""), number
+
+
+# ---- a module that HIP had back from the program itself ------------------------------------------
+
+#: The program unloads a module by HIP, and HIP gives its handle to the next. Prints how often HIP
+#: loaded an image, and how often a function of a module that is gone was launched.
+HANDLE_AGAIN = """
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <fcntl.h>
+void *mgpuModuleLoad(const void *, unsigned long);
+void *mgpuModuleGetFunction(void *, const char *);
+void mgpuModuleUnload(void *);
+void mgpuLaunchKernel(void *, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, int,
+                      void *, void **, void **, unsigned long);
+int hipModuleUnload(void *);
+uint64_t hipstub_count(const char *);
+uint64_t hipstub_misuse(void);
+static void *map(const char *path) {
+    return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, open(path, O_RDONLY), 0);
+}
+static void *load_and_launch(const void *image) {
+    void *out = NULL, *params[] = {&out, &out, &out, &out, &out};
+    void *module = mgpuModuleLoad(image, 0);
+    mgpuLaunchKernel(mgpuModuleGetFunction(module, "mark"), 1, 1, 1, 1, 1, 1, 0, NULL, params,
+                     NULL, 5);
+    return module;
+}
+int main(int count, char **words) {
+    const void *first = map(words[1]), *second = map(words[2]);
+    (void)count;
+    hipModuleUnload(load_and_launch(first));
+    mgpuModuleUnload(load_and_launch(second));
+    load_and_launch(first);
+    printf("%d %d\\n", (int)hipstub_count("hipModuleLoadData"), (int)hipstub_misuse());
+}
+"""
+
+
+@in_child(policies=("builtin",))
+def test_a_module_without_memory_for_its_image_is_not_the_one_before(mgpu: Mgpu) -> None:
+    del mgpu
+    at = folder("handle_again")
+    path, log = compiled(at, HANDLE_AGAIN, environment()["MGPU_RT_HIP"]), at / "log"
+    images = [at / name for name in ("first", "second")]
+    for image in images:
+        image.write_bytes(code_object("samename", image.name))
+
+    def printed(**settings: str) -> tuple[str, str]:
+        variables = {"HIPSTUB_REUSE": "1", "MGPU_RT_PYTHON": "off"}
+        done = run_program(path, *images, **variables, **allocator.settings(log, **settings))
+        return done.stdout, done.stderr
+
+    assert printed() == ("3 0\n", "")
+    for number in range(1, allocator.read(log).count + 1):
+        assert printed(fails=str(number)) == ("3 0\n", ""), number

@@ -24,7 +24,8 @@ def program(directory: Path, source: str, *flags: str, runtime: Path | None = No
     return compile_c(directory / "program", source, *linked, *flags)
 
 
-def run_program(path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_program(path: Path, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
     env = environment(**variables)
     env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
-    return subprocess.run([str(path)], env=env, capture_output=True, text=True, timeout=HANG)
+    command = [str(path), *map(str, words)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)

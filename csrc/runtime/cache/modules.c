@@ -216,6 +216,16 @@ void module_make_private(struct module *module) {
     pthread_mutex_unlock(&tables_lock);
 }
 
+void module_invalidate(hipModule_t handle) {
+    struct module *module = handle_find(&module_map, handle);
+    if (!module)
+        return;
+    pthread_mutex_lock(&tables_lock);
+    if (module_is_known(module))
+        end_module(module);
+    pthread_mutex_unlock(&tables_lock);
+}
+
 bool module_enter(const struct load *load, hipModule_t handle) {
     struct module *module = handle_enter(&module_map, handle);
     if (!module)

@@ -136,6 +136,10 @@ struct module *module_take_known(const struct load *load);
  * same block. False without memory. */
 bool module_copy_image(struct load *load);
 
+/* HIP has just handed out this handle for a module that does not enter the table. The program has
+ * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
+void module_invalidate(hipModule_t handle);
+
 /* Enters a module that HIP has just loaded for the program. Takes over load->copy. False without
  * memory: only HIP knows it then, and the copy stays. */
 bool module_enter(const struct load *load, hipModule_t handle);

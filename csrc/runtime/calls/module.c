@@ -50,6 +50,7 @@ static hipModule_t load_directly(const void *data) {
         advise_image(load_expression, error, &image);
         return NULL;
     }
+    module_invalidate(module);
     return module;
 }
 

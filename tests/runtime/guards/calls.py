@@ -11,6 +11,7 @@ from tests.runtime.guards.guard import (
     LAZY_LOAD,
     LIMITS,
     MEMORY,
+    NO_MEMORY,
     SYNC,
     TRAPS,
     Guard,
@@ -80,6 +81,12 @@ CALLS = [
         "!stream || stream->device != device",
         "!stream",
         f"{TRAPS}:test_16_a_device_chosen_through_hip_counts",
+    ),
+    Guard(
+        "calls/module.c",
+        "    module_invalidate(module);\n",
+        "",
+        f"{NO_MEMORY}:test_a_module_without_memory_for_its_image_is_not_the_one_before",
     ),
     Guard(
         "calls/module.c",

@@ -7,9 +7,9 @@
 #include "graph/answer.h"
 #include "hip/report.h"
 #include "lifecycle.h"
+#include "override.h"
 #include "recording/call_details.h"
 #include "recording/recorder.h"
-#include "route.h"
 
 /* Calls that only give back. The process frees at its end all that is held, and HIP may not bear
  * them any more (llvm #190563). */
@@ -34,7 +34,8 @@ static struct advice hip_is_over = {
 /* Begins a call on the slow way; false if it is to be left out. */
 static bool begin_slow(struct call *call) {
     runtime_start();
-    if (LIKELY(!route_inside)) /* else it is part of a call of the program's, which is recorded */
+    if (LIKELY(
+            !override_inside)) /* else it is part of a call of the program's, which is recorded */
         recorder_begins(call);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
@@ -44,13 +45,13 @@ static bool begin_slow(struct call *call) {
 }
 
 static void end_slow(const struct call *call, const void *result) {
-    if (LIKELY(!route_inside))
+    if (LIKELY(!override_inside))
         recorder_ended(call, result);
 }
 
 /* The function that answers a call in the place of this library's implementation; NULL: none. */
 static mgpu_rt_function answer_elsewhere(enum abi_index function) {
-    const mgpu_rt_function taken = route_taken(function);
+    const mgpu_rt_function taken = override_taken(function);
     return taken ? taken : graph_taken(function);
 }
 
@@ -103,18 +104,18 @@ static mgpu_rt_function answer_elsewhere(enum abi_index function) {
  * implementations would cost the fast path, of which less would be inlined. */
 #define MGPU_FN(result, name, params, args, first, last)                                           \
     static result native_##name params {                                                           \
-        const bool before = route_inside;                                                          \
-        route_inside = true;                                                                       \
+        const bool before = override_inside;                                                       \
+        override_inside = true;                                                                    \
         result value = slow_##name args;                                                           \
-        route_inside = before;                                                                     \
+        override_inside = before;                                                                  \
         return value;                                                                              \
     }
 #define MGPU_VOID(name, params, args, first, last)                                                 \
     static void native_##name params {                                                             \
-        const bool before = route_inside;                                                          \
-        route_inside = true;                                                                       \
+        const bool before = override_inside;                                                       \
+        override_inside = true;                                                                    \
         slow_##name args;                                                                          \
-        route_inside = before;                                                                     \
+        override_inside = before;                                                                  \
     }
 #include "../abi.def"
 #undef MGPU_FN
@@ -128,6 +129,6 @@ EXPORT mgpu_rt_function mgpu_rt_native(const char *name) {
 #undef MGPU_FN
 #undef MGPU_VOID
     };
-    const int index = route_index(name);
+    const int index = override_index(name);
     return index < ABI_COUNT ? natives[index] : NULL;
 }

@@ -24,10 +24,10 @@
 #include "hip/mapped.h"
 #include "hip/report.h"
 #include "manager/manager.h"
+#include "override.h"
 #include "recording/gpu_times.h"
 #include "recording/recorder.h"
 #include "recording/start.h"
-#include "route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void start_anew(void) {
 /* HIP works in a child if it has not started before. */
 static void in_child(void) {
     const bool started = !(load_acquire(&runtime_mode) & MODE_UNSTARTED);
-    route_forked();
+    override_forked();
     graph_forked();
     caches_forked();
     start_anew();
@@ -122,7 +122,7 @@ static void run_exit(void) {
         return;
     ran = true;
     const int before = cancel_forbid();
-    route_end();
+    override_end();
     if (!runtime_forked) {
         manager_stop();
         lazy_settle(NULL);
@@ -308,7 +308,7 @@ static void make_start(void) {
     pthread_mutex_lock(&start_lock);
     if (!options_known) {
         options_read(&options);
-        route_start();
+        override_start();
         caches_set(caches);
         register_exit = register_run_exit;
     }

@@ -15,7 +15,7 @@ enum {
     MODE_TIMED = 2,     /* MGPU_RT_STATS: each call is timed */
     MODE_EXITING = 4,   /* the exit handler ran: nothing is cached any more */
     MODE_LATE = 8,      /* so did what HIP registered since it was first called */
-    MODE_ROUTED = 64,   /* a runtime of the user's own may answer (route.h) */
+    MODE_OVERRIDE = 64, /* a runtime of the user's own may answer (override.h) */
     MODE_FORKED = 32,   /* a child of fork that records nothing before its first call */
     MODE_OVER = 16,     /* and what HIP registered when it was opened: HIP is no more */
     MODE_GRAPH = 256,   /* a thread builds a graph (graph/) */

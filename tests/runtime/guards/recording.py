@@ -251,7 +251,7 @@ RECORDING = [
         f"{HOSTILE}:test_a_recording_opens_files_and_waits_for_no_fifo",
     ),
     Guard(
-        "route.c",
+        "override.c",
         "    if (!name)\n        return ABI_COUNT;\n",
         "",
         f"{HOSTILE}:test_unknown_names_give_no_functions",

@@ -1,4 +1,4 @@
-#include "route.h"
+#include "override.h"
 #include "base/atomics.h"
 #include "base/options.h"
 #include "hip/hip.h"
@@ -12,7 +12,7 @@
 
 enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
 
-__thread bool route_inside;
+__thread bool override_inside;
 
 static pthread_mutex_t take_lock = PTHREAD_MUTEX_INITIALIZER;
 static mgpu_rt_function taken[ABI_COUNT], at_end;
@@ -25,7 +25,7 @@ static const char *const names[ABI_COUNT] = {
 #undef MGPU_VOID
 };
 
-int route_index(const char *name) {
+int override_index(const char *name) {
     int index = 0;
     if (!name)
         return ABI_COUNT;
@@ -47,14 +47,14 @@ static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_lock(&take_lock);
     store_release(place, instead);
     if (instead)
-        fetch_or_release(&runtime_mode, MODE_ROUTED);
+        fetch_or_release(&runtime_mode, MODE_OVERRIDE);
     else if (!any_taken())
-        fetch_and_release(&runtime_mode, ~(unsigned)MODE_ROUTED);
+        fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
     pthread_mutex_unlock(&take_lock);
 }
 
 EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
-    const int index = route_index(name);
+    const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
@@ -85,9 +85,9 @@ static void host(void) {
     python_take_back(gil);
     if (load_acquire(&awaited)) {
         begun = true;
-        route_inside = true;
+        override_inside = true;
         python_host(options.runtime);
-        route_inside = false;
+        override_inside = false;
         store_release(&awaited, 0);
     }
     pthread_mutex_unlock(&host_lock);
@@ -122,30 +122,30 @@ static bool has_room(void) {
     return false;
 }
 
-mgpu_rt_function route_find(enum abi_index function) {
-    if (route_inside || !has_room())
+mgpu_rt_function override_find(enum abi_index function) {
+    if (override_inside || !has_room())
         return NULL;
     if (UNLIKELY(load_acquire(&awaited)))
         host();
     return load_acquire(&taken[function]);
 }
 
-void route_start(void) {
+void override_start(void) {
     if (!options.runtime[0])
         return;
     store_release(&awaited, 1);
-    fetch_or_release(&runtime_mode, MODE_ROUTED);
+    fetch_or_release(&runtime_mode, MODE_OVERRIDE);
 }
 
 static void answer_alone(void) {
-    fetch_and_release(&runtime_mode, ~(unsigned)MODE_ROUTED);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
     store_release(&awaited, 0);
     for (int i = 0; i < ABI_COUNT; i++)
         store_release(&taken[i], NULL);
 }
 
 /* A child whose parent has hosted nothing yet may do so itself. */
-void route_forked(void) {
+void override_forked(void) {
     host_lock = take_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
     if (begun || !load_acquire(&awaited)) {
         answer_alone();
@@ -153,7 +153,7 @@ void route_forked(void) {
     }
 }
 
-void route_end(void) {
+void override_end(void) {
     const mgpu_rt_function end = exchange_acq_rel(&at_end, NULL);
     answer_alone();
     if (end && has_room())

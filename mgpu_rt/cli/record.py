@@ -145,7 +145,7 @@ def _script(recording: str, launch: int | None, given: dict[str, object]) -> str
 import sys
 from pathlib import Path
 
-from mgpu_rt.runtime.recording import Recording
+from mgpu_rt.runtime.replay import Recording
 
 try:
     recording = Recording({recording!r}){_SEVERAL if launch is None else ""}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime.cached import CachedRuntime, PlainRuntime, Singleton
     from mgpu_rt.runtime.hip import Hip, HipError
     from mgpu_rt.runtime.objects import Buffer, Image, Kernel, Launch, MemRef
-    from mgpu_rt.runtime.recording import Recording
+    from mgpu_rt.runtime.replay import Recording
 
 #: The modules that define the names. Code that makes the compiled half, or runs without HIP, cannot
 #: import it.
@@ -31,7 +31,7 @@ _ELSEWHERE = {
     "Launch": "objects",
     "MemRef": "objects",
     "PlainRuntime": "cached",
-    "Recording": "recording",
+    "Recording": "replay",
     "Runtime": "base",
     "Singleton": "cached",
 }

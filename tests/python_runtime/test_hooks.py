@@ -13,6 +13,7 @@ from tests.python_runtime.hooked import hip, program
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
 
+
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     return command("run", "--device", "softgpu", *words, "--", program(), **hip())
 

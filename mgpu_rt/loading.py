@@ -6,6 +6,8 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from types import TracebackType
 from typing import Any
 
@@ -14,11 +16,12 @@ class NotFound(ImportError):
     """Why a name leads to no class. The message is for the user who gave the name."""
 
 
-def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> Any:
+def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """The class that "package.module:Class" names.
 
-    `paths` join sys.path at its end, or with `first` at its beginning: a file of the user may have
-    the name of a standard module. Raises NotFound, and what importing the module raises.
+    The module is looked for in `paths` first: it may be called as one of Python's. Its imports are
+    looked for there last, since `paths` join sys.path at its end. Raises NotFound, and what
+    importing the module raises.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -26,10 +29,7 @@ def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> 
     if "/" in module or module.endswith(".py"):
         right = os.path.basename(module).removesuffix(".py")
         raise NotFound(f"name the module and not its file: {right}:{attribute}")
-    searched = list(dict.fromkeys(map(os.path.abspath, filter(None, paths))))
-    fresh = [path for path in searched if path not in sys.path]
-    sys.path[0 if first else len(sys.path) : 0 if first else len(sys.path)] = fresh
-    found = _imported(module, searched)
+    found = _imported(module, list(dict.fromkeys(map(os.path.abspath, filter(None, paths)))))
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise NotFound(f"'{module}' has no class '{attribute}'{_classes(found, module)}")
@@ -39,6 +39,10 @@ def load_class(name: str, paths: Iterable[str] = (), *, first: bool = False) -> 
 
 def _imported(module: str, searched: list[str]) -> Any:
     """The module. Raises NotFound if it is the one that is missing, and not one it imports."""
+    top = module.partition(".")[0]
+    if top not in sys.modules:  # this package's own need nothing of the user's
+        sys.path += [path for path in searched if path not in sys.path]
+        _import_from(searched, top)
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -46,6 +50,19 @@ def _imported(module: str, searched: list[str]) -> Any:
             raise
         where = ", ".join([*searched, "the packages of this Python"])
         raise NotFound(f"there is no module '{error.name}' in {where}") from None
+
+
+def _import_from(paths: list[str], name: str) -> None:
+    """Imports a module or a package that lies in `paths`; nothing if none does."""
+    spec = PathFinder.find_spec(name, paths)
+    if spec is None or spec.loader is None or spec.origin is None:  # a folder, or nothing
+        return
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
 
 
 def _classes(found: Any, module: str) -> str:

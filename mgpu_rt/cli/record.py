@@ -96,6 +96,7 @@ def replay(
     Exit status 0: the same; 1: something differs, and the lines say what and where; 2: it could not
     be made.
     """
+    from mgpu_rt import interpreter
     from mgpu_rt.cli import files, preload
 
     try:
@@ -119,7 +120,7 @@ def replay(
             files.check_writable(script)
             files.write(script, text.encode(errors="surrogateescape"))
         environment = preload.device_environment(preload.announced(device), os.environ)
-        os.execve(sys.executable, [sys.executable, "-c", text], environment)
+        os.execve(sys.executable, interpreter.text_command(text), environment)
     except OSError as error:
         raise CommandError(str(error)) from None
 

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import shlex
+import site
 import sys
 import threading
 import traceback
@@ -303,12 +304,26 @@ def _converted(kind: type, name: str, value: str) -> Any:
     return type(default)(value) if isinstance(default, (int, float)) else value
 
 
-def make(names: str, settings: str = "", *, first: bool = False) -> Runtime:
+def _named_paths() -> list[str]:
+    """The folders of PYTHONPATH."""
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def _search_named_paths() -> None:
+    """Makes an interpreter search PYTHONPATH, which it ignored at its start. Installed packages
+    come behind it, as Python has it. Python's own modules come first."""
+    packages = {*site.getsitepackages(), site.getusersitepackages()}
+    at = next((i for i, path in enumerate(sys.path) if path in packages), len(sys.path))
+    sys.path[at:at] = map(os.path.abspath, _named_paths())
+
+
+def make(names: str, settings: str = "") -> Runtime:
     """The runtime that MGPU_RT_RUNTIME names: classes with commas between, each of which passes on
     to the next. Raises what finding or making it raises."""
-    # `first`: as python does for a script; a file may be called trace.py, as one of Python's is.
-    paths = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), os.getcwd()]
-    kinds = [loading.load_class(name.strip(), paths, first=first) for name in names.split(",")]
+    paths = _named_paths()
+    with contextlib.suppress(OSError):  # somebody has removed it
+        paths.append(os.getcwd())
+    kinds = [loading.load_class(name.strip(), paths) for name in names.split(",")]
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Runtime)):
             raise TypeError(f"{kind!r} is no class that derives from mgpu_rt.runtime.Runtime")
@@ -338,11 +353,12 @@ def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> 
             raise ImportError(f"the package is {mgpu_rt.__version__} and the library {version}")
         _connect(addresses)
         if owned:
+            _search_named_paths()
             sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         else:
             atexit.register(remove)
         settings = os.environ.get("MGPU_RT_RUNTIME_SETTINGS", "")
-        install(make(names, settings, first=owned))
+        install(make(names, settings))
     except BaseException as error:
         print(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}", file=sys.stderr)
         sys.stderr.flush()

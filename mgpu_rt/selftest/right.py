@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mgpu_rt import interpreter
 from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
@@ -173,7 +173,7 @@ def _failures(err: str) -> list[str]:
 
 
 def _python_check(part: str, machine: Machine, image: Path) -> Check:
-    command = [sys.executable, "-m", "mgpu_rt.selftest.in_python", part, str(image)]
+    command = interpreter.module_command("mgpu_rt.selftest.in_python", part, str(image))
 
     def make() -> dict[str, list[str]]:
         ended = children.run(command, machine.environment, LIMIT)

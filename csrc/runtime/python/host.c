@@ -190,16 +190,23 @@ static bool find_own(unsigned long out[OWN]) {
     return self != NULL;
 }
 
-/* The package is the one that this library belongs to; sys.path stays as it is. */
+/* The package is the one that this library belongs to: its folder is searched first for the package
+ * and last for what the package imports. sys.path stays as it is. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
         "def _mgpu_rt(home, wanted):\n"
         "    import sys\n"
         "    sys.path.insert(0, home)\n"
         "    try:\n"
-        "        from mgpu_rt.runtime import host\n"
+        "        import mgpu_rt\n"
         "    finally:\n"
         "        sys.path.remove(home)\n"
+        "    known = home in sys.path\n"
+        "    known or sys.path.append(home)\n"
+        "    try:\n"
+        "        from mgpu_rt.runtime import host\n"
+        "    finally:\n"
+        "        known or sys.path.remove(home)\n"
         "    host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu))\n"
         "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
         "del _mgpu_rt\n";

@@ -1,0 +1,38 @@
+"""Starts Python for this package, so that no file of the current folder takes a module's place."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+#: The folder that holds the package; by its name, which a link may give.
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+#: Keeps the current folder out of sys.path. Python 3.13 imports before it runs the code of -c;
+#: Python 3.10 does not, and knows no -P.
+_FLAGS = ["-P"] if sys.version_info >= (3, 11) else []
+
+#: Before the code of each child: the package is the caller's, whichever another one is installed.
+_BEGIN = """
+import sys
+if sys.path[:1] == [""]:
+    del sys.path[0]
+sys.path.insert(0, sys.argv.pop(1))
+import mgpu_rt
+del sys.path[0]
+"""
+
+_RUN_MODULE = """
+import runpy
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def text_command(text: str, *arguments: str) -> list[str]:
+    """The command that runs Python code with arguments, which it finds in sys.argv[1:]."""
+    return [sys.executable, *_FLAGS, "-c", _BEGIN + text, _HOME, *arguments]
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of this package as `python -m` does."""
+    return text_command(_RUN_MODULE, module, *arguments)

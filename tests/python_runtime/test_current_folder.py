@@ -1,0 +1,135 @@
+"""The current folder has files with the names of modules. No Python that the package starts runs
+them, unless the user has named one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt import interpreter
+from tests.support.child import ROOT, environment, library
+from tests.support.command import COMMAND
+from tests.support.hosting import (
+    KERNEL,
+    host,
+    image,
+    promptly,
+    python_with_cffi,
+    run_program,
+)
+
+PLANTED = "import os; os.write(2, b'planted: ' + __name__.encode() + b'\\n')\n"
+OTHERS = ("_cffi_backend", "cffi", "click", "numpy", "sitecustomize", "usercustomize")
+NAMED = """
+import json, numpy
+from mgpu_rt.hooks import Trace as Trace
+from mgpu_rt.manager import Shipped as Shipped
+"""
+HOST = [str(host()), str(library()), str(image()), KERNEL]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a module of each name that Python or this package may import. The user's are
+    `mine` and `trace`."""
+    folder = tmp_path_factory.mktemp("planted")
+    here = [name for name in sys.stdlib_module_names if importlib.util.find_spec(name)]
+    for name in (*here, *OTHERS):
+        (folder / f"{name}.py").write_text(PLANTED)
+    (folder / "mgpu_rt" / "selftest").mkdir(parents=True)
+    for package in ("mgpu_rt", "mgpu_rt/selftest"):
+        (folder / package / "__init__.py").write_text(PLANTED)
+    for name in ("mine", "trace"):
+        (folder / f"{name}.py").write_text(NAMED)
+    return folder
+
+
+def run(folder: Path, command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    done = run_program(command, environment(MGPU_RT_PYTHON_DELAY="100000", **env), cwd=folder)
+    assert "planted" not in done.stderr
+    return done
+
+
+STARTS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from mgpu_rt import interpreter
+os.chdir(sys.argv[2])
+text = "import json, mgpu_rt.selftest.in_python as found; print(found.__file__, sys.argv[1:])"
+command = interpreter.text_command(text, "word")
+os.execv(command[0], command)
+"""
+
+
+@pytest.mark.parametrize("version", ["", "3.10", "3.13"])
+def test_a_child_takes_the_package_that_started_it(planted: Path, version: str) -> None:
+    """Also in a Python that has no mgpu_rt installed."""
+    python = python_with_cffi(version) if version else sys.executable
+    if python is None:
+        pytest.skip(f"no Python {version} here")
+    done = run(Path("/"), [python, "-c", STARTS, str(ROOT), str(planted)])
+    file = ROOT / "mgpu_rt" / "selftest" / "in_python.py"
+    assert (done.returncode, done.stdout) == (0, f"{file} ['word']\n"), done.stderr
+
+
+def test_a_child_is_as_a_module_that_is_run(planted: Path) -> None:
+    done = run(planted, interpreter.module_command("mgpu_rt.selftest.in_python"))
+    assert "not enough values to unpack" in done.stderr  # from its main
+
+
+def test_pythonpath_is_searched_by_a_child(planted: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("print('found')\n")
+    done = run(planted, interpreter.text_command("import own"), PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "found\n"), done.stderr
+
+
+def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    done = run(planted, [str(COMMAND), "replay", "--device", "hip", str(tmp_path)])
+    assert (done.returncode, "is no recording's manifest" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("hook", ["trace", "nan", "mine:Trace", "trace:Trace"])
+def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
+    """The named module may lie there, also under a name of Python's."""
+    done = run(
+        planted, [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *HOST, "plain"]
+    )
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert hook == "nan" or "stream_create() = " in done.stderr
+
+
+def test_a_hook_in_a_python_program_runs_nothing_of_the_current_folder(
+    planted: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"import ctypes; ctypes.CDLL('{library()}').mgpuStreamCreate()\n")
+    done = run(planted, [sys.executable, str(script)], MGPU_RT_RUNTIME="mine:Trace")
+    assert (done.returncode, "stream_create() = " in done.stderr) == (0, True), done.stderr
+
+
+def test_a_folder_that_was_removed_is_not_searched(tmp_path: Path) -> None:
+    script = f"mkdir gone && cd gone && rmdir ../gone && {' '.join(HOST)} plain"
+    done = run(tmp_path, ["sh", "-c", script], MGPU_RT_RUNTIME="mgpu_rt.hooks:Trace")
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+@pytest.mark.parametrize("policy", ["", "mine:Shipped"])
+def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, policy: str) -> None:
+    env = promptly(MGPU_RT_POLICY=policy)
+    done = run_program([*HOST, "served"], env, cwd=planted)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert "planted" not in done.stderr
+    assert "manager: Python" in done.stderr
+
+
+def test_the_package_starts_python_in_no_other_way() -> None:
+    """With -I, or by interpreter.py."""
+    for path in ROOT.glob("mgpu_rt/**/*.py"):
+        started = re.findall(r"\[sys\.executable, (.*?),", path.read_text())
+        assert set(started) <= ({"*_FLAGS"} if path.stem == "interpreter" else {'"-I"'}), path

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
-from mgpu_rt.runtime.hip import HipError
+from mgpu_rt.runtime.hip import Hip, HipError
 from mgpu_rt.runtime.objects import Buffer, Kernel, Launch, numpy_for
 
 
@@ -28,7 +28,8 @@ class LaunchHook(Runtime):
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    Other launches go on without `on_launch`.
+    Other launches go on without `on_launch`. So does a launch that a stream captures into a graph:
+    it does not run yet.
     """
 
     kernel: str = "*"
@@ -40,12 +41,20 @@ class LaunchHook(Runtime):
         self._passed: dict[tuple[str, ...], Kernel] = {}  # by `kernel`, so that `end` can tell
         self._chosen = 0  # launches that `on_launch` has seen
         self._counting = threading.Lock()
+        self._passes_captures = False  # said already
 
     def launch_kernel(self, launch: Launch) -> None:
-        if self._is_wanted(launch):
+        if not self._is_captured(launch) and self._is_wanted(launch):
             self.on_launch(launch)
         else:
             super().launch_kernel(launch)
+
+    def _is_captured(self, launch: Launch) -> bool:
+        captured = bool(launch.stream) and Hip.of_process().stream_captures(launch.stream)
+        if captured and not self._passes_captures:
+            self._passes_captures = True
+            say("mgpu_rt: the hook looks at no launch that a stream captures into a graph")
+        return captured
 
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.

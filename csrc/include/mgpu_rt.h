@@ -135,7 +135,8 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
 struct mgpu_rt_graph;
 
 /* From here on the calling thread builds a graph on its current device. 0; -1, with a line on
- * stderr, if it builds one already, or cannot. If the thread ends first, there is no graph. */
+ * stderr, if it builds one already, or cannot. So it is without caches, and while a function of the
+ * user's own answers calls (mgpu_rt_intercept). If the thread ends first, there is no graph. */
 int mgpu_rt_graph_begin(void);
 
 /* The graph that the calling thread has built, the caller's; NULL if there is none. */
@@ -187,7 +188,11 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
  *
  * Functions that take the place of the mgpu* functions, one by one, in the path of the calls.
  * MGPU_RT_RUNTIME puts those of a runtime in Python there by these. Calls that nothing has taken
- * the place of cost some 10 ns more meanwhile, and nothing at any other time. */
+ * the place of cost some 10 ns more meanwhile, and nothing at any other time.
+ *
+ * The library creates and destroys a lent stream itself (mgpu_rt_use_stream). While that stream
+ * captures, the library answers all calls of the thread that lends it. No graph is built beside
+ * such functions. One that was built before is replayed past them. */
 typedef void (*mgpu_rt_function)(void); /* of the type that the function of that name has */
 
 /* This library's own function of that name ("mgpuStreamCreate"), whatever has taken its place; NULL

@@ -4,7 +4,6 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/state.h"
-#include "graph/answer.h"
 #include "hip/report.h"
 #include "lifecycle.h"
 #include "override.h"
@@ -49,12 +48,6 @@ static void end_slow(const struct call *call, const void *result) {
         recorder_ended(call, result);
 }
 
-/* The function that answers a call in the place of this library's implementation; NULL: none. */
-static mgpu_rt_function answer_elsewhere(enum abi_index function) {
-    const mgpu_rt_function taken = override_taken(function);
-    return taken ? taken : graph_taken(function);
-}
-
 #define EXPORT __attribute__((visibility("default")))
 
 /* abi.def passes 0 for what no implementation reads. */
@@ -67,7 +60,7 @@ static mgpu_rt_function answer_elsewhere(enum abi_index function) {
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))answer_elsewhere(ABI_##name);             \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
             value = taken ? taken args : impl_##name args;                                         \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
@@ -82,7 +75,7 @@ static mgpu_rt_function answer_elsewhere(enum abi_index function) {
     static __attribute__((noinline, cold)) void slow_##name params {                               \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         if (begin_slow(&call)) {                                                                   \
-            const ABI_TYPE(name) taken = (ABI_TYPE(name))answer_elsewhere(ABI_##name);             \
+            const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
             if (taken)                                                                             \
                 taken args;                                                                        \
             else                                                                                   \

@@ -16,6 +16,7 @@
 #include "hip/report.h"
 #include "lifecycle.h"
 #include "mgpu_rt.h"
+#include "override.h"
 
 #include <stdio.h>
 
@@ -41,15 +42,30 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     return 0;
 }
 
+/* ---- graphs: an override sees nothing of what one replays ---- */
+
 int mgpu_rt_graph_begin(void) {
     runtime_start();
-    return graph_begin();
+    if (!override_present())
+        return graph_begin();
+    report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
+                "answers its calls");
+    return -1;
+}
+
+int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
+    static struct advice unseen = {
+        .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
+                "sees nothing of its work"};
+    if (override_present())
+        report_once(&unseen);
+    return graph_launch(graph, stream);
 }
 
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                         size_t bytes) {
     runtime_start();
-    return graph_enter(function, arguments, bytes);
+    return graph_enter(function, arguments, bytes, override_present());
 }
 
 int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function) {

@@ -1,6 +1,12 @@
 #include "override.h"
 #include "base/atomics.h"
 #include "base/options.h"
+#include "cache/lazy_sync.h"
+#include "cache/streams.h"
+#include "cache/thread.h"
+#include "graph/build.h"
+#include "graph/calls.h"
+#include "graph/capture.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 #include "python/host.h"
@@ -37,18 +43,20 @@ int override_index(const char *name) {
 /* ---- what mgpu_rt.h offers ---- */
 
 static bool any_taken(void) {
-    bool any = at_end != NULL;
+    bool any = false;
     for (int i = 0; i < ABI_COUNT; i++)
-        any |= taken[i] != NULL;
+        any |= load_acquire(&taken[i]) != NULL;
     return any;
 }
 
 static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
+    if (instead)
+        lazy_settle(NULL); /* an override may ask HIP by itself */
     pthread_mutex_lock(&take_lock);
     store_release(place, instead);
     if (instead)
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
-    else if (!any_taken())
+    else if (!any_taken() && !at_end)
         fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
     pthread_mutex_unlock(&take_lock);
 }
@@ -122,13 +130,71 @@ static bool has_room(void) {
     return false;
 }
 
-mgpu_rt_function override_find(enum abi_index function) {
+/* False if calls of this thread go past all overrides. */
+static bool asks_overrides(void) {
     if (override_inside || !has_room())
-        return NULL;
+        return false;
     if (UNLIKELY(load_acquire(&awaited)))
         host();
-    return load_acquire(&taken[function]);
+    return true;
 }
+
+bool override_present(void) {
+    if (!runtime_is(MODE_OVERRIDE))
+        return false;
+    (void)asks_overrides(); /* so that it is made */
+    return any_taken();
+}
+
+/* ---- the order ---- */
+
+static struct advice not_asked = {
+    .text = "stream %p captures: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) is not "
+            "asked for the calls of this thread until the capture ends"};
+
+/* An override in Python may call HIP by itself, or read memory into a buffer that it frees: neither
+ * belongs in a graph. */
+static mgpu_rt_function built(enum abi_index function) {
+    if (!override_inside && override_present())
+        graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
+    return graph_call(function);
+}
+
+static void destroy_unless_lent(hipStream_t handle) {
+    void (*const override)(hipStream_t) =
+        (void (*)(hipStream_t))load_acquire(&taken[ABI_mgpuStreamDestroy]);
+    const struct stream *stream = handle ? stream_find(thread_get(), handle) : NULL;
+    if (override && !(stream && load_relaxed(&stream->borrowers)))
+        override(handle);
+    else
+        impl_mgpuStreamDestroy(handle);
+}
+
+/* The override, or what answers in its place because of a lent stream; NULL: nobody. */
+static mgpu_rt_function beside_lent(enum abi_index function, mgpu_rt_function override) {
+    const struct stream *lent = thread_get()->chosen;
+    if (capture_on_thread()) {
+        report_once(&not_asked, (void *)stream_handle(lent));
+        return NULL;
+    }
+    if (function == ABI_mgpuStreamDestroy)
+        return (mgpu_rt_function)destroy_unless_lent;
+    return lent && function == ABI_mgpuStreamCreate ? NULL : override;
+}
+
+mgpu_rt_function override_find(enum abi_index function) {
+    if (graph_building)
+        return built(function);
+    const bool lent = runtime_is(MODE_LENT);
+    mgpu_rt_function override = NULL;
+    if (runtime_is(MODE_OVERRIDE) && asks_overrides())
+        override = load_acquire(&taken[function]);
+    if (override && lent)
+        override = beside_lent(function, override);
+    return override || !lent || !caches_on() ? override : capture_calls[function];
+}
+
+/* ---- begin and end ---- */
 
 void override_start(void) {
     if (!options.runtime[0])

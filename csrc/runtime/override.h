@@ -1,8 +1,9 @@
-/* The way to a runtime of the user's own. Its functions take the place of this library's, one by
- * one (mgpu_rt_intercept). MGPU_RT_RUNTIME names one in Python, which does so at the first call.
+/* Says who answers a call in place of this library's implementation: an override, which is a
+ * function of the user's own (mgpu_rt_intercept), or a graph. MGPU_RT_RUNTIME names a class in
+ * Python, whose overrides the first call sets.
  *
- * Costs nothing until it is asked for. MODE_OVERRIDE is one more bit of runtime_mode, so calls that
- * have somewhere else to go take the slow entry. */
+ * Costs nothing until it is asked for. MODE_OVERRIDE, MODE_GRAPH and MODE_LENT are bits of
+ * runtime_mode, so only then calls take the slow entry and ask here. */
 #ifndef MGPU_RT_OVERRIDE_H
 #define MGPU_RT_OVERRIDE_H
 
@@ -11,7 +12,7 @@
 #include "base/state.h"
 #include "mgpu_rt.h"
 
-/* True while the calling thread is in a call that the user's runtime makes of this library. */
+/* True while the calling thread is in a call that an override makes of this library. */
 extern __thread bool override_inside;
 
 /* The enum abi_index of a name; ABI_COUNT if there is no such function. */
@@ -19,10 +20,23 @@ int override_index(const char *name);
 
 mgpu_rt_function override_find(enum abi_index function);
 
-/* The function that answers a call of the program's in place of this library; NULL: none. */
-static inline mgpu_rt_function override_taken(enum abi_index function) {
-    return UNLIKELY(runtime_is(MODE_OVERRIDE)) ? override_find(function) : NULL;
+/* The function that answers a call in place of its implementation; NULL: none. The order:
+ *
+ *     1. The graph that the calling thread builds. An override is not asked; it ends the building.
+ *     2. A stream that the thread lends. mgpuStreamCreate returns it, mgpuStreamDestroy leaves it.
+ *        While it captures, its capture answers every call.
+ *     3. An override.
+ *     4. The capture of a stream that another thread lends.
+ *
+ * Calls that an override makes are answered by 1, 4 and the implementations. MGPU_RT_SYNC=lazy puts
+ * nothing off while there is an override, which may look at memory at any call. */
+static inline mgpu_rt_function override_answer(enum abi_index function) {
+    return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_LENT)) ? override_find(function)
+                                                                        : NULL;
 }
+
+/* True if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
+bool override_present(void);
 
 /* Once the options are read, before any call is answered. */
 void override_start(void);

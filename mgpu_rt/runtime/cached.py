@@ -144,6 +144,7 @@ class CachedRuntime(PlainRuntime):
         super().__init__(hip, **settings)
         self._devices: dict[int, _Kept] = {}
         self._home: dict[int, int] = {}  # the device of each handle
+        self._others = False  # work was submitted to a stream that is not ours
 
     def _of(self, device: int) -> _Kept:
         """All that a device keeps. Somebody may have reset that: then memory of ours is gone,
@@ -273,7 +274,8 @@ class CachedRuntime(PlainRuntime):
             super().event_destroy(event)
 
     # A freed block is for its own stream at once: the stream's order keeps its uses apart. While
-    # another one is at work, perhaps on the block, HIP frees it, and waits for the device.
+    # another one is at work, perhaps on the block, HIP frees it, and waits for the device. So it
+    # does once the program has submitted to a stream that is not ours, as a lent one.
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
@@ -294,14 +296,35 @@ class CachedRuntime(PlainRuntime):
             size, number = owner.lent.pop(address)
             # Or the program has had HIP free it, and has got other memory there.
             is_ours = number is not None and number == self.hip.buffer_id(address)
-            if stream and is_ours and self._alone_at_work(owner, stream):
+            if stream in owner.made and is_ours and self._alone_at_work(owner, stream):
                 owner.blocks[stream, size].append(address)
                 return
             self._forget(owner, address)
         super().mem_free(address, stream)  # which waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
-        return not any(one != stream and self.hip.stream_busy(one) for one in list(owner.made))
+        others = (one for one in list(owner.made) if one != stream)
+        return not self._others and not any(self.hip.stream_busy(one) for one in others)
+
+    def _submits(self, stream: int) -> None:
+        if stream and stream not in self._home:
+            self._others = True
+
+    def launch_kernel(self, launch: Launch) -> None:
+        self._submits(launch.stream)
+        super().launch_kernel(launch)
+
+    def memcpy(self, to: int, source: int, size: int, stream: int) -> None:
+        self._submits(stream)
+        super().memcpy(to, source, size, stream)
+
+    def memset32(self, address: int, value: int, count: int, stream: int) -> None:
+        self._submits(stream)
+        super().memset32(address, value, count, stream)
+
+    def memset16(self, address: int, value: int, count: int, stream: int) -> None:
+        self._submits(stream)
+        super().memset16(address, value, count, stream)
 
     # Kept objects go back to HIP where memory is short, and at the end.
 

@@ -227,6 +227,12 @@ class Hip:
         flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
         return flags if self._is_good(-min(0, flags)) else None
 
+    def stream_captures(self, stream: int) -> bool:
+        """True if what is submitted to the stream becomes part of a graph and does not run."""
+        status = ctypes.c_int()
+        asked = self._asks("hipStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
+        return asked and status.value != 0
+
     def event_done(self, event: int) -> bool:
         """True if nothing that the event was recorded behind is left to do."""
         return self._is_good(lib.ask_handle(0, self._event_query, event))

@@ -214,6 +214,21 @@ def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
         assert mgpu.count("hipFree") == freed + 1
 
 
+@in_child(HIPSTUB_ASYNC="held", **alone)
+def test_memory_that_a_stream_of_the_program_used_goes_to_hip(mgpu: Mgpu) -> None:
+    """Perhaps that stream is still at work on it: HIP waits."""
+    made = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreate(made) == 0
+    theirs = mgpu.from_stub(made[0], "hipStream_t")
+    with mgpu_rt.intercept(CachedRuntime()):
+        ours = mgpu.StreamCreate()
+        for freed in (ours, theirs):
+            block = mgpu.MemAlloc(64, ours, False)
+            mgpu.Memset32(block, 1, 16, theirs)
+            mgpu.MemFree(block, freed)
+            assert mgpu.pending(theirs) == 0
+
+
 @in_child(**alone)
 def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(CachedRuntime()):

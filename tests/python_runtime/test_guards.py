@@ -32,12 +32,13 @@ GUARDS = [
     guard("kept.known.get(handle) == kind", "handle in kept.known", "an_event_is_not_kept_under"),
     guard("self._of(self.hip.device())", "self._of(0)", "each_device_has_its_own_streams"),
     guard("_take(here.events, self.hip.event_done)", "_take(here.events)", "an_event_at_work"),
-    guard("if stream and is_ours and", "if is_ours and", "a_free_without_a_stream_goes_to_hip"),
+    guard("if stream in owner.made and", "if", "a_free_without_a_stream_goes_to_hip"),
     guard(
         "is_ours and self._alone_at_work(owner, stream)",
         "is_ours",
         "a_free_waits_while_another_stream_is_at_work",
     ),
+    guard("            self._others = True", "pass", "memory_that_a_stream_of_the_program"),
     guard(
         "number is not None and number == self.hip.buffer_id(address)",
         "True",

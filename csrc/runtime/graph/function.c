@@ -107,7 +107,7 @@ static bool replay(struct replayed *state) {
     if (graph_is_lost(state->graph))
         return false;
     const hipStream_t stream = impl_mgpuStreamCreate();
-    const bool launched = mgpu_rt_graph_launch(state->graph, stream) == 0;
+    const bool launched = graph_launch(state->graph, stream) == 0;
     if (launched)
         impl_mgpuStreamSynchronize(stream);
     impl_mgpuStreamDestroy(stream);
@@ -133,10 +133,18 @@ static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
     return plainly();
 }
 
+static struct advice answered = {
+    .text = "'%s' runs plainly: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers "
+            "its calls"};
+
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
-                                   size_t bytes) {
+                                   size_t bytes, bool overridden) {
     if (graph_building || !caches_on() || runtime_exiting() || capture_on_thread() || !may_replay())
         return plainly();
+    if (overridden) {
+        report_once(&answered, function->name);
+        return plainly();
+    }
     struct replayed *state = state_of(function, bytes);
     if (!state || !own_state(state))
         return plainly();

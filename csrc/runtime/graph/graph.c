@@ -1,4 +1,4 @@
-/* mgpu_rt_graph_begin, _end, _launch, _destroy, _dot. */
+/* A graph's life: begin, end, launch, destroy, and its picture. */
 #include "base/counters.h"
 #include "base/options.h"
 #include "base/state.h"
@@ -203,7 +203,7 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
-int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
+int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream;
     if (graph_building) {

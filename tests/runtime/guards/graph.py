@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import CAPTURE, FUNCTIONS, GRAPHS, Guard
+from tests.runtime.guards.guard import CAPTURE, FUNCTIONS, GRAPHS, OVERRIDES, Guard
 
 GRAPH = [
     Guard(
@@ -60,8 +60,8 @@ GRAPH = [
         f"{CAPTURE}:test_a_module_unloaded_in_a_capture_stays_loaded",
     ),
     Guard(
-        "graph/answer.c",
-        "caches_on() && ",
+        "override.c",
+        " || !caches_on()",
         "",
         f"{CAPTURE}:test_a_capture_with_the_cache_off_is_as_with_stock",
     ),
@@ -244,5 +244,53 @@ GRAPH = [
         "    if (state->refused || ",
         "    if (",
         f"{FUNCTIONS}:test_a_function_that_cannot_be_in_a_graph_runs_plainly",
+    ),
+    Guard(
+        "extensions.c",
+        "if (!override_present())\n        return graph_begin();",
+        "if (true)\n        return graph_begin();",
+        f"{OVERRIDES}:test_no_graph_is_begun_beside_an_override",
+    ),
+    Guard(
+        "override.c",
+        "if (!override_inside && override_present())",
+        "if (false)",
+        f"{OVERRIDES}:test_an_override_that_comes_while_a_graph_is_built_ends_the_building",
+    ),
+    Guard(
+        "graph/function.c",
+        "    if (overridden) {",
+        "    if (overridden && false) {",
+        f"{OVERRIDES}:test_a_function_is_replayed_before_and_after_a_hook",
+    ),
+    Guard(
+        "override.c",
+        "return lent && function == ABI_mgpuStreamCreate ? NULL : override;",
+        "return override;",
+        f"{OVERRIDES}:test_no_override_is_asked_for_a_lent_stream",
+    ),
+    Guard(
+        "override.c",
+        "if (override && !(stream && load_relaxed(&stream->borrowers)))",
+        "(void)stream;\n    if (override)",
+        f"{OVERRIDES}:test_no_override_is_asked_for_a_lent_stream",
+    ),
+    Guard(
+        "override.c",
+        "if (capture_on_thread()) {",
+        "if (capture_on_thread() && false) {",
+        f"{OVERRIDES}:test_no_override_is_asked_while_a_lent_stream_captures",
+    ),
+    Guard(
+        "override.c",
+        "    if (instead)\n        lazy_settle(NULL);",
+        "    if (false)\n        lazy_settle(NULL);",
+        f"{OVERRIDES}:test_nothing_is_put_off_that_an_override_may_see",
+    ),
+    Guard(
+        "cache/lazy_sync.c",
+        "runtime_is(MODE_EXITING | MODE_OVERRIDE)",
+        "runtime_is(MODE_EXITING)",
+        f"{OVERRIDES}:test_nothing_is_put_off_that_an_override_may_see",
     ),
 ]

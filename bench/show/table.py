@@ -307,7 +307,7 @@ def selftests(documents: list[dict[str, Any]], _device: str) -> str:
         "gain |",
         "|---|---|---|---|---|",
     ]
-    for document in documents:
+    for document in map(result.upgraded, documents):
         if faults := result.faults(document):
             raise ValueError(f"a selftest's file is not as its schema has it: {faults[0]}")
         device = document["device"]
@@ -334,11 +334,13 @@ def _loop_name(loop: tuple[str, int]) -> str:
 
 
 def _right(parts: list[dict[str, Any]]) -> str:
-    checked = sum(part["checked"] for part in parts)
+    compared, total = (sum(part[name] for part in parts) for name in ("compared", "total"))
     sides = [wrong["side"] for part in parts for wrong in part["wrong"]]
     failed = sides.count(result.HIP)
     wrong = len(sides) - failed
-    said = f"**{wrong} of {checked} differ**" if wrong else f"all {checked}"
+    said = f"all {total}" if compared == total else f"{compared} of {total} compared"
+    if wrong:
+        said = f"**{wrong} differ** of {total}"
     return f"{said}; HIP failed in {failed}" if failed else said
 
 

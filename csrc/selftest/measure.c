@@ -4,6 +4,7 @@
  *     measure memory                       how much the first device has
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
  *     measure both LIBRARY NAME            one on devices 0 and 1 at once, a thread each
+ *                                          both say "# end" on stderr when main returns
  *     measure rounds LIBRARY NAME          runs it as often as the lines of stdin say (hip.h)
  *     measure hand NAME ITERATIONS IMAGE   the same of the loop by hand on HIP
  *     measure questions                    what each question to HIP costs
@@ -180,8 +181,10 @@ int main(int count, char **words) {
         print_memory();
     } else if (strcmp(mode, "programs") == 0 && count > 3) {
         run_each(open_programs(words[2]), count - 3, words + 3);
+        fputs("# end\n", stderr);
     } else if (strcmp(mode, "both") == 0 && count == 4) {
         run_on_both(lowered(open_programs(words[2]), words[3]));
+        fputs("# end\n", stderr);
     } else if (strcmp(mode, "rounds") == 0 && count == 4) {
         is_quiet = 1;
         serve_rounds(lowered(open_programs(words[2]), words[3]));

@@ -6,6 +6,7 @@ import contextlib
 import random
 import statistics
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +15,12 @@ from pathlib import Path
 from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import library_name
 from mgpu_rt.selftest.machine import MEASURE, Machine
-from mgpu_rt.selftest.result import Result, Timing
-from mgpu_rt.selftest.right import STOCK
+from mgpu_rt.selftest.result import STOCK, Result, Timing
+from mgpu_rt.selftest.right import OFF, failures
 
 HAND = "by hand"
 SIDES: dict[str, dict[str, str]] = {
-    "stock": STOCK,
+    STOCK: OFF,
     "library": {},
     "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
     "lazy": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
@@ -42,35 +43,61 @@ class Hung(Exception):
     """A process did not answer; the message says which."""
 
 
+class Untimed(Exception):
+    """A process ended, or its calls fail: its times say nothing. The message says which."""
+
+
 class _Loop:
     """A process that runs a program as often as it is told to."""
 
+    is_late = False
+
     def __init__(self, words: Sequence[str], environment: Mapping[str, str], name: str) -> None:
         self.name = name
+        self.err = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             [str(MEASURE), *words],
             env=environment,
             stdin=pipe,
             stdout=pipe,
-            stderr=subprocess.DEVNULL,
+            stderr=self.err,
             encoding="utf-8",
         )
 
     def round(self, calls: int) -> float:
-        """Nanoseconds for so many calls. Raises Hung."""
+        """Nanoseconds for so many calls. Raises Hung and Untimed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
-        late = threading.Timer(ANSWER, self.process.kill)
+        late = threading.Timer(ANSWER, self._end)
         late.start()
         try:
             stdin.write(f"{calls}\n")
             stdin.flush()
             return float(stdout.readline())
         except (OSError, ValueError):
-            raise Hung(f"{self.name}: its process ended, or did not answer") from None
+            if self.is_late:
+                raise Hung(f"{self.name}: its process did not answer") from None
+            raise Untimed(f"{self.name}: its process ended{self._last_words()}") from None
         finally:
             late.cancel()
+
+    def _end(self) -> None:
+        self.is_late = True
+        self.process.kill()
+
+    def _last_words(self) -> str:
+        said = [line for line in self._said() if line.strip()]
+        return f": {said[-1]}" if said else ""
+
+    def _said(self) -> list[str]:
+        self.err.seek(0)
+        return self.err.read().splitlines()
+
+    def check(self) -> None:
+        """Raises Untimed if calls have failed."""
+        if failed := failures(self._said()):
+            raise Untimed(f"{self.name}: {len(failed)} calls failed: {failed[0]}")
 
 
 def measure(
@@ -80,8 +107,11 @@ def measure(
     seconds: float,
     step: Callable[[str], None],
 ) -> None:
-    """Fills `fast`, `questions` and `advice` of the result. Raises Hung."""
-    result.questions = _questions(machine)
+    """Fills `fast`, `questions`, `advice` and `untimed` of the result. Raises Hung."""
+    try:
+        result.questions = _questions(machine)
+    except Untimed as why:
+        result.untimed.append(str(why))
     order = random.Random(28)
     for number, (program, llvm, iterations, module) in enumerate(LOOPS):
         step(f"timing: {program}, LLVM {llvm}, in {len(SIDES)} ways")
@@ -93,8 +123,12 @@ def measure(
             for side in SIDES
         }
         until = time.monotonic() + seconds / len(LOOPS)
-        with _loops(words, machine.environment, f"{program}, LLVM {llvm}") as loops:
-            taken = _rounds(loops, until, order)
+        try:
+            with _loops(words, machine.environment, f"{program}, LLVM {llvm}") as loops:
+                taken = _rounds(loops, until, order)
+        except Untimed as why:
+            result.untimed.append(str(why))
+            continue
         for side, (samples, calls) in taken.items():
             us = sorted(ns / calls / iterations / 1000 for ns in samples)
             tenth = len(us) // 10
@@ -113,6 +147,7 @@ def _loops(
         loops = {}
         for side, options in SIDES.items():
             loop = _Loop(words[side], {**environment, **options}, f"{name}, {side}")
+            stack.enter_context(loop.err)
             stack.enter_context(children.killed(loop.process))
             loops[side] = loop
         yield loops
@@ -125,6 +160,7 @@ def _rounds(
     calls = {}
     for side, loop in loops.items():
         loop.round(1)  # which starts HIP
+        loop.check()
         fastest = min(loop.round(1) for _ in range(5))
         calls[side] = max(1, int(ROUND * 1e9 / max(fastest, 1)))
     taken: dict[str, list[float]] = {side: [] for side in loops}
@@ -135,6 +171,8 @@ def _rounds(
         order.shuffle(sides)
         for side in sides:
             taken[side].append(loops[side].round(calls[side]))
+    for loop in loops.values():
+        loop.check()
     return {side: (samples, calls[side]) for side, samples in taken.items()}
 
 
@@ -143,6 +181,8 @@ def _questions(machine: Machine) -> dict[str, float]:
     ended = children.run([str(MEASURE), "questions"], machine.environment, ANSWER)
     if ended.status is None:
         raise Hung("the questions to HIP: their process did not end")
+    if ended.how:
+        raise Untimed(f"the questions to HIP: {ended.how}")
     lines = (line.partition("\t") for line in ended.out.splitlines())
     return {name: float(ns) for name, _, ns in lines}
 

@@ -2,7 +2,8 @@
 
     python -m mgpu_rt.selftest.in_python graph|hook IMAGE
 
-The image's kernel `mix` makes 3 * w + k + 101 of each word w. Prints what is wrong, a line each.
+The image's kernel `mix` makes 3 * w + k + 101 of each word w. Prints what is wrong, a line
+each, and at the end how many results it has compared.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def mixed(word: int) -> int:
 
 class Mixer:
     """A kernel, a stream, a block of device memory, and words on the host."""
+
+    compared = 0  # results
 
     def __init__(self, image: bytes) -> None:
         self.runtime = mgpu_rt.load()
@@ -62,6 +65,7 @@ class Mixer:
     def wrong(self, first: int) -> Iterator[str]:
         """All that is not as it should be, once the work is done."""
         self.runtime.mgpuStreamSynchronize(self.stream)
+        self.compared += 1
         found = [i for i in range(COUNT) if self.words[i] != mixed(first + i)]
         if found:
             at = found[0]
@@ -116,6 +120,7 @@ def main() -> None:
     for line in PARTS[part](mixer):
         print(line)
     mixer.close()
+    print(f"compared {mixer.compared}")
 
 
 if __name__ == "__main__":

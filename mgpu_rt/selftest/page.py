@@ -27,6 +27,7 @@ def body(result: Result) -> list[Element]:
         _section("failed", "Where HIP itself failed", [_wrong(one) for one in result.failed]),
         _section("advice", "Advice", [element("p", result.advice)] if result.advice else []),
         _section("fast", "What is gained", _timings(result)),
+        _section("untimed", "What has no time", [element("p", why) for why in result.untimed]),
         _section("questions", "What each question to HIP costs", _questions(result)),
         _section("checked", "What was checked", _parts(result)),
     ]
@@ -85,6 +86,7 @@ def _questions(result: Result) -> list[Element]:
 
 def _parts(result: Result) -> list[Element]:
     rows = [
-        [part.name, *map(str, (part.checked, part.total, part.differ))] for part in result.right
+        [part.name, *map(str, (part.checked, part.total, part.compared, part.differ))]
+        for part in result.right
     ]
-    return [table("Checks", ["part", "made", "of", "wrong"], rows)] if rows else []
+    return [table("Checks", ["part", "made", "of", "compared", "wrong"], rows)] if rows else []

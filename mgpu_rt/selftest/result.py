@@ -12,11 +12,15 @@ import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-FORMAT = 1
-
+#: Format 1 had no `verdict`, `compared` and `untimed`.
+FORMAT = 2
 
 #: The side of a failure that stock's behaviour has too.
 HIP = "HIP"
+STOCK = "stock"
+
+#: The verdicts. Only what was compared on every side, all of it, without a difference, is a yes.
+YES, NO, NOT_KNOWN = "yes", "no", "not known"
 
 
 @dataclass
@@ -32,11 +36,12 @@ class Wrong:
 
 @dataclass
 class Part:
-    """Checks of a kind: how many there are, how many were made, and those that went wrong."""
+    """Checks of a kind: how many there are, and how many were made."""
 
     name: str
     total: int
     checked: int = 0
+    compared: int = 0  # those that compared every side with stock's behaviour
     wrong: list[Wrong] = field(default_factory=list)
 
     @property
@@ -72,6 +77,12 @@ class Result:
     fast: list[Timing] = field(default_factory=list)
     questions: dict[str, float] = field(default_factory=dict)
     advice: str = ""
+    untimed: list[str] = field(default_factory=list)  # what has no time, and why
+
+    @property
+    def verdict(self) -> str:
+        """YES, NO or NOT_KNOWN."""
+        return verdict(asdict(self)["right"])
 
     @property
     def wrong(self) -> list[Wrong]:
@@ -85,13 +96,23 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """For the file."""
-        return {"format": FORMAT, **_without_names(asdict(self))}
+        return {"format": FORMAT, "verdict": self.verdict, **_without_names(asdict(self))}
+
+
+def verdict(parts: list[dict[str, Any]]) -> str:
+    """The verdict that follows from a document's `right`."""
+    sides = {wrong["side"] for part in parts for wrong in part["wrong"]}
+    if sides - {HIP, STOCK}:
+        return NO
+    complete = all(part["compared"] == part["total"] > 0 for part in parts)
+    return YES if parts and complete and STOCK not in sides else NOT_KNOWN
 
 
 #: A type, or a list with the schema of each element, or a dictionary with those of its names. In a
 #: dictionary of one name "*" that name stands for all.
 schema: dict[str, Any] = {
     "format": int,
+    "verdict": str,
     "mgpu_rt": str,
     "made": str,
     "device": {
@@ -111,6 +132,7 @@ schema: dict[str, Any] = {
             "name": str,
             "total": int,
             "checked": int,
+            "compared": int,
             "wrong": [{"name": str, "side": str, "says": [str], "repeat": str}],
         }
     ],
@@ -127,24 +149,55 @@ schema: dict[str, Any] = {
     ],
     "questions": {"*": float},
     "advice": str,
+    "untimed": [str],
 }
 
 
-def faults(value: Any, form: Any = None, path: str = "") -> list[str]:
-    """The places where a document, which may come from anywhere, is not as the schema has it."""
-    form = schema if form is None else form
+def faults(document: Any) -> list[str]:
+    """The places where a document, which may come from anywhere, is not as the schema has it. Its
+    verdict and its numbers must follow from the rest."""
+    found = _unlike(document, schema, "")
+    if found:
+        return found
+    if document["format"] != FORMAT:
+        return [f".format: not {FORMAT}"]
+    for i, part in enumerate(document["right"]):
+        if not 0 <= part["compared"] <= part["checked"] <= part["total"]:
+            found.append(f".right[{i}].compared: more than was checked, or there is")
+    if document["verdict"] != verdict(document["right"]):
+        found.append(f".verdict: not {verdict(document['right'])}, which follows from the checks")
+    return found
+
+
+def upgraded(document: Any) -> Any:
+    """A document of format 1 as this format has it, any other as it is. The older format did not
+    count what was compared: of what HIP ended or what went wrong this says that it was not."""
+    if not isinstance(document, dict) or document.get("format") != 1:
+        return document
+    try:
+        parts = [
+            {**part, "compared": part["checked"] - len({one["name"] for one in part["wrong"]})}
+            for part in document["right"]
+        ]
+        made = {"format": FORMAT, "verdict": verdict(parts), "right": parts, "untimed": []}
+        return {**document, **made}
+    except (KeyError, TypeError):
+        return document
+
+
+def _unlike(value: Any, form: Any, path: str) -> list[str]:
     if isinstance(form, list):
         if not isinstance(value, list):
             return [f"{path}: not a list"]
-        return [f for i, one in enumerate(value) for f in faults(one, form[0], f"{path}[{i}]")]
+        return [f for i, one in enumerate(value) for f in _unlike(one, form[0], f"{path}[{i}]")]
     if isinstance(form, dict):
         if not isinstance(value, dict):
             return [f"{path}: not an object"]
         if "*" in form:
-            return [f for n, one in value.items() for f in faults(one, form["*"], f"{path}.{n}")]
+            return [f for n, one in value.items() for f in _unlike(one, form["*"], f"{path}.{n}")]
         odd = [f"{path}.{name}: missing or unknown" for name in sorted(form.keys() ^ value.keys())]
         shared = form.keys() & value.keys()
-        return odd + [f for n in sorted(shared) for f in faults(value[n], form[n], f"{path}.{n}")]
+        return odd + [f for n in sorted(shared) for f in _unlike(value[n], form[n], f"{path}.{n}")]
     kinds = (int, float) if form is float else (form,)
     right = isinstance(value, kinds) and not isinstance(value, bool)
     return [] if right else [f"{path}: not {form.__name__}"]

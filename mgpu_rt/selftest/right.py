@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mgpu_rt import interpreter
 from mgpu_rt.selftest import children
 from mgpu_rt.selftest.bundle import Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
-from mgpu_rt.selftest.result import HIP, Part, Wrong
+from mgpu_rt.selftest.result import HIP, STOCK, Part, Wrong
 from mgpu_rt.selftest.sequences import Case, Output, differences, run
 
 #: Seconds for one process. An emulated device takes a few, a GPU less.
@@ -21,7 +22,7 @@ LIMIT = 60.0
 MOST_SAID = 12  # lines of what is wrong with one thing
 AGAIN = 3  # times that what went wrong is played again
 
-STOCK = {"MGPU_RT_CACHE": "off"}
+OFF = {"MGPU_RT_CACHE": "off"}
 #: How the library is run: as it is, in ways that users choose, and with so little room that what is
 #: kept must leave.
 SIDES: dict[str, dict[str, str]] = {
@@ -49,13 +50,28 @@ ANSWERS = {
 ANSWERS_OF_22 = {**ANSWERS, "globals": "20\n"}
 
 
+@dataclass
+class Findings:
+    """The result of a check. Nothing is known of a side that was not compared."""
+
+    compared: list[str] = field(default_factory=list)  # sides
+    wrong: dict[str, list[str]] = field(default_factory=dict)  # by side, or HIP
+
+    def add(self, side: str, wrong: list[str]) -> None:
+        """A side that was compared."""
+        self.compared.append(side)
+        if wrong:
+            self.wrong[side] = wrong
+
+
 @dataclass(frozen=True)
 class Check:
-    """Something to check in one or more processes; `make` returns what is wrong, by side."""
+    """Something to check in one or more processes, on these sides."""
 
     part: str
     name: str
-    make: Callable[[], dict[str, list[str]]]
+    sides: Sequence[str]
+    make: Callable[[], Findings]
 
 
 def checks(
@@ -81,16 +97,18 @@ def perform(
     """Makes the checks in turn, up to a moment of time.monotonic. Each adds to its part at once, so
     that what was found is there whatever happens. `how` begins the command that repeats one.
     Returns why it ended early: "" if it did not."""
+    totals = Counter(check.part for check in found)
+    by_name = {name: Part(name, total) for name, total in totals.items()}
+    parts += by_name.values()
     for check in found:
-        part = next((part for part in parts if part.name == check.part), None)
-        if part is None:
-            parts.append(Part(check.part, sum(other.part == check.part for other in found)))
-            part = parts[-1]
+        part = by_name[check.part]
         if time.monotonic() > until:
             continue
         step(f"{check.part}: {check.name}")
-        wrong = check.make()
+        findings = check.make()
+        wrong = findings.wrong
         part.checked += 1
+        part.compared += set(check.sides) <= set(findings.compared)
         repeat = f"{how} --only {check.name}"
         part.wrong += [Wrong(check.name, s, says[:MOST_SAID], repeat) for s, says in wrong.items()]
         if any(children.HUNG in line for says in wrong.values() for line in says):
@@ -107,10 +125,10 @@ def _program_checks(bundle: Bundle, machine: Machine, folder: Path) -> Iterator[
         answers = ANSWERS_OF_22 if llvm == "22" else ANSWERS
         expected = "".join(f"# {name}\n{answers.get(name, '')}" for name in names)
 
-        def make(command=command, expected=expected) -> dict[str, list[str]]:
+        def make(command=command, expected=expected) -> Findings:
             return _compared(command, machine.environment, expected)
 
-        yield Check("programs", f"programs-{llvm}", make)
+        yield Check("programs", f"programs-{llvm}", list(SIDES), make)
 
 
 def _both_check(machine: Machine, folder: Path) -> Check:
@@ -118,32 +136,31 @@ def _both_check(machine: Machine, folder: Path) -> Check:
     both = machine.both
     assert both is not None
     command = [str(MEASURE), "both", str(folder / library_name(19)), "churn"]
-    return Check("two devices", "both", lambda: _compared(command, both, 2 * ANSWERS["churn"]))
+    answer = 2 * ANSWERS["churn"]
+    return Check("two devices", "both", list(SIDES), lambda: _compared(command, both, answer))
 
 
-def _compared(
-    command: Sequence[str], environment: Mapping[str, str], expected: str
-) -> dict[str, list[str]]:
+def _compared(command: Sequence[str], environment: Mapping[str, str], expected: str) -> Findings:
     """The faults of the command on each side. If stock's behaviour has one, nothing else counts."""
-    stock = children.run(command, {**environment, **STOCK}, LIMIT)
+    stock = children.run(command, {**environment, **OFF}, LIMIT)
     if wrong := _answers(stock, expected):
-        return {"stock": wrong}
-    found = {}
+        return Findings(wrong={STOCK: wrong})
+    found = Findings()
     for name, options in SIDES.items():
         ended = children.run(command, {**environment, **options}, LIMIT)
         wrong = _answers(ended, expected)
-        have, want = _failures(ended.err), _failures(stock.err)
+        (_, have), (_, want) = _failures(ended), _failures(stock)
         if have != want:
-            wrong.append(f"fails {have}, not {want}")
-        if wrong:
-            found[name] = wrong
+            wrong.append(f"at its exit it fails {have}, not {want}")
+        found.add(name, wrong)
         if ended.status is None:
             break
     return found
 
 
 def _answers(ended: children.Ended, expected: str) -> list[str]:
-    wrong = [ended.how] if ended.how else []
+    """The faults of a run. No call of a program may fail until main returns."""
+    wrong = [*filter(None, [ended.how]), *_failures(ended)[0]]
     have, want = _by_program(ended.out), _by_program(expected)
     for name, answer in want.items():
         said = have.get(name)
@@ -165,24 +182,38 @@ def _by_program(out: str) -> dict[str, str]:
     return {name: answer.rstrip("\n") for name, _, answer in blocks}
 
 
-def _failures(err: str) -> list[str]:
-    return [line for line in err.splitlines() if " failed with " in line]
+def _failures(ended: children.Ended) -> tuple[list[str], list[str]]:
+    """The lines of calls that failed: until main returned, and after."""
+    before, _, after = ended.err.partition("# end\n")
+    return failures(before.splitlines()), failures(after.splitlines())
+
+
+def failures(said: Sequence[str]) -> list[str]:
+    """The lines of calls that failed."""
+    return [line for line in said if " failed with " in line]
 
 
 # ---- what Python adds ----
+
+#: The last line of in_python.py: how many results it has compared.
+_COMPARED = re.compile(r"compared [1-9]\d*")
 
 
 def _python_check(part: str, machine: Machine, image: Path) -> Check:
     command = interpreter.module_command("mgpu_rt.selftest.in_python", part, str(image))
 
-    def make() -> dict[str, list[str]]:
+    def make() -> Findings:
         ended = children.run(command, machine.environment, LIMIT)
-        wrong = [*filter(None, [ended.how]), *ended.out.splitlines()]
+        *wrong, last = ended.out.splitlines() or [""]
+        if ended.how or not _COMPARED.fullmatch(last):
+            wrong += [*filter(None, [last, ended.how]), "it did not come to its end"]
         if wrong:
             wrong += ended.err.splitlines()[-4:]
-        return {"library": wrong} if wrong else {}
+        found = Findings()
+        found.add("library", wrong)
+        return found
 
-    return Check(f"{part}s", part, make)
+    return Check(f"{part}s", part, ["library"], make)
 
 
 # ---- sequences ----
@@ -193,30 +224,42 @@ Play = Callable[..., tuple[Output, list[str]]]
 
 def _sequence_check(name: str, case: Case, machine: Machine, images: Path) -> Check:
     def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
-        return _played(case, machine, images, STOCK if side == "stock" else SIDES[side], stock)
+        return _played(case, machine, images, OFF if side == STOCK else SIDES[side], stock)
 
-    return Check("sequences", name, lambda: sequence_compared(play))
+    return Check("sequences", name, WITH_OTHERS, lambda: sequence_compared(play))
 
 
-def sequence_compared(play: Play) -> dict[str, list[str]]:
+def sequence_compared(play: Play) -> Findings:
     """The faults of a sequence, by side. HIP itself may end the process now and then: where
-    stock's behaviour ends so too, that is HIP's failure, and says nothing of the library."""
-    found = {}
-    stock, wrong = play("stock")
+    stock's behaviour ends so too, that is HIP's failure, and says nothing of the library. The side
+    is compared if it comes to its end when it is played again."""
+    found = Findings()
+    stock, wrong = play(STOCK)
     for number in range(AGAIN):
         if not _was_ended(stock):
             break
-        found[HIP] = [f"with stock's behaviour the process was ended {number + 1} times", *wrong]
-        stock, wrong = play("stock")
+        found.wrong[HIP] = [f"the process was ended {number + 1} times, as follows", *wrong]
+        stock, wrong = play(STOCK)
+    if _was_ended(stock):
+        found.wrong[HIP].insert(0, "stock's behaviour never came to its end: nothing was compared")
+    elif wrong:
+        found.wrong[STOCK] = wrong
     if wrong:
-        return found if _was_ended(stock) else {**found, "stock": wrong}
+        return found
     for side in WITH_OTHERS:
         said, wrong = play(side, stock)
-        if said.status == children.HUNG:
-            return {**found, side: wrong}
-        if wrong:
-            sentence, is_hips = _again(play, side, stock, said)
-            found[HIP if is_hips else side] = [sentence, *wrong]
+        if not wrong or said.status == children.HUNG:
+            found.add(side, wrong)
+            if wrong:
+                break
+            continue
+        again = _Again(play, side, stock)
+        if not (_was_ended(said) and again.stock_was_ended):
+            found.add(side, [again.sentence, *wrong])
+            continue
+        if again.was_right:
+            found.add(side, [])
+        found.wrong.setdefault(HIP, []).extend([again.sentence, *wrong])
     return found
 
 
@@ -225,16 +268,19 @@ def _was_ended(said: Output) -> bool:
     return isinstance(said.status, int) and said.status < 0
 
 
-def _again(play: Play, side: str, stock: Output, said: Output) -> tuple[str, bool]:
-    """How often a side is wrong, and stock's behaviour; whether it was HIP that ended both."""
-    mine = [play(side, stock) for _ in range(AGAIN)]
-    stocks = [play("stock") for _ in range(AGAIN)]
-    wrong, stocks_wrong = (sum(bool(one[1]) for one in plays) for plays in (mine, stocks))
-    return (
-        f"{side}: played {AGAIN} times more, it was wrong {wrong} times, stock's behaviour "
-        f"{stocks_wrong} times",
-        _was_ended(said) and any(_was_ended(one[0]) for one in stocks),
-    )
+class _Again:
+    """A sequence that went wrong on a side, played more times there and with stock's behaviour."""
+
+    def __init__(self, play: Play, side: str, stock: Output) -> None:
+        mine = [play(side, stock) for _ in range(AGAIN)]
+        stocks = [play(STOCK) for _ in range(AGAIN)]
+        wrong, stocks_wrong = (sum(bool(one[1]) for one in plays) for plays in (mine, stocks))
+        self.was_right = wrong < AGAIN
+        self.stock_was_ended = any(_was_ended(said) for said, _ in stocks)
+        self.sentence = (
+            f"{side}: played {AGAIN} times more, it was wrong {wrong} times, stock's behaviour "
+            f"{stocks_wrong} times"
+        )
 
 
 def _played(

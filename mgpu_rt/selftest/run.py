@@ -13,7 +13,7 @@ from pathlib import Path
 from mgpu_rt import __version__
 from mgpu_rt.cli.errors import CommandError
 from mgpu_rt.selftest import bundle, fast, machine, right
-from mgpu_rt.selftest.result import Result
+from mgpu_rt.selftest.result import YES, Result
 
 #: The share of the time for timing at most, and its seconds at least.
 TIMING, LEAST_TIMING = 0.25, 10.0
@@ -32,6 +32,11 @@ class Request:
     only: tuple[str, ...] = ()
     image: str | None = None
     library: Path | None = None  # in the place of this installation's
+
+    @property
+    def checks(self) -> bool:
+        """Whether anything is to be checked, not only timed."""
+        return set(self.only) != {TIME}
 
     @property
     def command(self) -> str:
@@ -63,6 +68,14 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
         result.ended = f"failed: {error.strerror or error}, in the folder for temporary files"
     result.seconds = round(time.monotonic() - begin, 1)
     return result
+
+
+def status(asked: Request, result: Result) -> int:
+    """The command's exit status: 0 only if all that was asked for is known, and right."""
+    if result.wrong or result.ended.startswith("hung"):
+        return 1
+    is_right = result.verdict == YES or not asked.checks
+    return 0 if is_right and not result.ended and not result.untimed else 2
 
 
 def _test(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgpu_rt.selftest.fast import HAND, by_side
-from mgpu_rt.selftest.result import HIP, Result, Wrong
+from mgpu_rt.selftest.result import HIP, NO, STOCK, YES, Result, Wrong
 
 #: The work of an iteration of each loop.
 ITERATION = {
@@ -14,16 +14,21 @@ ITERATION = {
 
 
 def verdict(result: Result) -> str:
-    """Right or not, in a sentence."""
-    done = ", ".join(f"{part.name} {part.checked} of {part.total}" for part in result.right)
-    if not result.right or not any(part.checked for part in result.right):
-        return "not known: nothing was checked"
-    if any(wrong.side == "stock" for wrong in result.wrong):
-        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done})"
-    if result.wrong:
-        return f"NO: {len(result.wrong)} differ from stock's behaviour ({done})"
+    """Right or not, in a sentence that says what was compared."""
+    compared, total = (sum(getattr(p, n) for p in result.right) for n in ("compared", "total"))
+    done = ", ".join(f"{part.name} {part.compared} of {part.total}" for part in result.right)
     failed = f"; HIP itself failed in {len(result.failed)}" if result.failed else ""
-    return f"yes, all are as with stock's behaviour ({done}){failed}"
+    verdict = result.verdict
+    if verdict == NO:
+        differ = sum(wrong.side != STOCK for wrong in result.wrong)
+        return f"NO: {differ} differ from stock's behaviour (compared: {done}){failed}"
+    if verdict == YES:
+        return f"yes, all are as with stock's behaviour ({done}){failed}"
+    if any(wrong.side == STOCK for wrong in result.wrong):
+        return f"NOT KNOWN: stock's behaviour itself is wrong on this device ({done}){failed}"
+    if compared == 0:
+        return f"NOT KNOWN: nothing was compared{failed}"
+    return f"NOT KNOWN: only {compared} of {total} could be compared ({done}){failed}"
 
 
 def lines(result: Result, file: str = "") -> list[str]:
@@ -38,6 +43,7 @@ def lines(result: Result, file: str = "") -> list[str]:
         *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
         f"asks:     {_asks(result)}",
         f"advice:   {result.advice or 'none: nothing was timed'}",
+        *(f"untimed:  {why}" for why in result.untimed),
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
     for wrong in (*result.wrong, *result.failed):
@@ -63,7 +69,7 @@ def number(us: float) -> str:
 
 
 def _loop(program: str, llvm: int, sides: dict) -> str:
-    stock, library = sides["stock"], sides["library"]
+    stock, library = sides[STOCK], sides["library"]
     by_hand = f", {number(sides[HAND].us)} by hand" if HAND in sides else ""
     return (
         f"{f'{program} {llvm}:':<9} {number(stock.us)} µs with stock's behaviour, "

@@ -39,7 +39,7 @@ def test_programs_and_sequences_are_right(
     sample = [check for check in checks if check.part == "programs" or check.name in SEQUENCES]
     parts: list[Part] = []
     right.perform(sample, parts, time.monotonic() + 1e6, lambda text: None, "")
-    assert [(part.name, part.checked, part.wrong) for part in parts] == [
+    assert [(part.name, part.compared, part.wrong) for part in parts] == [
         ("programs", 3, []),
         ("sequences", len(SEQUENCES), []),
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import html
 import json
 import math
 import os
@@ -16,7 +18,19 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt.cli.errors import CommandError
-from mgpu_rt.selftest import bundle, children, machine, result, right, run, sequences, summary
+from mgpu_rt.cli.report import format
+from mgpu_rt.selftest import (
+    bundle,
+    children,
+    fast,
+    machine,
+    result,
+    right,
+    run,
+    sequences,
+    summary,
+)
+from mgpu_rt.selftest import page as pages
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
 from tests.support.child import environment
@@ -86,6 +100,9 @@ def test_page_shows_what_was_found(made: tuple[str, dict, str]) -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
+        ({"format": 1}, ".format: not 2"),
+        ({"verdict": "no"}, ".verdict: not yes, which follows from the checks"),
+        ({"right": []}, ".verdict: not not known, which follows from the checks"),
         ({"advice": 3}, ".advice: not str"),
         ({"host": "name"}, ".host: missing or unknown"),
         ({"fast": [{"us": 1.0}]}, ".fast[0].program: missing or unknown"),
@@ -101,7 +118,7 @@ def test_schema_refuses_wrong_files(change: dict, fault: str, made: tuple[str, d
 def test_the_report_of_a_fault_hides_paths_and_names() -> None:
     says = [f"cannot open /home/{os.uname().nodename}/x.so: no file"]
     found = result.Result("1", "2026-01-01")
-    found.right = [result.Part("programs", 1, 1, [result.Wrong("a", "library", says, "b")])]
+    found.right = [result.Part("programs", 1, 1, 1, [result.Wrong("a", "library", says, "b")])]
     (part,) = found.document()["right"]
     assert part["wrong"][0]["says"] == ["cannot open (path): no file"]
 
@@ -128,7 +145,7 @@ def interrupted(at: str, *words: object) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("at", "only", "checked"),
     [
-        ("programs: programs-22", (), [0]),
+        ("programs: programs-22", ("programs-22", "calm-00"), [0, 0]),
         ("graphs: graph", ("programs-15", "graph", "time"), [1, 0]),
         ("sequences: calm-01", ("programs-15", "calm-00", "calm-01", "time"), [1, 1]),
         ("timing: forum", ("programs-15", "time"), [1]),
@@ -143,10 +160,12 @@ def test_an_interrupt_keeps_the_results_so_far(
     status, said, _ = interrupted(at, *words, "--json", file)
     document = json.loads(file.read_text())
     assert (status, document["ended"]) == (2, "interrupted")
-    *before, last = [part["checked"] for part in document["right"]]
-    assert before == checked[:-1] and last >= checked[-1]
-    assert not any(part["wrong"] for part in document["right"])
-    assert "ended early: interrupted" in said
+    parts = document["right"]
+    assert all(part["checked"] >= at for part, at in zip(parts, checked, strict=True))
+    assert not any(part["wrong"] for part in parts)
+    complete = all(part["compared"] == part["total"] for part in parts)
+    assert document["verdict"] == ("yes" if complete else "not known")
+    assert ("right:    yes" in said) == complete and "ended early: interrupted" in said
 
 
 def test_an_interrupt_before_the_first_check_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,10 +224,10 @@ def test_a_program_that_hangs_is_given_up() -> None:
 
 
 def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
-    def hang() -> dict[str, list[str]]:
-        return {"library": [f"status {children.HUNG}, in program 3"]}
+    def hang() -> right.Findings:
+        return right.Findings([], {"library": [f"status {children.HUNG}, in program 3"]})
 
-    checks = [right.Check("sequences", name, hang) for name in ("calm-00", "calm-01")]
+    checks = [right.Check("sequences", name, [], hang) for name in ("calm-00", "calm-01")]
     parts: list[result.Part] = []
     ended = right.perform(checks, parts, math.inf, lambda text: None, "mgpu-rt selftest")
     assert ended == "hung in calm-00"
@@ -217,42 +236,182 @@ def test_the_check_in_which_the_gpu_hangs_is_named_and_ends_the_rest() -> None:
     assert part.wrong[0].repeat == "mgpu-rt selftest --only calm-00"
 
 
+EMPTY = Bundle({}, {"programs": {}, "chips": []})
 ENDED = (sequences.Output(status=-6), ["status -6, in program 3"])
 WELL: tuple[sequences.Output, list[str]] = (sequences.Output(), [])
 
 
-def compared(stock: list, library: list) -> dict[str, list[str]]:
+def played(stock: list, library: list) -> right.Findings:
     """Returns the findings on a sequence whose plays end so in turn, then well."""
     plays = {"stock": iter(stock), "library": iter(library)}
     return right.sequence_compared(lambda side, _=None: next(plays.get(side, iter(())), WELL))
 
 
 def test_a_failure_of_hip_is_no_verdict_on_the_library() -> None:
-    assert compared([ENDED], []).keys() == {result.HIP}
-    assert compared([ENDED] * 9, [ENDED]).keys() == {result.HIP}
-    assert compared([WELL, WELL, ENDED], [ENDED]).keys() == {result.HIP}
+    for found in played([ENDED], []), played([WELL, WELL, ENDED], [ENDED]):
+        assert found.wrong.keys() == {result.HIP}
+        assert found.compared == list(right.WITH_OTHERS)
+
+
+def test_a_sequence_that_hip_always_ends_is_not_compared() -> None:
+    found = played([ENDED] * 9, [ENDED])
+    assert (found.compared, list(found.wrong)) == ([], [result.HIP])
+    assert "nothing was compared" in found.wrong[result.HIP][0]
+    found = played([WELL, ENDED], [ENDED] * 9)
+    assert (found.compared, list(found.wrong)) == (["lazy", "tight"], [result.HIP])
 
 
 def test_a_process_that_dies_with_the_library_only_is_a_failure_of_the_library() -> None:
-    assert compared([], [ENDED]).keys() == {"library"}
-    assert compared([ENDED], [ENDED]).keys() == {result.HIP, "library"}
+    assert played([], [ENDED]).wrong.keys() == {"library"}
+    assert played([ENDED], [ENDED]).wrong.keys() == {result.HIP, "library"}
 
 
 def test_wrong_results_are_no_failure_of_hip() -> None:
     wrong = (sequences.Output(), ["program 3, line 1: '1', not '2'"])
-    assert compared([wrong], []).keys() == {"stock"}
-    assert compared([WELL, ENDED], [wrong]).keys() == {"library"}
+    assert played([wrong], []).wrong.keys() == {"stock"}
+    assert played([WELL, ENDED], [wrong]).wrong.keys() == {"library"}
+
+
+def found_so(*parts: result.Part, **fields: object) -> result.Result:
+    """Returns what a selftest found: these parts."""
+    found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
+    found.right = list(parts)
+    return dataclasses.replace(found, **fields)  # type: ignore[arg-type]
+
+
+BY_HIP = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
+BY_STOCK = dataclasses.replace(BY_HIP, side=result.STOCK)
+BY_US = dataclasses.replace(BY_HIP, side="library")
 
 
 def test_a_failure_of_hip_is_named_and_not_counted() -> None:
-    failed = result.Wrong("calm-03", result.HIP, ["status -6"], "mgpu-rt selftest --only calm-03")
-    found = result.Result("1", "2026-01-01", dict.fromkeys(result.schema["device"], 1))
-    found.right = [result.Part("sequences", 1, 1, [failed])]
+    found = found_so(result.Part("sequences", 1, 1, 1, [BY_HIP]))
     said = summary.lines(found)
     assert "yes, all are" in said[3] and "HIP itself failed in 1" in said[3]
     again = "calm-03: HIP failed, not the library; again: mgpu-rt selftest --only calm-03"
     assert said[-2:] == [again, "    status -6"]
     assert found.wrong == []
+
+
+ASKED = run.Request()
+ALL = result.Part("programs", 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "says", "status"),
+    [
+        (found_so(ALL), "yes", "yes, all are as with stock's behaviour (programs 3 of 3)", 0),
+        (found_so(), "not known", "NOT KNOWN: nothing was compared", 2),
+        (found_so(result.Part("sequences", 2)), "not known", "NOT KNOWN: nothing was compared", 2),
+        (
+            found_so(ALL, result.Part("sequences", 2, 2, 0, [BY_HIP, BY_HIP])),
+            "not known",
+            "only 3 of 5 could be compared (programs 3 of 3, sequences 0 of 2); "
+            "HIP itself failed in 2",
+            2,
+        ),
+        (found_so(ALL, result.Part("graphs", 1)), "not known", "only 3 of 4 could be compared", 2),
+        (found_so(ALL, ended="interrupted"), "yes", "yes, all are", 2),
+        (found_so(ALL, untimed=["churn"]), "yes", "yes, all are", 2),
+        (
+            found_so(ALL, result.Part("sequences", 1, 1, 0, [BY_STOCK])),
+            "not known",
+            "NOT KNOWN: stock's behaviour itself is wrong",
+            1,
+        ),
+        (
+            found_so(result.Part("sequences", 2, 2, 1, [BY_STOCK, BY_US])),
+            "no",
+            "NO: 1 differ from stock's behaviour (compared: sequences 1 of 2)",
+            1,
+        ),
+    ],
+)
+def test_only_what_was_compared_is_right(
+    found: result.Result, verdict: str, says: str, status: int
+) -> None:
+    assert (found.verdict, run.status(ASKED, found)) == (verdict, status)
+    document = found.document()
+    assert document["verdict"] == verdict
+    assert says in summary.lines(found)[3]
+    page = format.document(pages.TITLE, pages.body(found))
+    assert says in html.unescape(page)
+
+
+def as_file() -> dict:
+    """Returns the file of a selftest in which all was right."""
+    device = {"kind": "", "name": "", "target": "", "devices": 1, "hip": "", "driver": ""}
+    return found_so(dataclasses.replace(ALL), device={**device, "memory": 1}).document()
+
+
+def test_a_file_counts_no_more_than_there_is() -> None:
+    document = as_file()
+    assert result.faults(document) == []
+    document["right"][0]["compared"] = 4
+    assert ".right[0].compared: more than was checked, or there is" in result.faults(document)
+
+
+def test_a_file_of_the_format_before_is_read() -> None:
+    old = as_file()
+    del old["verdict"], old["untimed"], old["right"][0]["compared"]
+    old["format"] = 1
+    assert result.faults(result.upgraded(old)) == []
+    assert result.upgraded(old)["verdict"] == "yes"
+    old["right"][0]["wrong"] = [dataclasses.asdict(BY_HIP)] * 2
+    assert result.upgraded(old)["verdict"] == "not known"
+    assert result.upgraded(old)["right"][0]["compared"] == 2
+
+
+def test_times_alone_are_what_was_asked_for() -> None:
+    only = run.Request(only=("time",))
+    assert run.status(only, found_so()) == 0
+    assert run.status(only, found_so(untimed=["churn"])) == 2
+
+
+def test_no_check_in_too_little_time_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    monkeypatch.setattr(machine, "find", lambda *_: found)
+    monkeypatch.setattr(fast, "measure", lambda *_: None)
+    ended = invoke("selftest", "--minutes", "0.1")
+    assert ended.exit_code == 2
+    assert "ended early: out of time" in ended.stdout
+    assert "right:    NOT KNOWN: nothing was compared" in ended.stdout
+
+
+def test_a_part_in_python_that_compares_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As does a module of that name which is somebody else's."""
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    for out, wrong in (("", True), ("compared 0\n", True), ("compared 5\n", False)):
+        ended = children.Ended(0, out, "")
+        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
+        (check, _) = (
+            c for c in right.checks(EMPTY, found, Path()) if c.part in ("graphs", "hooks")
+        )
+        assert bool(check.make().wrong) == wrong, out
+
+
+def test_a_program_whose_calls_fail_is_wrong_with_stock_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls that fail once main has returned only have to fail as with stock's behaviour."""
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    failed = "'hipModuleLaunchKernel' failed with 'hipErrorInvalidValue'\n"
+    read = Bundle({}, {"programs": {"22": ["forum"]}, "chips": []})
+    for err, wrong in ((failed + "# end\n", {result.STOCK}), ("# end\n" + failed, set())):
+        ended = children.Ended(0, "# forum\n", err)
+        monkeypatch.setattr(children, "run", lambda *_, ended=ended: ended)
+        check = right.checks(read, found, Path())[0]
+        assert check.make().wrong.keys() == wrong
+
+
+def test_a_loop_whose_calls_fail_has_no_time() -> None:
+    found = machine.find("softgpu", None, bundle.read(), base=environment("softgpu"))
+    lost = dataclasses.replace(found, environment={**found.environment, "MGPU_RT_HIP": "/none"})
+    measured = found_so()
+    fast.measure(lost, Path("/none"), measured, 0.0, lambda text: None)
+    assert not measured.fast and not measured.questions and not measured.advice
+    assert len(measured.untimed) == 1 + len(fast.LOOPS)
+    assert any(line.startswith("untimed:  ") for line in summary.lines(measured))
 
 
 @pytest.mark.parametrize("part", ["graph", "hook"])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHECK = (
     # Mutants: each is compiled.
     r"tests/\w+/test_(hosting_)?guards\.py",
+    r"tests/proofs/test_(without|bytes)\.py",
     r"tests/manager/test_hosting_tsan\.py",
     # With the manager beside; `make test` has its own tests, and all programs run with it.
     r"tests/(?!manager/).*\[python-",
@@ -90,6 +91,7 @@ TOGETHER = (
 APART = (
     "tests/hoist/test_guards.py",
     "tests/manager/test_hosting_guards.py",
+    "tests/proofs/test_without.py",
     "tests/runtime/test_guards.py",
     "tests/runtime/test_memory_random.py",
     "tests/softgpu/isa/test_decoder.py",

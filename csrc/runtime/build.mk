@@ -51,6 +51,6 @@ PROBE_SOURCES := csrc/probe.c $(wildcard csrc/runtime/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include \
-		-Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
+		-Icsrc/runtime $(CFLAGS) -UWITHOUT $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

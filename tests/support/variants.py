@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from tests.support.folders import locked
 from tests.support.patience import HANG
 
 NAME = "libmlir_rocm_runtime.so"
+#: Flags of what is compiled often.
+PLAIN = ("-O0", "-w")
 #: Folders that are not part of the library.
 ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
 
@@ -90,19 +93,38 @@ def _sources() -> Iterator[Path]:
                 yield path
 
 
+def _take(source: str, target: str) -> None:
+    """Links a file into another checkout; a compiler writes into the files of dependencies."""
+    (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
+
+
 def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Path:
     """The library in a checkout of its own, whose files are this one's with the changes."""
-
-    def take(source: str, target: str) -> None:
-        """A compiler writes what depends on what into the file that is there; all else anew."""
-        (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
-
     home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(checkout(flags), home, copy_function=take)
+    shutil.copytree(checkout(flags), home, copy_function=_take)
     for change in changes:
         change.make_in(home)
     return make(home, flags)
+
+
+def control() -> Path:
+    """The library of which `without` leaves out a proof, with all of them."""
+    return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
+
+
+@contextmanager
+def without(proof: str) -> Iterator[Path]:
+    """The library without one proof, in a checkout of its own.
+
+    One object knows the name (csrc/runtime/base/proof.h), so the others are compiled once for all.
+    """
+    home = BUILD / "variants" / f"without-{proof}"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
+    (home / "build" / "runtime" / "base" / "state.o").unlink()
+    yield make(home, (*PLAIN, f"-DWITHOUT={proof}"))
+    shutil.rmtree(home)
 
 
 def run_tests(library: Path, *tests: str) -> subprocess.CompletedProcess[str]:

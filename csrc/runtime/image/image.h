@@ -6,6 +6,8 @@
 #ifndef MGPU_RT_IMAGE_H
 #define MGPU_RT_IMAGE_H
 
+#include "base/proof.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +48,9 @@ static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
         return image_lies_at_by_parts(image, data);
     return __builtin_memcmp(image->bytes, data, image->head) == 0 &&
-           __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
-                            image->size - image->head) == 0;
+           PROOF(every_byte_of_an_image_compared,
+                 __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,
+                                  image->size - image->head) == 0);
 }
 
 uint64_t image_hash(const struct image *image);

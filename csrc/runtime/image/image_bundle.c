@@ -2,6 +2,7 @@
  *
  * The driver takes the entry for its GPU and does not look at the others. So a damaged one is no
  * reason to refuse the rest. The driver is then given all of it, uncached. */
+#include "base/proof.h"
 #include "image/image.h"
 #include "image/image_parts.h"
 #include "image/view.h"
@@ -23,14 +24,14 @@ static void add_elf(struct contents *contents, struct image *whole, struct view 
     struct image image = {.bytes = entry->bytes};
     image_describe_elf(&image, entry);
     contents->doubtful |= image.damage != NULL;
-    contents->writable |= image.writable || image.size == 0;
+    contents->writable |= DOUBT(bundle_entry_is_writable, image.writable) || image.size == 0;
     if (image.machine)
         whole->machine = image.machine;
 }
 
 static void add_entry(struct contents *contents, struct image *whole, struct view *view,
                       uint64_t offset, uint64_t size) {
-    if (size == 0)
+    if (DOUBT(bundle_entry_is_empty, size == 0))
         return;
     if (!view_holds(view, offset, size)) {
         contents->doubtful = true;
@@ -182,7 +183,8 @@ static void read_entries(struct contents *contents, struct image *image, struct 
     while (view_holds(view, at, sizeof entry)) {
         memcpy(&entry, view->bytes + at, sizeof entry);
         const uint64_t from = at + entry.header_size;
-        if (entry.header_size < sizeof entry || !view_holds(view, from, entry.size)) {
+        if (entry.header_size < sizeof entry ||
+            !PROOF(fatbin_entry_is_readable, view_holds(view, from, entry.size))) {
             contents->doubtful = true;
             break;
         }

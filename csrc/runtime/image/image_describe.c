@@ -1,3 +1,4 @@
+#include "base/proof.h"
 #include "image/image.h"
 #include "image/image_parts.h"
 #include "image/ptx.h"
@@ -33,7 +34,7 @@ static bool is_text(const unsigned char *bytes) {
 struct image image_describe(const void *data) {
     struct image image = {.bytes = data, .kind = IMAGE_UNKNOWN};
     struct view view = {.bytes = data, .limit = SIZE_MAX};
-    if (!view_holds(&view, 0, LOOK))
+    if (!PROOF(first_bytes_are_readable, view_holds(&view, 0, LOOK)))
         image.damage = "no 24 bytes can be read at its address, and it takes more";
     else if (image_is_elf(&view))
         image_describe_elf(&image, &view);

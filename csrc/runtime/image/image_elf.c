@@ -1,4 +1,5 @@
 /* Code objects of AMD's and cubins: where they end, and whether a kernel can write to them. */
+#include "base/proof.h"
 #include "image/image.h"
 #include "image/image_parts.h"
 #include "image/view.h"
@@ -117,7 +118,7 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
     const struct names names = names_of(image, header);
     for (unsigned i = 1; i < header->e_shnum; i++) {
         const Elf64_Shdr section = section_of(image->bytes, header, i);
-        if (is_writable(&section, &names))
+        if (DOUBT(section_is_writable, is_writable(&section, &names)))
             return true;
     }
     return false;
@@ -145,7 +146,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     /* With the first AMD's HIP crashes, with the second up to 6; 7 refuses it. */
     if (image->machine == MACHINE_AMDGPU &&
-        (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
+        DOUBT(elf_crashes_hip, header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shnum == 0)) {
         image->damage = "it is an ELF of 32 bits, or one without sections";
         return;
     }
@@ -158,7 +159,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     }
     const bool has_segments = view_holds(view, header.e_phoff, segments_size(&header));
     const uint64_t size = has_segments ? whole_size(view->bytes, &header) : 0;
-    if (!has_segments || !view_holds(view, 0, size)) {
+    if (!has_segments || !PROOF(whole_elf_is_readable, view_holds(view, 0, size))) {
         /* AMD's HIP may never look there; NVIDIA's driver does, and would crash. */
         if (image->machine == MACHINE_CUDA)
             image->damage = "its headers point outside it: it is truncated or overwritten";

@@ -1,5 +1,6 @@
 #include "image/metadata.h"
 #include "base/abi.h"
+#include "base/proof.h"
 #include "image/msgpack.h"
 
 #include <elf.h>
@@ -33,7 +34,8 @@ bool metadata_wants_queue(const struct image *image) {
 }
 
 bool metadata_needs_copy(const struct image *image, int release) {
-    return release > 0 && release < HIP_5_3 && metadata_wants_queue(image);
+    return PROOF(hip_reads_old_metadata_only, release > 0 && release < HIP_5_3) &&
+           metadata_wants_queue(image);
 }
 
 static const struct kind *unwanted_at(const unsigned char *bytes, size_t size) {

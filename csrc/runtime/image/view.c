@@ -1,4 +1,5 @@
 #include "image/view.h"
+#include "base/proof.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@ static bool page_is_readable(uintptr_t page) {
     const int no_such_change = ~0;
     const long mask_bytes = 8;
     return page && (syscall(SYS_rt_sigprocmask, no_such_change, page, NULL, mask_bytes) == 0 ||
-                    errno != EFAULT);
+                    PROOF(page_is_readable, errno != EFAULT));
 }
 
 /* Both at the begin of a page. */

@@ -10,11 +10,10 @@ from tests.runtime.guards.calls import CALLS
 from tests.runtime.guards.graph import GRAPH
 from tests.runtime.guards.guard import Guard
 from tests.runtime.guards.hip import HIP
-from tests.runtime.guards.image import IMAGE
 from tests.runtime.guards.lifecycle import LIFECYCLE
 from tests.runtime.guards.recording import RECORDING
 from tests.runtime.guards.sparse import SPARSE
 
 __all__ = ["GUARDS", "Guard"]
 
-GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *IMAGE, *RECORDING, *LIFECYCLE, *SPARSE, *GRAPH]
+GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *RECORDING, *LIFECYCLE, *SPARSE, *GRAPH]

@@ -1,0 +1,59 @@
+"""The names of proofs: in the code, and in the table of docs/proofs.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.support.child import ROOT
+
+PAGE = ROOT / "docs" / "proofs.md"
+#: The macros of csrc/runtime/base/proof.h, and mgpu_rt's functions of their names.
+NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
+ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+TEST = re.compile(r"`([^`]+)`( exclusive)?")
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test that fails without a proof: a file of tests/ and its function, or another witness."""
+
+    name: str
+    exclusive: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table, below the heading of its section."""
+
+    proof: str
+    proves: str
+    without: str
+    tests: tuple[Test, ...]
+
+
+def sections() -> dict[str, list[Row]]:
+    """The rows by the headings that they stand below."""
+    _, *parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {part.partition("\n")[0]: list(_rows(part)) for part in parts}
+
+
+def _rows(text: str) -> Iterator[Row]:
+    for proof, proves, without, tests in ROW.findall(text):
+        found = tuple(Test(name, bool(word)) for name, word in TEST.findall(tests))
+        yield Row(proof, proves, without, found)
+
+
+def rows() -> list[Row]:
+    return [row for part in sections().values() for row in part]
+
+
+def in_code() -> dict[str, list[str]]:
+    """The files that have each name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "mgpu_rt").rglob("*.py"))):
+        if path.name not in ("proof.h", "proof.py"):
+            for name in NAMED.findall(path.read_text(encoding="utf-8")):
+                found.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    return found

@@ -1,0 +1,63 @@
+"""A library with all its proofs is the same, byte for byte, as one whose code names none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.support.child import BUILD
+from tests.support.variants import checkout, make
+
+FLAGS = ("-O1", "-g0", "-w")
+MACRO = re.compile(r"\b(PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(")
+
+
+def arguments(text: str) -> tuple[list[str], str]:
+    """Returns the arguments of a macro, from behind its bracket, and what follows it."""
+    found, depth, begin = [], 0, 0
+    for at, sign in enumerate(text):
+        if depth == 0 and sign in ",)":
+            found.append(text[begin:at])
+            begin = at + 1
+            if sign == ")":
+                return found, text[begin:]
+        depth += (sign in "([{") - (sign in ")]}")
+    raise AssertionError(f"no end: {text[:80]}")
+
+
+def plain(text: str) -> str:
+    """Returns a source without the names of its proofs."""
+    while found := MACRO.search(text):
+        (_, *rest), after = arguments(text[found.end() :])
+        inner = rest[0] if found[1] == "PROOF_VALUE" else ",".join(rest)
+        if found[1] != "PROOF_STEP":
+            inner = f"({inner})"
+        text = text[: found.start()] + inner + after
+    return text
+
+
+def objects(home: Path) -> dict[str, bytes]:
+    folder = home / "build" / "runtime"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.o")}
+
+
+def test_proofs_cost_no_byte() -> None:
+    home = BUILD / "variants" / "without-names"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(checkout(FLAGS) / "csrc", home / "csrc")
+    shutil.copytree(checkout(FLAGS) / "mgpu_rt", home / "mgpu_rt")
+    named = 0
+    for path in (home / "csrc" / "runtime").rglob("*.[ch]"):
+        text = path.read_text()
+        if path.name != "proof.h" and MACRO.search(text):
+            path.write_text(plain(text))
+            named += 1
+    make(home, FLAGS)
+    assert named > 5
+    assert objects(home) == objects(checkout(FLAGS))
+
+
+def test_names_are_taken_out() -> None:
+    text = "if (!PROOF(a, f(x, y)) || DOUBT(b, c))\n    PROOF_STEP(d, g(PROOF_VALUE(e, 1, 2)));"
+    assert plain(text) == "if (!( f(x, y)) || ( c))\n     g(( 1));"

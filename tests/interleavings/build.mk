@@ -1,5 +1,6 @@
 # The explorer of interleavings: the runtime's caches and calls under a scheduler of threads.
 #     make -f tests/interleavings/build.mk build/interleavings/explore
+# WITHOUT=name leaves one proof out (csrc/runtime/base/proof.h).
 
 interleavings_dir ?= build/interleavings
 interleavings_here := tests/interleavings
@@ -9,7 +10,7 @@ interleavings_included := events modules streams_pool blocks_pool staging
 interleavings_layers := base cache calls hip image
 interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/cache/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
 interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -g -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
-    -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""'
+    -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
 interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
     aligned_alloc free memcpy memset report_failure \
     image_describe mapped_for_good metadata_needs_copy device_memory_number

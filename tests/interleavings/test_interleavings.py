@@ -173,109 +173,6 @@ MUTANTS = {
         Change(_MODULES, "            (void)module_leave(module);", "            (void)0;"),
         "modules 1 1 0",
     ),
-    "a stream is entered": (
-        Change(
-            _STREAMS,
-            "begin_life(stream, device, STREAM_LIVE);",
-            "begin_life(stream, device, STREAM_FREE);",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream is kept": (
-        Change(_STREAMS_POOL_H, "stream_is_idle(stream) &&", "true &&"),
-        "streams 3 0 0",
-    ),
-    "a stream leaves": (
-        Change(
-            _STREAMS_POOL,
-            "    if (!stream_change(stream, STREAM_LIVE, STREAM_TAKEN))",
-            "    if (!stream_change(stream, STREAM_LIVE, STREAM_RETIRED))",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream is put": (
-        Change(
-            _STREAMS_POOL,
-            "    if (!move_taken(stream, state_in_queue(queue)))",
-            "    if (store_release(&stream->state, state_in_queue(queue)), false)",
-        ),
-        "streams-asked 1 1 0",
-    ),
-    "a stream is taken": (
-        Change(
-            _STREAMS_POOL,
-            "        if (!take_stream(stream, state_in_queue(queue)))",
-            "        if (store_release(&stream->state, STREAM_TAKEN), false)",
-        ),
-        "streams 1 1 1",
-    ),
-    "a stream is given back": (
-        Change(
-            _STREAMS_POOL,
-            "    if (!forget_taken(stream))\n        return hipSuccess;",
-            "    if (stream_is_gone(stream))\n        return hipSuccess;",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream is lent": (
-        Change(
-            _STREAMS,
-            "        begin_life(stream, device, STREAM_BORROWED);",
-            "        begin_life(stream, device, STREAM_LIVE);",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream is returned": (
-        Change(
-            _STREAMS,
-            "    if (!stream->borrowers && stream_change(stream, STREAM_BORROWED, STREAM_GONE))",
-            "    if (!stream->borrowers)",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream is forgotten": (
-        Change(
-            _STREAMS_POOL,
-            "        if (cas_acq_rel_acquire(&stream->state, &state,\n"
-            "                                state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE)) {",
-            "        if (store_release(&stream->state, STREAM_GONE), true) {",
-        ),
-        "streams-asked 1 1 0",
-    ),
-    "a stream is forgotten that is in hand": (
-        Change(_STREAMS_POOL, "state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE", "STREAM_GONE"),
-        "streams-reset 3 1 0",
-    ),
-    "a stream is entered while its first life is in hand": (
-        Change(_STREAMS, "stream_state(stream) == STREAM_LOST;", "false;"),
-        "streams-reset 3 1 0",
-    ),
-    "a stream of another device is left out of the queues": (
-        Change(
-            _STREAMS_POOL,
-            "queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream);",
-            "(void)move_taken(stream, state_in_queue(queue));",
-        ),
-        "streams-moved 1 1 0",
-    ),
-    "a stream of another device is handed out": (
-        Change(_STREAMS_POOL, "load_relaxed(&stream->device) == device_of_queue(queue)", "true"),
-        "streams-moved 1 1 0",
-    ),
-    "a stream is handed out": (
-        Change(
-            _STREAMS_POOL,
-            "    if (!stream || !move_taken(stream, STREAM_LIVE))",
-            "    if (!stream)",
-        ),
-        "streams 1 1 0",
-    ),
-    "a stream that was lost is let go": (
-        Change(
-            _STREAMS_POOL, "    (void)stream_change(stream, STREAM_LOST, STREAM_GONE);", "    ;"
-        ),
-        "streams-asked 1 1 0",
-    ),
     "a reset is seen by one thread": (
         Change(_CACHES, "    if (is_unseen(what))\n", "    (void)is_unseen(what);\n"),
         "streams-reset 1 1 1",
@@ -289,14 +186,6 @@ MUTANTS = {
             "    if (unseen)\n        caches_forget(device);",
         ),
         "streams-reset 1 1 1",
-    ),
-    "a mark is passed that was not set": (
-        Change(
-            _STREAMS_POOL,
-            "            stream_pass(stream, stream_set_mark(stream));",
-            "            stream_pass(stream, stream_next_mark(stream));",
-        ),
-        "streams-asked 1 0 0",
     ),
     "staging is taken": (
         Change(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -13,16 +14,19 @@ from mgpu_rt.selftest import bundle, machine, right
 from mgpu_rt.selftest.result import Part
 from tests.proofs.table import Test
 from tests.support.child import environment, run_child
-from tests.support.variants import run_tests
+from tests.support.patience import HANG
+from tests.support.variants import control, explorer_without, run_tests
 
 HANGS = "12"  # seconds: where the library hangs, its test fails then
 MINUTES = 5.0
 
 
-def fails(test: Test, library: Path, control: Path) -> None:
-    """The test fails with the library, and passes with the control, which lacks no proof."""
+def fails(test: Test, proof: str, library: Path) -> None:
+    """The test fails with a library without the proof, and passes with one that lacks none."""
     if test.name == "selftest":
         return selftest(library)
+    if test.name.startswith("explore "):
+        return explore(test.name, proof)
     file, _, name = test.name.partition("::")
     module = "tests." + file.removesuffix(".py").replace("/", ".")
     function = getattr(importlib.import_module(module), name.partition("[")[0])
@@ -34,9 +38,17 @@ def fails(test: Test, library: Path, control: Path) -> None:
     if test.exclusive:
         options["MGPU_RT_EXCLUSIVE"] = "on"
     env = environment(function.backend, **options)
-    run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(control)})
+    run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(control())})
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(library)})
+
+
+def explore(words: str, proof: str) -> None:
+    """The explorer of interleavings finds a state that must not be, in a scenario."""
+    with explorer_without(proof) as explorer:
+        command = [explorer, *words.split()[1:]]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    assert found.returncode == 1, found.stdout + found.stderr
 
 
 def selftest(library: Path) -> None:

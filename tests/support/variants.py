@@ -113,17 +113,41 @@ def control() -> Path:
     return checkout((*PLAIN, "-DWITHOUT=none")) / "build" / "lib" / NAME
 
 
+#: The object that knows which proof is left out (csrc/runtime/base/proof.h): the others serve every
+#: library that lacks one.
+KNOWS = Path("base") / "state.o"
+
+
 @contextmanager
 def without(proof: str) -> Iterator[Path]:
-    """The library without one proof, in a checkout of its own.
-
-    One object knows the name (csrc/runtime/base/proof.h), so the others are compiled once for all.
-    """
+    """The library without one proof, in a checkout of its own."""
     home = BUILD / "variants" / f"without-{proof}"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout((*PLAIN, "-DWITHOUT=none")), home, copy_function=_take)
-    (home / "build" / "runtime" / "base" / "state.o").unlink()
+    (home / "build" / "runtime" / KNOWS).unlink()
     yield make(home, (*PLAIN, f"-DWITHOUT={proof}"))
+    shutil.rmtree(home)
+
+
+def make_explorer(folder: Path, proof: str = "") -> Path:
+    """Makes the explorer of interleavings in a folder, without a proof if one is named."""
+    made = folder / "explore"
+    command = ["make", "-s", "-j2", "-f", "tests/interleavings/build.mk", f"WITHOUT={proof}"]
+    command += [f"interleavings_dir={folder}", str(made)]
+    with locked(folder):
+        subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
+    return made
+
+
+@contextmanager
+def explorer_without(proof: str) -> Iterator[Path]:
+    """The explorer without one proof."""
+    home = BUILD / "variants" / f"explorer-without-{proof}"
+    shutil.rmtree(home, ignore_errors=True)
+    shared = make_explorer(BUILD / "variants" / "explorer", "none").parent
+    shutil.copytree(shared, home, copy_function=_take)
+    (home / KNOWS).unlink()
+    yield make_explorer(home, proof)
     shutil.rmtree(home)
 
 

@@ -1,5 +1,6 @@
 #include "cache/streams.h"
 #include "base/abi.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/limits.h"
 #include "hip/device.h"
@@ -24,7 +25,8 @@ static void sweep_list(const struct stream *stays) {
     store_relaxed(&gone, 0);
     while (*link) {
         struct stream *each = *link;
-        each->listed = each == stays || !stream_is_gone(each) || load_acquire(&each->awaited);
+        each->listed = each == stays || !stream_is_gone(each) ||
+                       DOUBT(blocks_wait_for_a_stream_that_is_gone, load_acquire(&each->awaited));
         if (each->listed) {
             link = &each->next_listed;
         } else {
@@ -55,7 +57,8 @@ void stream_count_gone(void) {
 static void begin_life(struct stream *stream, int device, int state) {
     list_stream(stream);
     if (stream_first() != stream || stream_next(stream))
-        fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
+        PROOF_STEP(frees_mind_other_streams,
+                   fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->device, device);
     store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
@@ -75,7 +78,7 @@ static uint64_t bit_of(int device) {
 }
 
 static struct stream *leave_unknown(int device) {
-    fetch_or_relaxed(&unknown_on, bit_of(device));
+    PROOF_STEP(unknown_stream_is_noted, fetch_or_relaxed(&unknown_on, bit_of(device)));
     fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
     return NULL;
 }
@@ -95,9 +98,9 @@ struct stream *stream_enter(hipStream_t handle, int device) {
     if (!stream)
         return leave_unknown(device);
     pthread_mutex_lock(&tables_lock);
-    const bool in_hand = stream_state(stream) == STREAM_LOST;
+    const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_LOST);
     if (!in_hand)
-        begin_life(stream, device, STREAM_LIVE);
+        begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_FREE));
     pthread_mutex_unlock(&tables_lock);
     return in_hand ? leave_unknown(device) : stream;
 }
@@ -118,12 +121,13 @@ struct stream *stream_lend(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
         return leave_unknown(device);
-    pthread_mutex_lock(&tables_lock);
+    PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
-        begin_life(stream, device, STREAM_BORROWED);
+        begin_life(stream, device,
+                   PROOF_VALUE(lent_stream_is_the_callers, STREAM_BORROWED, STREAM_LIVE));
     store_relaxed(&stream->borrowers, stream->borrowers + 1);
     count_loans(1);
-    pthread_mutex_unlock(&tables_lock);
+    PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_unlock(&tables_lock));
     return stream;
 }
 
@@ -132,7 +136,8 @@ void stream_return(struct stream *stream) {
     store_relaxed(&stream->borrowers, stream->borrowers - 1);
     count_loans(-1);
     /* The program may destroy it from now on. */
-    if (!stream->borrowers && stream_change(stream, STREAM_BORROWED, STREAM_GONE))
+    if (!stream->borrowers &&
+        PROOF(returned_stream_is_unknown, stream_change(stream, STREAM_BORROWED, STREAM_GONE)))
         stream_count_gone();
     pthread_mutex_unlock(&tables_lock);
 }
@@ -145,7 +150,7 @@ bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t hand
     int device;
     hipError_t error = hipSuccess;
     if (hip_version >= HIP_7)
-        error = functions->StreamGetDevice(handle, &device);
+        PROOF_STEP(hip_7_looks_the_stream_up, error = functions->StreamGetDevice(handle, &device));
     if (error == hipSuccess)
         error = functions->StreamGetFlags(handle, flags);
     return device_answered(error);
@@ -162,14 +167,16 @@ __attribute__((noinline)) bool stream_is_ours(hipStream_t handle) {
 
 bool stream_is_here(hipStream_t handle) {
     unsigned flags;
-    return stream_known(handle) && (exclusive_hip() || stream_ask_flags(handle, &flags));
+    return stream_known(handle) &&
+           PROOF(hip_has_the_stream, exclusive_hip() || stream_ask_flags(handle, &flags));
 }
 
 /* All that was submitted before HIP was asked is done. The stream is idle now unless somebody has
  * submitted since. */
 static inline void settle(struct stream *stream, uint64_t submitted, uint64_t mark) {
     stream_pass(stream, mark);
-    store_release(&stream->settled, submitted);
+    store_release(&stream->settled, PROOF_VALUE(wait_covers_what_came_before, submitted,
+                                                load_acquire(&stream->submitted)));
 }
 
 hipError_t stream_ask(struct stream *stream) {
@@ -218,7 +225,8 @@ static void settle_noted(bool done) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const uint64_t asked = load_relaxed(&stream->asked); /* 0 if another life has begun */
         if (done && asked)
-            settle(stream, asked, stream->asked_mark);
+            PROOF_STEP(wait_for_the_device_settles_streams,
+                       settle(stream, asked, stream->asked_mark));
         store_relaxed(&stream->asked, 0);
     }
     store_release(&noting, false);

@@ -9,6 +9,7 @@
 #include "base/atomics.h"
 #include "base/handles.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "cache/thread.h"
 #include "cache/types.h"
 #include "cache/watch.h"
@@ -76,7 +77,8 @@ static inline bool stream_is_idle(const struct stream *stream) {
 
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
 static inline bool stream_is_known_idle(const struct stream *stream) {
-    return exclusive_hip() && stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;
+    return PROOF(nobody_else_calls_hip, exclusive_hip()) && stream_is_idle(stream) &&
+           PROOF(stream_was_made_here, stream_state(stream) == STREAM_LIVE);
 }
 
 /* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
@@ -90,16 +92,17 @@ static inline bool stream_has_kernels(const struct stream *stream) {
  * between. The stream then stays marked busy, which costs a query and never a wrong reuse. */
 static inline void stream_launched(struct thread *thread, struct stream *stream) {
     if (LIKELY(stream))
-        store_release(&stream->submitted, thread_next_ticket(thread));
+        PROOF_STEP(launch_marks_its_stream,
+                   store_release(&stream->submitted, thread_next_ticket(thread)));
     else if (load_relaxed(&stream_others) != OTHERS_BUSY)
-        store_release(&stream_others, OTHERS_BUSY);
+        PROOF_STEP(launch_elsewhere_is_noted, store_release(&stream_others, OTHERS_BUSY));
 }
 
 /* To be called after each submission that writes no host memory: copies to the device, events. Does
  * not hide that there are kernels too. */
 static inline void stream_submitted(struct thread *thread, struct stream *stream) {
     uint64_t last = stream ? load_acquire(&stream->submitted) : 0;
-    if (!stream || stream_has_kernels(stream) ||
+    if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
         !cas_acq_rel(&stream->submitted, &last, thread_next_ticket(thread) + 1))
         stream_launched(thread, stream);
 }
@@ -114,7 +117,7 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 static inline uint64_t stream_next_mark(struct stream *stream) {
     if (!load_relaxed(&stream->awaited))
         store_seq_cst(&stream->awaited, true);
-    return load_seq_cst(&stream->marks) + 1;
+    return load_seq_cst(&stream->marks) + PROOF_VALUE(next_mark_is_a_later_one, 1, 0);
 }
 
 /* To be called before HIP is asked to wait. 0 if nothing waits for a mark. */

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/observe.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
@@ -63,7 +64,7 @@ static bool take_stream(struct stream *stream, int from) {
 static bool move_taken(struct stream *stream, int to) {
     if (stream_change(stream, STREAM_TAKEN, to))
         return true;
-    (void)stream_change(stream, STREAM_LOST, STREAM_GONE);
+    PROOF_STEP(lost_stream_is_let_go, (void)stream_change(stream, STREAM_LOST, STREAM_GONE));
     return false;
 }
 
@@ -79,7 +80,7 @@ static void queue_add(struct stream_queue *queue, struct stream *stream) {
             queue_drop(stream);
         queue_append(queue, stream);
     }
-    if (!move_taken(stream, state_in_queue(queue)))
+    if (!PROOF(queued_stream_was_not_forgotten, move_taken(stream, state_in_queue(queue))))
         queue_drop(stream);
 }
 
@@ -90,11 +91,14 @@ static struct stream *queue_take(struct stream_queue *queue, bool newest) {
     while (queue->oldest) {
         struct stream *stream = newest ? queue->newest : queue->oldest;
         queue_drop(stream);
-        if (!take_stream(stream, state_in_queue(queue)))
+        if (!PROOF(queued_stream_is_taken_once, take_stream(stream, state_in_queue(queue))))
             continue;
-        if (load_relaxed(&stream->device) == device_of_queue(queue))
+        if (PROOF(queued_stream_is_of_the_device,
+                  load_relaxed(&stream->device) == device_of_queue(queue)))
             return stream;
-        queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream);
+        PROOF_STEP(
+            moved_stream_changes_its_queue,
+            queue_add(queue + load_relaxed(&stream->device) - device_of_queue(queue), stream));
     }
     return NULL;
 }
@@ -145,8 +149,11 @@ static void count_out(void) {
 bool stream_pool_forget(struct stream *stream) {
     int state = stream_state(stream);
     while (state > STREAM_LOST && state != STREAM_BORROWED)
-        if (cas_acq_rel_acquire(&stream->state, &state,
-                                state == STREAM_TAKEN ? STREAM_LOST : STREAM_GONE)) {
+        if (PROOF(stream_is_forgotten_once,
+                  cas_acq_rel_acquire(&stream->state, &state,
+                                      DOUBT(stream_is_in_hand, state == STREAM_TAKEN)
+                                          ? STREAM_LOST
+                                          : STREAM_GONE))) {
             count_out();
             return true;
         }
@@ -169,10 +176,10 @@ static hipError_t give_stream_back(struct stream *stream) {
     const uint64_t mark = stream_set_mark(stream);
     if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
         stream_pass(stream, mark);
-        store_release(&stream->awaited, false);
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->awaited, false));
     }
     staging_leave(stream);
-    if (!forget_taken(stream))
+    if (!PROOF(stream_is_unknown_before_hip_has_it, forget_taken(stream)))
         return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
     observe(OBSERVED_STREAM_DESTROYED, stream->handle.key, 0, stream->device);
@@ -191,7 +198,9 @@ static struct stream *take_oldest_stream(int device) {
 static void trim_streams(int device) {
     while (device_kept(device)) {
         pthread_mutex_lock(&stream_pool_lock);
-        struct stream *stream = queued > cache_limits.streams ? take_oldest_stream(device) : NULL;
+        struct stream *stream = DOUBT(streams_exceed_the_limit, queued > cache_limits.streams)
+                                    ? take_oldest_stream(device)
+                                    : NULL;
         pthread_mutex_unlock(&stream_pool_lock);
         if (!stream)
             return;
@@ -239,7 +248,8 @@ __attribute__((noinline)) bool stream_pool_refuse(struct stream *stream, hipErro
  * that are still at work go behind the others. */
 static struct stream *take_retired(int device) {
     const struct stream *first = NULL;
-    for (int queries = 0; queries < QUERIES_PER_CREATE; queries++) {
+    const int most = PROOF_VALUE(destroyed_streams_are_asked_about, QUERIES_PER_CREATE, 0);
+    for (int queries = 0; queries < most; queries++) {
         struct stream *stream = take_queued(&retired[device], false);
         if (!stream)
             return NULL;
@@ -271,17 +281,17 @@ static void make_last(struct thread *thread, struct stream *stream) {
     if (thread_is_none(thread))
         return;
     store_relaxed(&thread->stream, stream);
-    stream_pool_leave(before);
+    PROOF_STEP(last_stream_is_left_to_others, stream_pool_leave(before));
 }
 
 struct stream *stream_pool_take(struct thread *thread, int device) {
     if (device >= MOST_DEVICES)
         return NULL;
-    (void)device_kept(device);
+    PROOF_STEP(reset_before_stream_reuse, (void)device_kept(device));
     struct stream *stream = take_idle_stream(device);
     if (!stream)
         stream = take_retired(device);
-    if (!stream || !move_taken(stream, STREAM_LIVE))
+    if (!stream || !PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE)))
         return NULL;
     make_last(thread, stream);
     return stream;
@@ -303,7 +313,7 @@ static void end_past(hipStream_t handle) {
 }
 
 struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
-    end_past(handle);
+    PROOF_STEP(past_of_a_new_handle_ends, end_past(handle));
     struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
     if (!stream)
         return NULL;
@@ -316,9 +326,11 @@ struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int 
 
 bool stream_pool_release(struct stream *stream) {
     const bool is_idle = stream_is_idle(stream) || lazy_has_put_off(stream);
-    if (!stream_change(stream, STREAM_LIVE, STREAM_TAKEN))
+    if (!PROOF(stream_is_released_once, stream_change(stream, STREAM_LIVE, STREAM_TAKEN)))
         return false;
-    queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);
+    queue_put(PROOF(released_stream_is_idle, is_idle) ? &idle[stream->device]
+                                                      : &retired[stream->device],
+              stream);
     trim_streams(stream->device);
     return true;
 }
@@ -363,12 +375,13 @@ static int give_streams_back(int device) {
 
 static void forget_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (of_device(device, load_relaxed(&stream->device))) {
+        if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             (void)stream_pool_forget(stream);
-            stream_pass(stream, stream_set_mark(stream)); /* its work is gone, too */
+            stream_pass(stream, PROOF_VALUE(passed_mark_was_set, stream_set_mark(stream),
+                                            stream_next_mark(stream))); /* its work is gone, too */
             store_release(&stream->awaited, false);
         }
-    stream_forget_unknown(device);
+    PROOF_STEP(reset_ends_unknown_streams, stream_forget_unknown(device));
 }
 
 /* ---- streams of the program's own ---- */

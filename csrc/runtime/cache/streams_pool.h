@@ -4,6 +4,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/proof.h"
 #include "cache/limits.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
@@ -51,7 +52,7 @@ bool stream_pool_refuse(struct stream *stream, hipError_t error);
 static inline bool stream_pool_confirm(struct stream *stream) {
     if (exclusive_hip() || cuda_present())
         return true;
-    const hipError_t error = stream_ask(stream);
+    const hipError_t error = PROOF_VALUE(others_left_no_work, stream_ask(stream), hipSuccess);
     return LIKELY(error == hipSuccess) || stream_pool_refuse(stream, error);
 }
 
@@ -59,12 +60,13 @@ static inline bool stream_pool_confirm(struct stream *stream) {
  * thread has chosen no other one. */
 static inline struct stream *stream_pool_take_own(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
-    if (UNLIKELY(!stream || stream->device != device || thread->chosen))
+    if (UNLIKELY(!stream || !PROOF(own_stream_is_of_the_device, stream->device == device) ||
+                 thread->chosen))
         return NULL;
     if (LIKELY(exclusive_hip()))
         return LIKELY(stream_change(stream, STREAM_FREE, STREAM_LIVE)) ? stream : NULL;
-    return watch_ask(device) && stream_change(stream, STREAM_FREE, STREAM_LIVE) &&
-                   stream_pool_confirm(stream)
+    return PROOF(reset_before_stream_reuse, watch_ask(device)) &&
+                   stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream)
                ? stream
                : NULL;
 }
@@ -72,9 +74,11 @@ static inline struct stream *stream_pool_take_own(struct thread *thread, int dev
 /* The hit of a destroy: this is the thread's last stream, held by the program and idle, and no more
  * exist than may lie idle. Then, FREE, it stays the thread's. */
 static inline bool stream_pool_keeps(const struct stream *stream, hipStream_t handle) {
-    return stream && stream_handle(stream) == handle && stream_is_idle(stream) &&
-           !load_relaxed(&stream->borrowers) && stream_pool_has_room() &&
-           stream_state(stream) == STREAM_LIVE;
+    return stream && stream_handle(stream) == handle &&
+           PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&
+           !DOUBT(kept_stream_is_lent, load_relaxed(&stream->borrowers)) &&
+           stream_pool_has_room() &&
+           PROOF(destroyed_stream_is_held, stream_state(stream) == STREAM_LIVE);
 }
 
 /* The program destroys it: it goes where the others find it, and as long as there are more than the

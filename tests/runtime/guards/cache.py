@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.runtime.guards.guard import (
-    CANCELLED,
     COPIES,
     EVENTS,
     FREED,
@@ -21,14 +20,6 @@ from tests.runtime.guards.guard import (
 
 CACHE = [
     Guard(
-        "cache/streams.c",
-        "    store_relaxed(&stream->borrowers, stream->borrowers + 1);\n",
-        "    pthread_mutex_unlock(&tables_lock);\n    sched_yield();\n"
-        "    pthread_mutex_lock(&tables_lock);\n"
-        "    store_relaxed(&stream->borrowers, stream->borrowers + 1);\n",
-        f"{CANCELLED}:test_a_stream_that_threads_lend_stays_the_callers",
-    ),
-    Guard(
         "cache/blocks.c",
         "*error == hipErrorNotSupported",
         "false",
@@ -39,27 +30,6 @@ CACHE = [
         "        device_forget_error(*error);\n        return block_alloc",
         "        return block_alloc",
         f"{MEMORY}:test_without_managed_memory_no_error_is_left",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "    queue_put(is_idle ? &idle[stream->device] : &retired[stream->device], stream);",
-        "    queue_put(&idle[stream->device], stream);\n    (void)is_idle;",
-        f"{TRAPS}:test_04_a_busy_stream_is_not_handed_out",
-        exclusive=True,
-    ),
-    Guard(
-        "cache/streams.h",
-        "        store_release(&stream->submitted, thread_next_ticket(thread));",
-        "        (void)thread;",
-        f"{TRAPS}:test_04_two_kernels_that_wait_for_each_other_both_run",
-        exclusive=True,
-    ),
-    Guard(
-        "cache/streams.c",
-        "    store_release(&stream->settled, submitted);",
-        "    stream->settled = stream->submitted + 0 * submitted;",
-        f"{TRAPS}:test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile",
-        exclusive=True,
     ),
     Guard(
         "cache/thread.c",
@@ -135,20 +105,6 @@ CACHE = [
         f"{RESET}:test_a_reset_is_noticed_before_anything_is_reused",
     ),
     Guard(
-        "cache/streams.c",
-        "|| load_acquire(&each->awaited)",
-        "",
-        f"{FREED}:test_a_wait_for_the_device_covers_streams_that_hip_destroyed",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "    (void)device_kept(device);",
-        "    (void)0;",
-        f"{RESET}:test_a_reset_is_noticed_before_anything_is_reused",
-        also=("    return watch_ask(device) && ", "    return "),
-        also_file="cache/streams_pool.h",
-    ),
-    Guard(
         "calls/module.c",
         "    (void)device_kept(hip_current_device());",
         "    (void)0;",
@@ -162,12 +118,6 @@ CACHE = [
         also=("static int ask_before", "int ask_before"),
     ),
     Guard(
-        "cache/streams.h",
-        "load_seq_cst(&stream->marks) + 1",
-        "load_seq_cst(&stream->marks)",
-        f"{TRAPS}:test_05_a_synchronise_before_the_free_does_not_count",
-    ),
-    Guard(
         "cache/blocks.c",
         "    const hipError_t error = stream_wait_for_device(device);",
         "    const hipError_t error = hipSuccess;",
@@ -178,12 +128,6 @@ CACHE = [
         "stream && stream_is_live(stream) &&",
         "stream &&",
         f"{TRAPS}:test_06_a_free_on_a_destroyed_stream_waits_for_all",
-    ),
-    Guard(
-        "cache/streams.h",
-        "        store_release(&stream_others, OTHERS_BUSY);",
-        "        (void)0;",
-        f"{TRAPS}:test_06_work_on_the_null_stream_is_waited_for",
     ),
     Guard(
         "cache/blocks.c",
@@ -217,18 +161,6 @@ CACHE = [
         f"{COPIES}:test_a_copy_waits_for_earlier_work",
     ),
     Guard(
-        "cache/streams.h",
-        "    return exclusive_hip() && stream_is_idle(stream)",
-        "    return stream_is_idle(stream)",
-        f"{SYNC}:test_every_synchronise_asks_hip_where_others_call_hip",
-    ),
-    Guard(
-        "cache/streams.h",
-        "stream_is_idle(stream) && stream_state(stream) == STREAM_LIVE;",
-        "stream_is_idle(stream);",
-        f"{SYNC}:test_hip_is_always_asked_about_a_foreign_stream",
-    ),
-    Guard(
         "cache/lazy_sync.c",
         "load_relaxed(&visible) ||",
         "",
@@ -245,37 +177,6 @@ CACHE = [
         "           device_reaches_pageable(stream->device);",
         "           false;",
         f"{SYNC}:test_lazy_waits_where_kernels_can_reach_the_host",
-    ),
-    Guard(
-        "cache/streams_pool.h",
-        "    const hipError_t error = stream_ask(stream);\n    return LIKELY(",
-        "    const hipError_t error = hipSuccess;\n    return LIKELY(",
-        f"{KNOWN}:test_02_a_stream_that_others_left_busy_is_not_handed_out",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "queued > cache_limits.streams ?",
-        "false ?",
-        f"{LIMITS}:test_05_streams_that_nobody_holds_are_bounded",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "QUERIES_PER_CREATE = 2",
-        "QUERIES_PER_CREATE = 0",
-        f"{LIMITS}:test_05_an_error_that_is_pending_changes_nothing",
-    ),
-    Guard(
-        "cache/streams.c",
-        "error = functions->StreamGetDevice(handle, &device);",
-        "device = 0;",
-        f"{KNOWN}:test_06_a_stream_that_the_program_destroyed_by_hip_is_not_reused",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "load_relaxed(&stream->device) == device_of_queue(queue)",
-        "true",
-        "tests.runtime.test_reset:"
-        "test_a_stream_that_hip_made_anew_on_another_device_serves_that_one",
     ),
     Guard(
         "cache/modules_limit.c",
@@ -296,22 +197,10 @@ CACHE = [
         f"{KNOWN}:test_11_a_smaller_block_at_the_same_address_is_another_block",
     ),
     Guard(
-        "cache/streams.h",
-        "!stream || stream_has_kernels(stream) ||",
-        "!stream ||",
-        f"{COPIES}:test_a_source_that_a_kernel_may_write_is_not_read_early",
-    ),
-    Guard(
         "cache/modules_limit.c",
         "    if (++false_evictions < FALSE_EVICTIONS)",
         "    if (true)",
         f"{LIMITS}:test_18_a_limit_that_costs_loads_gives_way",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "stream_pass(stream, mark);\n        store_release(&stream->awaited, false)",
-        "(void)mark",
-        f"{MEMORY}:test_a_handle_that_comes_back_on_another_device_is_another_stream",
     ),
     Guard(
         "cache/lazy_load.c",
@@ -406,22 +295,10 @@ CACHE = [
         f"{RESET}:test_a_reset_of_one_device_keeps_the_others_cache",
     ),
     Guard(
-        "cache/streams_pool.c",
-        "if (of_device(device, load_relaxed(&stream->device)))",
-        "if (device)",
-        f"{RESET}:test_a_reset_of_one_device_keeps_the_others_cache",
-    ),
-    Guard(
         "cache/staging.c",
         "    if (staging->device != device)\n        destroy_events(staging);",
         "",
         f"{RESET}:test_large_copies_of_several_devices_share_pinned_memory",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "    stream_pool_leave(before);",
-        "    (void)before;",
-        f"{RESET}:test_a_thread_that_changes_devices_gets_its_streams_back",
     ),
     # Modules: each transition of cache/types.h.
     Guard(
@@ -455,34 +332,16 @@ CACHE = [
         f"{MODULES}:test_a_reset_frees_the_copies_of_modules_that_nobody_holds",
     ),
     Guard(
-        "cache/streams.c",
-        "        fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);",
-        "        (void)0;",
-        f"{FREED}:test_a_block_that_another_stream_works_on_waits_for_it",
-    ),
-    Guard(
         "cache/blocks.c",
         "    if (UNLIKELY(error != hipSuccess)) { /* nothing says that it is idle */",
         "    if (false) {",
         f"{FREED}:test_a_block_that_hip_cannot_wait_for_is_not_kept",
     ),
     Guard(
-        "cache/streams.c",
-        "    fetch_or_relaxed(&unknown_on, bit_of(device));",
-        "    (void)0;",
-        f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record",
-    ),
-    Guard(
         "cache/blocks_waiting.c",
         "    if (stream_some_unknown(block->device))\n        return AT_WORK_UNKNOWN;\n",
         "",
         f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "    stream_forget_unknown(device);",
-        "    (void)0;",
-        f"{NO_MEMORY}:test_a_reset_ends_the_streams_that_no_memory_was_left_to_record",
     ),
     Guard(
         "cache/blocks_waiting.c",
@@ -524,12 +383,6 @@ CACHE = [
         "cache/blocks_waiting.c",
         "    return load_relaxed(&waiting[device].count) > WAITING_MOST;",
         "    return false;",
-        f"{FREED}:test_beyond_256_blocks_a_free_waits_as_stocks",
-    ),
-    Guard(
-        "cache/streams.c",
-        "            settle(stream, asked, stream->asked_mark);",
-        "            (void)0;",
         f"{FREED}:test_beyond_256_blocks_a_free_waits_as_stocks",
     ),
     Guard(

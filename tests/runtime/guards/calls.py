@@ -77,12 +77,6 @@ CALLS = [
         f"{TRAPS}:test_16_a_device_chosen_through_hip_counts",
     ),
     Guard(
-        "cache/streams_pool.h",
-        "!stream || stream->device != device",
-        "!stream",
-        f"{TRAPS}:test_16_a_device_chosen_through_hip_counts",
-    ),
-    Guard(
         "calls/module.c",
         "    module_invalidate(module);\n",
         "",
@@ -173,12 +167,6 @@ CALLS = [
         f"{KNOWN}:test_06_a_stream_with_other_flags_at_our_address_is_not_ours",
     ),
     Guard(
-        "cache/streams.c",
-        "stream_known(handle) && (exclusive_hip() || stream_ask_flags(handle, &flags))",
-        "((void)flags, stream_known(handle))",
-        f"{KNOWN}:test_06_a_foreign_event_at_our_streams_address_is_an_event",
-    ),
-    Guard(
         "calls/stream.h",
         "    if (!stream_is_gone(*stream))",
         "    if (true)",
@@ -194,19 +182,6 @@ CALLS = [
         also=("    if (state == MODULE_FREE) {", "    if (state != MODULE_LIVE) {"),
     ),
     Guard(
-        "cache/streams_pool.h",
-        "stream_pool_has_room() &&\n           stream_state(stream) == STREAM_LIVE;",
-        "stream_pool_has_room();",
-        f"{SYNC}:test_a_second_destroy_is_reported",
-    ),
-    Guard(
-        "cache/streams_pool.h",
-        "!load_relaxed(&stream->borrowers) && ",
-        "",
-        f"{KNOWN}:test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours",
-        exclusive=True,
-    ),
-    Guard(
         "calls/stream.c",
         "else if (load_relaxed(&stream->borrowers))",
         "else if (false)",
@@ -217,12 +192,6 @@ CALLS = [
         "        (void)refusal_of_stream(); /* up to",
         "        (void)0; /* up to",
         f"{LAST_ERROR}:test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock",
-    ),
-    Guard(
-        "cache/streams_pool.c",
-        "    end_past(handle);\n",
-        "",
-        f"{MEMORY}:test_a_handle_that_comes_back_from_hip_is_another_stream",
     ),
     Guard(
         "cache/lazy_load.c",

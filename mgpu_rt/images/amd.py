@@ -29,6 +29,7 @@ def describe(image: Image, elf: Elf) -> None:
     image.target = target.partition("--")[2] or target if target else None
     image.kernels = [_kernel(kernel) for kernel in _maps(metadata, "amdhsa.kernels")]
     image.globals = globals_of(elf)
+    image.undefined = elf.undefined
     if elf.header.type == RELOCATABLE:
         image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"
     elif not metadata:

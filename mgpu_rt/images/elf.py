@@ -20,6 +20,7 @@ MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 NOBITS = 8
+GLOBAL = 1  # a symbol's binding
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -76,6 +77,7 @@ class Elf:
     sections: list[Section]
     notes: list[tuple[int, bytes]]
     symbols: list[Symbol]
+    undefined: list[str]  # global names that another file has to define
     budget: Budget
 
     @functools.cached_property
@@ -151,8 +153,8 @@ def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
     machine = file.get_machine_arch().strip("<>")
     machine = _MACHINES.get(machine, machine)
     sections = _sections(file)
-    symbols = _symbols(file, data, sections, budget)
-    return Elf(header, machine, sections, _notes(file), symbols, budget)
+    symbols, undefined = _symbols(file, data, sections, budget)
+    return Elf(header, machine, sections, _notes(file), symbols, undefined, budget)
 
 
 def _sections(file: ELFFile) -> list[Section]:
@@ -181,21 +183,28 @@ def _notes(file: ELFFile) -> list[tuple[int, bytes]]:
     ]
 
 
-def _symbols(file: ELFFile, data: bytes, sections: list[Section], budget: Budget) -> list[Symbol]:
-    """By struct: a program may have a million, and pyelftools takes 30 µs for each."""
+def _symbols(
+    file: ELFFile, data: bytes, sections: list[Section], budget: Budget
+) -> tuple[list[Symbol], list[str]]:
+    """The symbols, and the undefined names. By struct: a program may have a million, and pyelftools
+    takes 30 µs for each."""
     named = {section.name: section for section in reversed(sections)}
     table = named.get(".symtab") or named.get(".dynsym")
     if table is None or file.elfclass != 64 or not file.little_endian:
-        return []
+        return [], []
     content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
     whole = len(content) // _SYMBOL.size * _SYMBOL.size
-    found = []
-    for name, _, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
-        if section and name:
-            text = _text(names, name)
-            budget.spend(_SYMBOL.size + len(text))
+    found, undefined = [], []
+    for name, info, _, section, value, size in _SYMBOL.iter_unpack(content[:whole]):
+        if not name or not (section or info >> 4 == GLOBAL):
+            continue
+        text = _text(names, name)
+        budget.spend(_SYMBOL.size + len(text))
+        if section:
             found.append(Symbol(text, value, size, section))
-    return found
+        else:
+            undefined.append(text)
+    return found, undefined
 
 
 def _bytes_of(data: bytes, section: Section) -> bytes:

@@ -198,7 +198,7 @@ def stub_of_hip(tmp_path: Path, load: str, version: int = 60400000) -> str:
     ("load", "words"),
     [
         ("abort();", "the driver crashes on it"),
-        ("return 999;", "hipErrorUnknown: see `mgpu-rt doctor`"),
+        ("return 999;", "hipErrorUnknown: AMD_LOG_LEVEL=4 shows"),
     ],
 )
 def test_a_refusal_has_its_reason(load: str, words: str, tmp_path: Path) -> None:
@@ -207,6 +207,22 @@ def test_a_refusal_has_its_reason(load: str, words: str, tmp_path: Path) -> None
     (said,) = report["images"][0]["answers"]
     assert (said["device"], said["target"], said["loads"]) == ("0: one", "gfx90a", False)
     assert words in said["reason"]
+
+
+def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
+    source = written(
+        tmp_path,
+        b"""
+        gpu.module @kernels {
+          llvm.func @elsewhere()
+          gpu.func @main() kernel { llvm.call @elsewhere() : () -> () gpu.return }
+        }""",
+    )
+    path = written(tmp_path, lower.code_object(source))
+    report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path, "return 303;"))
+    assert report["images"][0]["undefined"] == ["elsewhere"]
+    (said,) = report["images"][0]["answers"]
+    assert said["reason"] == "hipErrorUnknown: it needs elsewhere, which no code object defines"
 
 
 def test_hip_is_not_given_damaged_images(tmp_path: Path) -> None:

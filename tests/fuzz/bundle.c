@@ -10,6 +10,7 @@ enum { READERS = sizeof readers / sizeof *readers, FATBIN_HEADER = 16 };
 
 static void read_with(unsigned number, const unsigned char *bytes, size_t limit) {
     struct image image = {.bytes = bytes};
+    char targets[40];
     struct view view = {.bytes = bytes, .limit = limit};
     if (readers[number] == image_describe_fatbin && !view_holds(&view, 0, FATBIN_HEADER))
         return; /* it is called behind image_is_fatbin */
@@ -19,7 +20,8 @@ static void read_with(unsigned number, const unsigned char *bytes, size_t limit)
     if (image.size)
         (void)image_hash(&image);
     if (image.size && image.kind == IMAGE_BUNDLE)
-        HOLDS(image_bundle_table_lies_at(&image, bytes));
+        HOLDS(image_bundle_table_lies_at(&image, bytes) &&
+              strlen(image_bundle_targets(&image, targets, sizeof targets)) < sizeof targets);
     if (image.size && image.kind == IMAGE_ELF)
         HOLDS(image_elf_tables_lie_at(&image, bytes));
 }

@@ -60,6 +60,19 @@ hipError_t emu_hipDeviceGetName(char *name, int length, int device) {
     return hipSuccess;
 }
 
+/* The structure of releases up to 7.2, as far as a caller looks: the name, and the target. */
+hipError_t emu_hipGetDeviceProperties(void *properties, int device) {
+    enum { SIZE = 792, TARGET = 396 };
+    static const char target[] = "gfx90a:sramecc+:xnack-";
+    if (properties == NULL)
+        return hipErrorInvalidValue;
+    if (device < 0 || device >= stub_devices)
+        return hipErrorInvalidDevice;
+    memset(properties, 0, SIZE);
+    memcpy((char *)properties + TARGET, target, sizeof target);
+    return emu_hipDeviceGetName(properties, TARGET, device);
+}
+
 hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
     if (value == NULL)
         return hipErrorInvalidValue;

@@ -15,10 +15,11 @@ from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
 from tests.support.child import BACKENDS, Mgpu, environment, in_child, library, run_child
 from tests.support.folders import in_folder
-from tests.support.images import code_object
+from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
 
 KERNEL = "test_func"
+INVALID_IMAGE = 200
 HIP_5_2, HIP_5_7, HIP_6_4, HIP_7_2 = "50221153", "50731921", "60443484", "70253211"
 
 
@@ -185,27 +186,129 @@ def test_two_causes_give_two_advices(mgpu: Mgpu) -> None:
     assert len(_advice(mgpu)) == 2
 
 
+def _of_version(number: int) -> bytes:
+    """A code object of a version, which the stub refuses."""
+    image = bytearray(_refused(code_object("forum", None, "gfx90a")))
+    image[8] = number - 2  # EI_ABIVERSION
+    return bytes(image)
+
+
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("release", "wrong", "said"),
     [
-        (HIP_5_2, "HIP 5.2 refused|of version 4 (abi=400),"),
-        (HIP_5_7, "HIP 5.7 refused|of version 4 and 5 (abi=400 or 500),"),
-        (HIP_6_4, "HIP 6.4 refused|of version 4 to 6 (abi=400, 500 or 600),"),
-        (HIP_7_2, "HIP 7.2 refused|of version 4 to 6 (abi=400, 500 or 600),"),
+        (HIP_5_2, 5, "this HIP takes version 4 (abi=400 "),
+        (HIP_5_7, 6, "this HIP takes version 4 and 5 (abi=400 or 500 "),
+        (HIP_6_4, 3, "this HIP takes version 4 to 6 (abi=400, 500 or 600 "),
+        (HIP_7_2, 7, "this HIP takes version 4 to 6 (abi=400, 500 or 600 "),
     ],
 )
-def test_an_unsupported_code_object_version_is_named(version: str, said: str) -> None:
-    env = environment(HIPSTUB_VERSION=version, MGPU_RT_PYTHON="off", EXPECTED=said)
+def test_a_version_is_named_if_it_is_the_cause(release: str, wrong: int, said: str) -> None:
+    env = environment(HIPSTUB_VERSION=release, MGPU_RT_PYTHON="off", EXPECTED=f"{wrong}|{said}")
     run_child(__name__, "_versions", env)
 
 
 @in_child()
 def _versions(mgpu: Mgpu) -> None:
-    mgpu.load(mgpu.image(_refused(code_object("forum", None, "gfx90a"))))
+    wrong, _, words = os.environ["EXPECTED"].partition("|")
+    mgpu.load(mgpu.image(_of_version(int(wrong))))
     (said,) = _advice(mgpu)
-    for words in os.environ["EXPECTED"].split("|"):
-        assert words in said, said
-    assert "an AMDGPU code object of version 4 for gfx90a" in said
+    assert f"It is of version {wrong}, and {words}" in said, said
+
+
+@in_child(HIPSTUB_VERSION=HIP_5_2)
+def test_a_right_version_is_not_named(mgpu: Mgpu) -> None:
+    """Neither is a chip to compile for, as the image is for this one."""
+    mgpu.load(mgpu.image(_of_version(4)))
+    (said,) = _advice(mgpu)
+    assert "HIP 5.2 refused" in said and "AMD_LOG_LEVEL" in said
+    assert "an AMDGPU code object for gfx90a, on gfx90a:sramecc+:xnack-" in said
+    assert "version" not in said and "--chip" not in said
+
+
+def _for_gfx908() -> bytes:
+    return _refused(code_object("forum", None, "gfx90a")).replace(b"--gfx90a", b"--gfx908")
+
+
+@in_child()
+def test_the_devices_target_is_named_beside_another_ones(mgpu: Mgpu) -> None:
+    mgpu.load(mgpu.image(_for_gfx908()))
+    (said,) = _advice(mgpu)
+    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile it for this GPU: " in said, said
+    assert "mgpu-rt lower --chip gfx90a" in said
+    assert "version" not in said and "rocminfo" not in said
+
+
+@in_child(HIPSTUB_DEVICES="3")
+def test_the_target_of_several_devices_is_named_once(mgpu: Mgpu) -> None:
+    mgpu.load(mgpu.image(_for_gfx908()))
+    (said,) = _advice(mgpu)
+    assert "for gfx908, on gfx90a:sramecc+:xnack-. Compile" in said, said
+
+
+@in_child(HIPSTUB_FAULT="hipGetDeviceProperties:*:1")
+def test_an_unknown_target_is_not_named(mgpu: Mgpu) -> None:
+    mgpu.load(mgpu.image(_for_gfx908()))
+    (said,) = _advice(mgpu)
+    assert "for gfx908. AMD_LOG_LEVEL=4 " in said, said
+
+
+@in_child(HIPSTUB_FAULT="hipModuleLoadData:*:209")
+def test_the_targets_of_a_bundle_are_named(mgpu: Mgpu) -> None:
+    """HIP 5.2 ends the process where a bundle has no entry for the GPU; later ones refuse it."""
+    mgpu.load(mgpu.image(bundle(b"no code").replace(b"hsa--gfx90a", b"hsa--gfx908")))
+    (said,) = _advice(mgpu)
+    assert "a clang offload bundle for gfx908, on gfx90a:sramecc+:xnack-. Compile it" in said, said
+
+
+@in_child()
+def test_the_device_is_asked_once(mgpu: Mgpu) -> None:
+    """By a thread of its own: the last error of this one is the refusal's."""
+    for _ in range(3):
+        mgpu.load(mgpu.image(_for_gfx908()))
+        assert mgpu.stub.hipPeekAtLastError() == INVALID_IMAGE
+    assert mgpu.count("hipGetDeviceProperties") == 1
+
+
+CALLS_OTHERS = """
+gpu.module @kernels {
+  llvm.func @first(f32) -> f32
+  llvm.func @%s(f32) -> f32
+  gpu.func @main(%%x: f32) kernel {
+    %%y = llvm.call @first(%%x) : (f32) -> f32
+    %%z = llvm.call @%s(%%y) : (f32) -> f32
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "way_out"), [("second", "define that in"), ("__ockl_second", "device libraries do")]
+)
+def test_missing_functions_of_an_image_are_named(tmp_path: Path, other: str, way_out: str) -> None:
+    """By AMD's HIP, which refuses it without a word."""
+    source = tmp_path / "others.mlir"
+    source.write_text(CALLS_OTHERS % (other, other))
+    env = environment("softgpu", IMAGE=str(tmp_path / "image"), EXPECTED=f"{other}|{way_out}")
+    Path(env["IMAGE"]).write_bytes(lower.code_object(source))
+    run_child(__name__, "_lacking", env)
+
+
+@in_child(backends=("softgpu",))
+def _lacking(mgpu: Mgpu) -> None:
+    other, _, way_out = os.environ["EXPECTED"].partition("|")
+    assert not mgpu.load(mgpu.image(Path(os.environ["IMAGE"]).read_bytes()))
+    (said,) = _advice(mgpu)
+    assert f"It needs 'first', '{other}', which no code object defines: " in said, said
+    assert way_out in said and "version" not in said
+
+
+@in_child(HIPSTUB_DEVICES="0", MGPU_RT_SOFTGPU="gfx90a")
+def test_nobody_is_told_to_emulate_what_is_emulated(mgpu: Mgpu) -> None:
+    _use_it_all(mgpu, code_object("forum"))
+    (said,) = _advice(mgpu)
+    assert "none of the GPUs that MGPU_RT_SOFTGPU asks for" in said
+    assert "--device" not in said and "doctor" not in said
 
 
 @in_child(HIPSTUB_VERSION=HIP_6_4)

@@ -137,7 +137,12 @@ def test_an_image_for_another_gpu_harms_nothing(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("forum", None, "gfx1100")))
     if not mgpu.on_stub:
         assert not module
-        _expect(mgpu, "hipModuleLoadData(&module, data)", "AMDGPU code object", "doctor")
+        _expect(
+            mgpu,
+            "hipModuleLoadData(&module, data)",
+            "AMDGPU code object",
+            "Compile it for this GPU",
+        )
     _still_works(mgpu)
 
 

@@ -38,6 +38,15 @@ def hipDeviceGetName(hip: Hip) -> None:
     hip.hipDeviceGetName(hip.null, 100, 0)
 
 
+def hipGetDeviceProperties(hip: Hip) -> None:
+    """Only the target: it stands at this offset in the structure of each release up to 7.2."""
+    properties = hip.new("char[]", 4096)
+    for device in (0, 7):
+        hip.hipGetDeviceProperties(properties, device)
+    assert hip.ffi.string(properties + 396) == b"gfx90a:sramecc+:xnack-"
+    hip.hipGetDeviceProperties(hip.null, 0)
+
+
 def hipDeviceGetAttribute(hip: Hip) -> None:
     assert hip.made("hipDeviceGetAttribute", "int", WARP_SIZE, 0) == 64
     assert hip.made("hipDeviceGetAttribute", "int", THREADS_PER_BLOCK, 0) == 1024

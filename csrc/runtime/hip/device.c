@@ -1,11 +1,19 @@
 #include "hip/device.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/cancel.h"
+#include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
 #include "hip/hip.h"
+#include "hip/hip_open.h"
 #include "hip/report.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 bool device_reaches_pageable(int device) {
     enum { UNKNOWN, NO, YES };
@@ -28,6 +36,59 @@ bool device_reaches_pageable(int device) {
 void device_forget_error(hipError_t error) {
     if (error != hipErrorNotReady || hip_version < HIP_7)
         (void)hip.GetLastError();
+}
+
+/* ---- targets ---- */
+
+/* The structure of HIP's properties is 792 bytes long up to 5.7 and 1472 in later ones. The target
+ * stands behind the name, at an offset that depends on the release. */
+enum { PROPERTIES = 4096, PROPERTIES_NAME = 256, TARGET = 64 };
+
+struct targets {
+    char *text;
+    size_t size, used;
+};
+
+static void add_target(struct targets *targets, const char *properties) {
+    const char *found =
+        memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);
+    char target[TARGET];
+    if (!found)
+        return;
+    snprintf(target, sizeof target, "%s", found);
+    if (strstr(targets->text, target) || targets->used + strlen(target) + 3 > targets->size)
+        return;
+    targets->used += (size_t)snprintf(targets->text + targets->used, targets->size - targets->used,
+                                      "%s%s", targets->used ? ", " : "", target);
+}
+
+static void *ask_targets(void *data) {
+    const struct hip_functions *functions = stats_wanted() ? &hip_untimed : &hip;
+    int devices = 0;
+    if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
+        functions->GetDeviceCount(&devices) != hipSuccess)
+        return NULL;
+    for (int device = 0; device < devices; device++) {
+        char properties[PROPERTIES + 1] = "";
+        if (functions->GetDeviceProperties(properties, device) == hipSuccess)
+            add_target(data, properties);
+    }
+    return NULL;
+}
+
+void device_targets(char *text, size_t size) {
+    struct targets targets = {.text = text, .size = size};
+    sigset_t all, before;
+    pthread_t asking;
+    const int cancelled = cancel_forbid();
+    text[0] = '\0';
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers are the program's threads' */
+    const bool started = pthread_create(&asking, NULL, ask_targets, &targets) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_join(asking, NULL);
+    cancel_allow(cancelled);
 }
 
 /* ---- MGPU_RT_DEVICE ---- */

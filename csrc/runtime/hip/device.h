@@ -5,11 +5,17 @@
 #include "base/abi.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* True if kernels of the device reach pageable host memory by themselves (XNACK, HMM), or if HIP
  * does not say. Asked once a device. */
 bool device_reaches_pageable(int device);
+
+/* Writes the targets of all devices ("gfx90a:sramecc+:xnack-"), each once, separated by ", ", as
+ * HIP names them; nothing where HIP does not say. A thread of its own asks: the last error of the
+ * calling thread stays. */
+void device_targets(char *text, size_t size);
 
 /* Gives the calling thread the device that MGPU_RT_DEVICE asks for, unless the program has chosen
  * one by HIP. (Whether it has chosen device 0 cannot be told from HIP's default.) */

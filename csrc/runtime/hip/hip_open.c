@@ -16,6 +16,10 @@ static struct advice not_found = {
             "MGPU_RT_HIP to its path, or ROCM_PATH to ROCm's directory; with no AMD GPU: `mgpu-rt "
             "run --device softgpu -- PROGRAM`; on NVIDIA's GPUs: --device cuda",
     .leads_to = NOTHING_RUNS};
+static struct advice not_as_named = {
+    .text = "no HIP library, so nothing runs on a GPU: MGPU_RT_HIP names %s. Set it to the path of "
+            "a libamdhip64, or unset it, and HIP is searched for",
+    .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
     .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Neither "
             "knows the streams and memory of the other: unset MGPU_RT_HIP, or name the first"};
@@ -158,7 +162,7 @@ bool hip_open(struct hip_library *library, const char *wanted, bool silent) {
     if (!found) {
         library->path[0] = '\0';
         if (!silent)
-            report_once(&not_found, attempts.text);
+            report_once(wanted[0] ? &not_as_named : &not_found, attempts.text);
         return false;
     }
     look_for_another(library);

@@ -39,6 +39,11 @@ struct advice report_no_device = {
             "PROGRAM`. If the machine has a GPU, `mgpu-rt doctor` says why HIP does not find it",
     .leads_to = NOTHING_RUNS};
 
+static struct advice no_emulated_device = {
+    .text = "HIP finds none of the GPUs that MGPU_RT_SOFTGPU asks for, so nothing runs: a line of "
+            "softgpu's says why, or HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES hides them",
+    .leads_to = NOTHING_RUNS};
+
 static unsigned explained; /* of enum consequence */
 
 /* ---- why nothing runs, said last as well as first ---- */
@@ -78,6 +83,11 @@ static bool lacks_device(hipError_t error) {
     return error == hipErrorNoDevice || (error == hipErrorInvalidDevice && hip_no_device);
 }
 
+/* Advice to emulate a device helps nobody who emulates one. */
+static struct advice *no_device(void) {
+    return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
+}
+
 /* For callers of functions that return nothing (mgpu_rt_take_error). */
 static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
 
@@ -92,7 +102,7 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     const char *name = hip.GetErrorName(error);
     say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
-    struct advice *told = lacks_device(error) ? &report_no_device : advice;
+    struct advice *told = lacks_device(error) ? no_device() : advice;
     if (!told || follows(told) || !first_time(told))
         return;
     va_list words;

@@ -62,4 +62,10 @@ const char *image_kind_text(const struct image *image);
  * Returns `text`. */
 char *image_kernel_names(const struct image *image, char *text, size_t size);
 
+/* Likewise, the names that a code object needs and does not define: AMD's HIP refuses it. */
+char *image_undefined_names(const struct image *image, char *text, size_t size);
+
+/* Likewise, the targets ("gfx90a:xnack+") of the entries of an offload bundle. */
+char *image_bundle_targets(const struct image *image, char *text, size_t size);
+
 #endif

@@ -7,6 +7,7 @@
 #include "image/image_parts.h"
 #include "image/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* more are not looked at */
@@ -122,6 +123,29 @@ bool image_bundle_table_lies_at(const struct image *image, const unsigned char *
         at += sizeof entry + entry.name_size;
     }
     return true;
+}
+
+char *image_bundle_targets(const struct image *image, char *text, size_t size) {
+    size_t at = BUNDLE_HEAD, used = 0;
+    text[0] = '\0';
+    if (image->kind != IMAGE_BUNDLE || image->size == 0)
+        return text;
+    for (uint64_t count = count_of(image->bytes); count > 0; count--) {
+        const struct bundle_entry entry = bundle_entry_at(image->bytes, at);
+        const char *name = (const char *)image->bytes + at + sizeof entry;
+        const char *dashes = memmem(name, entry.name_size, "--", 2);
+        at += sizeof entry + entry.name_size;
+        if (!dashes || dashes + 2 == name + entry.name_size)
+            continue; /* the host's has no target */
+        const int length = (int)(name + entry.name_size - (dashes + 2));
+        const int added =
+            snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", length, dashes + 2);
+        if (added < 0 || (size_t)added >= size - used)
+            break;
+        used += (size_t)added;
+    }
+    text[used] = '\0';
+    return text;
 }
 
 /* ---- the same, compressed ---- */

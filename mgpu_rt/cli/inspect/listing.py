@@ -114,6 +114,8 @@ def _facts(image: Image) -> list[tuple[str, str]]:
     if image.globals:
         named = (f"{variable.name} ({_bytes(variable.size)})" for variable in image.globals)
         rows.append(("writable", ", ".join(named)))
+    if image.undefined:
+        rows.append(("undefined", ", ".join(image.undefined)))
     if image.unread:
         rows.append(("not read", image.unread))
     return rows

@@ -158,7 +158,9 @@ def _reason(image: Image, target: str, version: int) -> str:
     if version and image.kind == CODE_OBJECT and image.version not in taken:
         known = ", ".join(map(str, taken))
         return f"it is of version {image.version}, and this HIP takes version {known}"
-    return "see `mgpu-rt doctor`, which names the device and what it needs"
+    if image.undefined:
+        return f"it needs {', '.join(image.undefined)}, which no code object defines"
+    return "AMD_LOG_LEVEL=4 shows HIP's own reason" if version else "the driver does not say why"
 
 
 def _targets(image: Image) -> list[str]:

@@ -41,7 +41,11 @@ int mgpu_rt_empty_cache(void);
  *                the first call, date of that in seconds since 1970
  *     start      ns of HIP's own start, which is in no call's time
  *     device     name of the device that it started on; hip, its release (null: not known)
+ *     failed     calls that failed, by function ("(others)": none of the ABI) and by HIP's name of
+ *                the error: calls
  *     abi, hip   of the program's calls and of the driver's, by function: calls, ns
+ *     overridden calls that a runtime in place of this library answered without it: what it called
+ *                of the driver is not in hip
  *     kernels    by name: launches, ns within the calls that launch, module: the gpu.module of the
  *                kernel's image (null: not known). Kernels of one name in several images have that
  *                before it, "main_kernel_0::main_kernel", or else 8 digits of the image's hash.

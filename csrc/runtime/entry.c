@@ -2,6 +2,7 @@
  * file of its concern. Statistics, the first call and the time after exit take the slow entry. */
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/call.h"
 #include "base/likely.h"
 #include "base/state.h"
 #include "hip/report.h"
@@ -33,13 +34,13 @@ static struct advice hip_is_over = {
 /* Begins a call on the slow way; false if it is to be left out. */
 static bool begin_slow(struct call *call) {
     runtime_start();
-    if (LIKELY(
-            !override_inside)) /* else it is part of a call of the program's, which is recorded */
+    call_now.native = override_inside;
+    if (LIKELY(!override_inside)) /* else it is part of a call, which is recorded */
         recorder_begins(call);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
     if (!is_release(call->function))
-        report_once(&hip_is_over);
+        report_not_made(hipErrorDeinitialized, &hip_is_over);
     return false;
 }
 

@@ -1,5 +1,6 @@
 #include "override.h"
 #include "base/atomics.h"
+#include "base/call.h"
 #include "base/options.h"
 #include "cache/lazy_sync.h"
 #include "cache/streams.h"
@@ -191,6 +192,10 @@ mgpu_rt_function override_find(enum abi_index function) {
         override = load_acquire(&taken[function]);
     if (override && lent)
         override = beside_lent(function, override);
+    if (override) {
+        call_now.overridden = true;
+        call_now.native = false; /* to make a runtime may have taken calls */
+    }
     return override || !lent || !caches_on() ? override : capture_calls[function];
 }
 

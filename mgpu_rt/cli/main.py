@@ -85,6 +85,12 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
     help="Record each call there, as a Chrome trace for ui.perfetto.dev (%p and %r as above). If "
     "the program was killed, `mgpu-rt trace PATH` makes the Chrome trace.",
 )
+@click.option(
+    "--fail-on-error",
+    is_flag=True,
+    help="End with status 1 if one of the library's calls failed and the program's own status "
+    "is 0. A program that ends by _exit keeps its own.",
+)
 @parameters.interception
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -93,6 +99,7 @@ def run(
     stats: bool,
     stats_json: str | None,
     trace: str | None,
+    fail_on_error: bool,
     runtime: str | None,
     hooks: tuple[str, ...],
     kernel: str | None,
@@ -120,8 +127,12 @@ def run(
         environment["MGPU_RT_STATS"] = ",".join(wanted)
     if trace:
         environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+    if fail_on_error:
+        environment["MGPU_RT_ERRORS"] = "fail"
     environment |= interception.environment(runtime, hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
+    if reason and fail_on_error:
+        raise CommandError(f"'{program}' cannot be given mgpu_rt, which sees what fails: {reason}")
     if reason:
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
     executable.execute(program, list(arguments), environment)

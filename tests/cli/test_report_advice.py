@@ -73,8 +73,8 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "1 call failed",
-        {"t": recorded.trace(call("hipModuleLaunchKernel", 1, layer="driver", error=98))},
-        {"t": recorded.trace(call("hipPointerGetAttributes", 1, layer="driver", error=1))},
+        {"t": recorded.trace(call("mgpuLaunchKernel", 1, error="hipErrorInvalidImage"))},
+        {"t": recorded.trace(call("hipMalloc", 1, layer="driver", error="hipErrorOutOfMemory"))},
     ),
     (
         "1 process did not end by exit",

@@ -102,6 +102,21 @@ def test_calls_are_counted_once(tmp_path: Path) -> None:
     assert stats["kernels"][KERNEL]["launches"] == 2
 
 
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
+    runtime: str, tmp_path: Path
+) -> None:
+    """A hook's calls go on to the library, which counts what it calls of the driver."""
+    path = tmp_path / "stats.json"
+    done = run(runtime, MGPU_RT_STATS=f"1,{path}")
+    stats = json.loads(path.read_text())
+    calls = sum(row["calls"] for row in stats["abi"].values())
+    is_hook = runtime.endswith("PassAll")
+    assert stats["overridden"] == (0 if is_hook else calls)
+    assert ("answered" in done.stderr) is not is_hook
+    assert ("hipModuleLaunchKernel" in stats["hip"]) is is_hook
+
+
 # ---- nothing asked for ----
 
 

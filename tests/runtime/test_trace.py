@@ -83,7 +83,7 @@ FIELDS = {
     "C": {"name": str, "pid": int, "tid": int, "ts": float, "args": dict},
     "M": {"name": str, "pid": int, "tid": int, "args": dict},
 }
-ARGS = {"stream": int, "kernel": str, "bytes": int, "result": str, "error": int}
+ARGS = {"stream": int, "kernel": str, "bytes": int, "result": str, "error": str}
 
 
 def test_events_keep_to_the_format(events: list[dict]) -> None:

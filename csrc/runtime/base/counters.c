@@ -1,11 +1,14 @@
 #include "base/counters.h"
 #include "base/atomics.h"
+#include "base/call.h"
+#include "base/keys.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 struct counts counts;
+__thread struct call_outcome call_now __attribute__((tls_model("initial-exec")));
 static __thread enum decision decision __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
@@ -55,6 +58,14 @@ void stats_bypass(enum cache_kind cache) {
 }
 void stats_bypass_ends(enum cache_kind cache) {
     fetch_sub_relaxed(&counts.caches[cache].bypasses, 1);
+}
+
+void stats_failure(enum abi_index function, hipError_t error) {
+    bool fresh;
+    const size_t row =
+        key_enter(counts.failure_keys, FAILURES, failure_key(function, error), &fresh);
+    if (row < FAILURES)
+        fetch_add_relaxed(&counts.failures[row], 1);
 }
 
 enum decision stats_take_decision(void) {

@@ -48,6 +48,9 @@ void stats_bypass(enum cache_kind cache);
  * miss or a hit. */
 void stats_bypass_ends(enum cache_kind cache);
 
+/* A call of the program's failed; ABI_COUNT: no call of a function of the ABI. */
+void stats_failure(enum abi_index function, hipError_t error);
+
 /* The calling thread's miss or bypass since it was last taken. */
 enum decision stats_take_decision(void);
 
@@ -120,7 +123,7 @@ struct start {
     char device[232]; /* its name; "": not known */
 };
 
-enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512 };
+enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* On pages of their own: a file may lie under them (output.h). */
 struct counts {
@@ -132,6 +135,8 @@ struct counts {
     struct copy_counter copies[COPY_WAYS];
     struct memory_counter memory[MOST_DEVICES];
     struct graph_counter graphs;
+    uint64_t failure_keys[FAILURES], failures[FAILURES]; /* of calls: keys.h, how many */
+    uint64_t overridden; /* calls that functions of the user's answered without this library */
     struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */
     uint64_t kernel_keys[KERNELS], module_keys[MODULES]; /* keys.h; a module's is its hash */
     struct counter kernels[KERNELS];                     /* launches */
@@ -139,7 +144,23 @@ struct counts {
     struct module_counter modules[MODULES];
 } __attribute__((aligned(COUNT_PAGE)));
 
+/* A failure's key: its function, ABI_COUNT for none of the ABI, and its error. */
+static inline uint64_t failure_key(enum abi_index function, hipError_t error) {
+    return (uint64_t)(function + 1) << 32 | (uint32_t)error;
+}
+static inline size_t failure_function(uint64_t key) {
+    return (size_t)(key >> 32) - 1;
+}
+static inline hipError_t failure_error(uint64_t key) {
+    return (hipError_t)(uint32_t)key;
+}
+
 extern struct counts counts;
 extern const char *const abi_names[ABI_COUNT], *const hip_names[HIP_COUNT];
+
+/* The name of a function of the ABI; of ABI_COUNT, for all that are none. */
+static inline const char *abi_name(size_t function) {
+    return function < ABI_COUNT ? abi_names[function] : "(others)";
+}
 
 #endif

@@ -218,6 +218,9 @@ void options_read(struct options *out) {
                                "is neither on nor off: off is used") == 1;
     out->trace_gpu_on = choice("MGPU_RT_TRACE_GPU", out->trace_gpu, off_on, 2,
                                "is neither on nor off: off is used") == 1;
+    static const char *const error_modes[] = {"report", "fail"};
+    out->errors_fail = choice("MGPU_RT_ERRORS", out->errors, error_modes, 2,
+                              "is neither report nor fail: report is used") == 1;
     static const char *const symbol_modes[] = {"auto", "own", "shared"};
     out->hip_symbols = symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
                                            "is none of auto, own and shared: auto is used")];

@@ -42,6 +42,7 @@ void trace_add(const struct trace_event *event) {
     place->kernel = event->kernel;
     place->stream = event->stream;
     place->detail = event->detail;
+    place->error = event->error;
     store_release(&place->number, number + 1);
 }
 

@@ -14,7 +14,7 @@
 
 enum trace_kind {
     TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum decision */
-    TRACE_DRIVER,  /* one of the driver: function is a hip_index, detail its error */
+    TRACE_DRIVER,  /* one of the driver: function is a hip_index */
     TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
     TRACE_START,   /* HIP's start */
     TRACE_GRAPH,   /* a launch of a graph; bytes are its nodes */
@@ -28,7 +28,7 @@ struct trace_event {
     uint64_t begin, nanoseconds, bytes;
     uint32_t thread;
     uint16_t kind, function;
-    uint16_t kernel, stream, detail, unused;
+    uint16_t kernel, stream, detail, error; /* HIP's number, of a call that failed */
 };
 
 enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, TRACE_NAME = 16 };

@@ -2,6 +2,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static char installed_path[4096];
@@ -21,23 +22,17 @@ int hip_version;
 #pragma GCC diagnostic pop
 #undef HIP_FN
 
-/* The names of the errors that the runtime reports by itself. */
+/* As long as no library says them. */
 static const char *error_name(hipError_t error) {
-#define NAMED(error)                                                                               \
-    case error:                                                                                    \
-        return #error
     switch (error) {
-        NAMED(hipErrorInvalidImage);
-        NAMED(hipErrorInvalidValue);
-        NAMED(hipErrorSharedObjectInitFailed);
-        NAMED(hipErrorInvalidHandle);
-        NAMED(hipErrorNotFound);
-        NAMED(hipErrorContextIsDestroyed);
-        NAMED(hipErrorNotSupported);
+#define HIP_ERROR(number, name)                                                                    \
+    case number:                                                                                   \
+        return #name;
+#include "../../hip_errors.def"
+#undef HIP_ERROR
     default:
         return NULL;
     }
-#undef NAMED
 }
 
 struct hip_functions hip = {
@@ -58,6 +53,15 @@ const char *hip_path(void) {
     return installed_path;
 }
 
+const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]) {
+    const char *known = error_name(error), *name = known ? known : hip.GetErrorName(error);
+    if (name)
+        snprintf(text, HIP_ERROR_TEXT, "%s", name);
+    else
+        snprintf(text, HIP_ERROR_TEXT, "error %d", error);
+    return text;
+}
+
 /* ---- timing ---- */
 
 struct hip_functions hip_untimed;
@@ -70,7 +74,7 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
                                         .function = (uint16_t)function,
                                         .begin = begin,
                                         .nanoseconds = nanoseconds,
-                                        .detail = (uint16_t)error});
+                                        .error = (uint16_t)error});
 }
 
 #define HIP_FN(need, name, params, args)                                                           \

@@ -33,6 +33,11 @@ void hip_install(const struct hip_library *library);
 /* Path of the installed library; "" if none. */
 const char *hip_path(void);
 
+/* Writes an error's name into `text`, "error 1234" if nobody has one, and returns that. In a
+ * process without HIP, too. */
+enum { HIP_ERROR_TEXT = 64 };
+const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
+
 /* Puts a stopwatch before each function of the table (MGPU_RT_STATS). After hip_install. */
 void hip_time_calls(void);
 

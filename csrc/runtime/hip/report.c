@@ -1,7 +1,10 @@
 /* Messages: stock's line on each failure, what to do about it once per cause. */
 #include "hip/report.h"
 #include "base/atomics.h"
+#include "base/call.h"
+#include "base/counters.h"
 #include "base/options.h"
+#include "hip/exit_status.h"
 #include "hip/hip.h"
 
 #include <stdarg.h>
@@ -97,8 +100,16 @@ hipError_t report_take_error(void) {
     return error;
 }
 
+/* Notes a failure, with or without a message of its own. */
+static void note_failure(hipError_t error) {
+    thread_error = call_now.error = error;
+    if (!call_now.begun && runtime_counting())
+        stats_failure(ABI_COUNT, error);
+    exit_status_fails();
+}
+
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {
-    thread_error = error;
+    note_failure(error);
     const char *name = hip.GetErrorName(error);
     say_line("'%s' failed with '%s'", expression, name ? name : "<unknown>");
     fetch_add_relaxed(&failures_since, load_acquire(&cause) != NULL);
@@ -113,7 +124,7 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
 
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice) {
-    thread_error = error;
+    note_failure(error);
     say_line("%s '%s' failed with '%s'", library, expression, reason);
     if (advice && !follows(advice) && first_time(advice))
         say_line("mgpu_rt: %s", advice->text);
@@ -127,6 +138,11 @@ void report_once(struct advice *advice, ...) {
     va_start(words, advice);
     explain(advice, words);
     va_end(words);
+}
+
+void report_not_made(hipError_t error, struct advice *advice) {
+    note_failure(error);
+    report_once(advice);
 }
 
 void report_line(const char *format, ...) {

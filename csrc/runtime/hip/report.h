@@ -42,6 +42,9 @@ extern struct advice report_no_device;
 /* Gives only the advice, once: for what works, but not as the program thinks. */
 void report_once(struct advice *advice, ...);
 
+/* Gives only the advice, once: for a call that was not made, which counts as failed. */
+void report_not_made(hipError_t error, struct advice *advice);
+
 /* At the end: why nothing has run, once more, if many failures have been reported since. */
 void report_cause_again(void);
 

@@ -1,5 +1,6 @@
 #include "recording/recorder.h"
 #include "base/atomics.h"
+#include "base/call.h"
 #include "base/counters.h"
 #include "base/keys.h"
 #include "base/options.h"
@@ -246,6 +247,7 @@ void recorder_begins(struct call *call) {
     if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
         start_device();
     (void)stats_take_decision(); /* of what mgpu_rt.h offers */
+    call_now = (struct call_outcome){.begun = true};
     loaded.times = 0;
     copied.to = copied.from = NULL;
     call->begin = stats_now();
@@ -292,11 +294,16 @@ static size_t count_details(const struct call *call, const void *result, enum de
 }
 
 void recorder_ended(const struct call *call, const void *result) {
+    call_now.begun = false;
     if (!runtime_counting())
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
     const enum decision decision = decision_for(call);
     stats_abi_call(call->function, nanoseconds);
+    if (call_now.error != hipSuccess)
+        stats_failure(call->function, call_now.error);
+    if (call_now.overridden && !call_now.native)
+        fetch_add_relaxed(&counts.overridden, 1);
     store_relaxed(&counts.last, call->begin + nanoseconds);
     const size_t kernel = count_details(call, result, decision, nanoseconds);
     if (trace_on())
@@ -308,7 +315,8 @@ void recorder_ended(const struct call *call, const void *result) {
                                         .kernel = (uint16_t)kernel,
                                         .stream = call->in_stream ? recorder_stream(call->stream)
                                                                   : TRACE_NO_STREAM,
-                                        .detail = (uint16_t)decision});
+                                        .detail = (uint16_t)decision,
+                                        .error = (uint16_t)call_now.error});
 }
 
 /* ---- the files ---- */

@@ -2,6 +2,7 @@
 #include "recording/statistics.h"
 #include "base/abi.h"
 #include "base/counters.h"
+#include "hip/hip.h"
 #include "recording/kernel_label.h"
 
 #include <inttypes.h>
@@ -73,6 +74,24 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
 }
 
 /* As mgpu_rt/cli/stats/listing.py shows them; nothing where there are none. */
+static void print_failures(FILE *out) {
+    char error[HIP_ERROR_TEXT];
+    for (size_t i = 0; i < FAILURES; i++)
+        if (counts.failures[i])
+            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", counts.failures[i],
+                    counts.failures[i] == 1 ? "" : "s",
+                    abi_name(failure_function(counts.failure_keys[i])),
+                    hip_error_text(failure_error(counts.failure_keys[i]), error));
+}
+
+static void print_overridden(FILE *out) {
+    if (counts.overridden)
+        fprintf(out,
+                "mgpu_rt: a runtime in place of this library answered %" PRIu64
+                " calls: what it called of the driver is not counted\n",
+                counts.overridden);
+}
+
 static void print_graphs(FILE *out, const struct graph_counter *graphs) {
     if (graphs->built || graphs->refused || graphs->plain)
         fprintf(out,
@@ -101,12 +120,15 @@ void statistics_print_tables(FILE *out) {
     struct rows *table = calloc(1, sizeof *table);
     if (!table)
         return;
+    print_failures(out);
     for (size_t i = 0; i < ABI_COUNT; i++)
         add_row(table, abi_names[i], &counts.abi[i]);
     print_table(out, "mgpu_rt: calls of the program", "function", table);
     for (size_t i = 0; i < HIP_COUNT; i++)
         add_row(table, hip_names[i], &counts.hip[i]);
-    print_table(out, "mgpu_rt: calls of the driver", "function", table);
+    if (table->count || !counts.overridden)
+        print_table(out, "mgpu_rt: calls of the driver", "function", table);
+    print_overridden(out);
     kernel_labels(&table->labels, counts.kernel_names);
     for (size_t i = 0; i < KERNELS; i++)
         add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &counts.kernels[i]);

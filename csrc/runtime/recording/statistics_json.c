@@ -5,6 +5,7 @@
 #include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/blocks_table.h"
+#include "hip/hip.h"
 #include "manager/manager.h"
 #include "mgpu_rt.h"
 #include "recording/json.h"
@@ -58,6 +59,24 @@ static void print_counters(FILE *out, const char *key, const struct counter *cou
             fprintf(out, "%s\"%s\": {\"calls\": %" PRIu64 ", \"ns\": %" PRIu64 "}",
                     json_separator(&first), names[i], counters[i].calls, counters[i].nanoseconds);
     fputs("}", out);
+}
+
+/* ---- failed calls ---- */
+
+static void print_failed_calls(FILE *out, const struct counts *record) {
+    char error[HIP_ERROR_TEXT];
+    bool first = true;
+    fputs("\"failed\": [", out);
+    for (size_t i = 0; i < FAILURES; i++) {
+        const size_t function = failure_function(record->failure_keys[i]);
+        if (!record->failures[i])
+            continue;
+        fprintf(out, "%s{\"function\": \"%s\", \"error\": ", json_separator(&first),
+                abi_name(function));
+        json_text(out, hip_error_text(failure_error(record->failure_keys[i]), error));
+        fprintf(out, ", \"calls\": %" PRIu64 "}", record->failures[i]);
+    }
+    fputs("]", out);
 }
 
 /* ---- kernels ---- */
@@ -243,9 +262,12 @@ static void print_counts(FILE *out, const struct counts *record) {
     kernel_labels(&labels, record->kernel_names);
     print_start_and_device(out, &record->start);
     fputs(", ", out);
+    print_failed_calls(out, record);
+    fputs(", ", out);
     print_counters(out, "abi", record->abi, abi_names, ABI_COUNT);
     fputs(", ", out);
     print_counters(out, "hip", record->hip, hip_names, HIP_COUNT);
+    fprintf(out, ", \"overridden\": %" PRIu64, record->overridden);
     fputs(", ", out);
     print_kernels(out, record, &labels);
     fputs(", ", out);

@@ -1,6 +1,7 @@
 #include "recording/trace_json.h"
 #include "base/atomics.h"
 #include "base/counters.h"
+#include "hip/hip.h"
 #include "recording/json.h"
 #include "recording/kernel_label.h"
 
@@ -75,10 +76,11 @@ static const char *launched_kernel(const struct kernel_labels *labels,
 
 /* kernel: NULL if there is none. */
 static void print_args(FILE *out, const struct trace_event *event, const char *kernel) {
+    char error[HIP_ERROR_TEXT];
     bool first = true;
     fputs("\"args\": {", out);
     if (event->kind == TRACE_GRAPH) {
-        fprintf(out, "\"nodes\": %" PRIu64, event->bytes);
+        fprintf(out, "%s\"nodes\": %" PRIu64, json_separator(&first), event->bytes);
     } else if (event->kind != TRACE_DRIVER) {
         if (kernel) {
             fprintf(out, "%s\"kernel\": ", json_separator(&first));
@@ -90,8 +92,10 @@ static void print_args(FILE *out, const struct trace_event *event, const char *k
             fprintf(out, "%s\"bytes\": %" PRIu64, json_separator(&first), event->bytes);
         if (event->detail > DECISION_NONE && event->detail <= DECISION_BYPASS)
             fprintf(out, "%s\"result\": \"%s\"", json_separator(&first), decisions[event->detail]);
-    } else if (event->detail) {
-        fprintf(out, "\"error\": %u", event->detail);
+    }
+    if (event->error) {
+        fprintf(out, "%s\"error\": ", json_separator(&first));
+        json_text(out, hip_error_text(event->error, error));
     }
     fputs("}", out);
 }

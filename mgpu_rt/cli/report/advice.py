@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mgpu_rt.cli.report.format import count, duration, plural, share, size
 from mgpu_rt.cli.report.inputs import LARGE, Run
-from mgpu_rt.cli.stats.driver_calls import QUESTIONS, questions
+from mgpu_rt.cli.stats.driver_calls import questions
 from mgpu_rt.cli.stats.statistics import Counter, total
 
 MANY = 10  # a loop repeats more often than this
@@ -179,14 +179,11 @@ def _copies(run: Run) -> Iterator[Advice]:
 
 
 def _errors(run: Run) -> Iterator[Advice]:
-    errors = run.trace.errors if run.trace else {}
-    failed = {key: times for key, times in errors.items() if key[0] not in QUESTIONS}
-    if failed:
-        name, number = max(failed, key=lambda key: failed[key])
+    if run.statistics.failed:
         yield Advice(
-            f"{plural(sum(failed.values()), 'call')} failed",
-            f"Most often {name}, with HIP's error {number}.",
-            "The program's stderr has HIP's name for it, and advice for each cause.",
+            f"{plural(sum(run.statistics.failed.values()), 'call')} failed",
+            "; ".join(run.statistics.failures) + ".",
+            "The program's stderr has advice for each cause.",
         )
 
 

@@ -15,6 +15,7 @@ from mgpu_rt.cli.stats import validate
 from mgpu_rt.cli.stats.statistics import (
     ENDING,
     Counter,
+    Failure,
     Module,
     Process,
     Statistics,
@@ -80,7 +81,7 @@ class Trace:
     kernels: dict[str, Counter] = field(default_factory=dict)
     gpu: dict[str, Counter] = field(default_factory=dict)  # by kernel, copy or fill
     results: dict[tuple[str, str], Results] = field(default_factory=dict)  # of function and word
-    errors: dict[tuple[str, int], int] = field(default_factory=dict)  # of function and number
+    failed: dict[Failure, int] = field(default_factory=dict)  # calls of the program
     memory: list[Level] = field(default_factory=list)
     start: int | None = None  # nanoseconds of HIP's own start, of all processes
     programs: list[str] = field(default_factory=list)
@@ -161,11 +162,11 @@ def _add_call(trace: Trace, event: dict[str, Any], args: dict[str, Any]) -> None
     if name not in calls:
         calls[str(name)] = Calls()
     calls[name].add(validate.time(event["ts"]), duration)
-    if error := args.get("error"):
-        key = (name, int(error))
-        trace.errors[key] = trace.errors.get(key, 0) + 1
     if not args or event["cat"] != "program":
         return
+    if error := args.get("error"):
+        failure = Failure(str(name), str(error))
+        trace.failed[failure] = trace.failed.get(failure, 0) + 1
     if kernel := args.get("kernel"):
         _count(trace.kernels, kernel, duration)
     stream = (event.get("pid"), args.get("stream"))
@@ -373,7 +374,8 @@ def _run(statistics: Contents, traces: Contents) -> Run:
     if statistics or not read:
         counted = added(each.values())
     else:
-        counted = Statistics(_counters(read.program), _counters(read.driver), {})
+        layers = (_counters(read.program), _counters(read.driver))
+        counted = Statistics(*layers, {}, failed=read.failed)
     sources = (*statistics, *traces)
     names = [process.program for process in more.processes] + (read.programs if read else [])
     return Run(names[0] if names else Path(sources[0]).stem, counted, more, read, sources)

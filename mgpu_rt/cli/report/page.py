@@ -122,9 +122,24 @@ def _head(runs: Sequence[Run]) -> Iterator[Element]:
     """The program's name, the outcome, the figures."""
     yield element("p", "mgpu_rt report", class_="kicker")
     yield element("h1", shortened(runs[-1].program))
+    yield from _failures(runs)
     yield element("p", _outcome(runs), class_="lead")
     yield from _devices(runs)
+    yield from _uncounted(runs)
     yield element("dl", *_tiles(runs), class_="tiles")
+
+
+def _failures(runs: Sequence[Run]) -> Iterator[Element]:
+    """The failed calls; no figure below means anything without them."""
+    for name, run in zip(names(runs), runs, strict=True):
+        if failures := run.statistics.failures:
+            yield element("p", f"{name}: {'; '.join(failures)}.", class_="lead worse")
+
+
+def _uncounted(runs: Sequence[Run]) -> Iterator[Element]:
+    for name, run in zip(names(runs), runs, strict=True):
+        if uncounted := run.statistics.uncounted:
+            yield element("p", f"{name}: {uncounted}.", class_="quiet")
 
 
 def _outcome(runs: Sequence[Run]) -> str:
@@ -133,7 +148,8 @@ def _outcome(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         calls = plural(sums[0].calls, "call")
         return f"The program's {calls} to MLIR's GPU runtime took {duration(times[0])}."
-    told = f"The program's calls took {_compared(*times)}."
+    is_fair = not any(run.statistics.failed for run in runs)
+    told = f"The program's calls took {_compared(*times, is_fair=is_fair)}."
     starts = [duration(run.start) for run in runs]
     if set(starts) == {NONE}:
         return told
@@ -149,9 +165,10 @@ def _devices(runs: Sequence[Run]) -> Iterator[Element]:
         yield element("p", f"On {device.description}.", warning, class_="quiet")
 
 
-def _compared(before: int, after: int) -> str:
+def _compared(before: int, after: int, *, is_fair: bool) -> str:
+    """No ratio where calls failed: they do less than what they were called for."""
     told = f"{duration(before)} before and {duration(after)} after"
-    if not before or not after:
+    if not before or not after or not is_fair:
         return told
     if before >= after:
         return f"{told}, {factor(before / after)} times as fast"
@@ -169,11 +186,10 @@ def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
         return element("div", element("dt", name), element("dd", last), *old)
 
     programs = [summed(run.statistics.program) for run in runs]
-    drivers = [summed(work(run.statistics.driver)) for run in runs]
     asked = [summed(questions(run.statistics.driver)) for run in runs]
     yield tile("time in calls", (duration(c.ns if c else None) for c in programs))
     yield tile("launches", (count(_launches(run)) for run in runs))
-    yield tile("calls of the driver", (count(c.calls if c else None) for c in drivers))
+    yield tile("calls of the driver", map(_driver_calls, runs))
     if any(asked):
         yield tile("questions to the driver", map(_asked_cell, asked))
     yield tile("served by a cache", map(_hit_rate, runs))
@@ -183,6 +199,11 @@ def _tiles(runs: Sequence[Run]) -> Iterator[Element]:
 def _launches(run: Run) -> int:
     calls = run.statistics.program.items()
     return total(counter for name, counter in calls if name.startswith("mgpuLaunch")).calls
+
+
+def _driver_calls(run: Run) -> str:
+    counter = summed(work(run.statistics.driver))
+    return count(counter.calls if counter and not run.statistics.overridden else None)
 
 
 def _asked_cell(counter: Counter | None) -> str:

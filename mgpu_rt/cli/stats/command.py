@@ -39,6 +39,8 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. PROGRAM runs twice, with stock's
     behaviour and with the cache; its output goes to stderr. The ratio is the time before over the
     time after. "–" stands for a value that was not counted.
+
+    Exit status 1: calls failed, which the first lines name.
     """
     from mgpu_rt.cli.stats import comparison, runs
     from mgpu_rt.cli.stats.statistics import read
@@ -54,3 +56,5 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
         parameters.show_json(comparison.as_dict(before, after))
     else:
         click.echo("\n".join(comparison.lines(names, before, after)))
+    if before.failed or after.failed:
+        ctx.exit(1)

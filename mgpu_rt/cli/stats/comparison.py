@@ -41,6 +41,8 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
         return {what: counted, "total": _values((summed(left), summed(right)))}
 
     return {
+        "failed": {"before": _failed(before), "after": _failed(after)},
+        "overridden": {"before": before.overridden, "after": after.overridden},
         "program": layer(before.program, after.program),
         "driver": layer(work(before.driver), work(after.driver)),
         "questions": layer(questions(before.driver), questions(after.driver)),
@@ -61,6 +63,10 @@ def as_dict(before: Statistics, after: Statistics) -> dict[str, Any]:
     }
 
 
+def _failed(run: Statistics) -> list[dict[str, Any]]:
+    return [{**asdict(failure), "calls": calls} for failure, calls in run.failed.items()]
+
+
 def _values(pair: Pair) -> dict[str, Any]:
     before, after = (asdict(counter) if counter else None for counter in pair)
     return {"before": before, "after": after, "ratio": ratio(*pair)}
@@ -69,6 +75,8 @@ def _values(pair: Pair) -> dict[str, Any]:
 def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iterator[str]:
     """For people. `names` are those of the two runs."""
     runs = (before, after)
+    for name, run in zip(("before", "after"), runs, strict=True):
+        yield from (f"{name}: {failure}" for failure in run.failures)
     yield f"before: {printable(names[0])}"
     yield f"after:  {printable(names[1])}"
     yield from _devices(before, after)
@@ -114,6 +122,9 @@ def _devices(before: Statistics, after: Statistics) -> Iterator[str]:
 def _notes(before: Statistics, after: Statistics) -> list[tuple[str, str]]:
     """Notes on figures that may surprise a newcomer."""
     told = [("note", f"{name}: {why}") for name, why in reasons(before, after).items()]
+    for name, run in (("before", before), ("after", after)):
+        if run.uncounted:
+            told.append(("note", f"{name}: {run.uncounted}"))
     return [*told, ("note", PURPOSE)] if questions(after.driver) else told
 
 

@@ -14,8 +14,12 @@ RULE = "------ ----------- ----------- --------- --------------------"
 
 def lines(statistics: Statistics) -> Iterator[str]:
     """Everything that a file says."""
+    yield from (f"mgpu_rt: {failure}" for failure in statistics.failures)
     yield from _calls("mgpu_rt: calls of the program", statistics.program)
-    yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
+    if statistics.driver or not statistics.overridden:
+        yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
+    if statistics.uncounted:
+        yield f"mgpu_rt: {statistics.uncounted}"
     if statistics.kernels:
         yield from _calls("mgpu_rt: launches of kernels", statistics.kernels, "kernel")
     yield from _start(statistics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from mgpu_rt.cli.stats import recordings, validate
 from mgpu_rt.files import read as read_file
 from mgpu_rt.images.kernel_names import full_name
 from mgpu_rt.memory_table import memory_summary
+from mgpu_rt.text import shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes one"
 
@@ -87,7 +88,21 @@ class Graphs:
         )
 
 
-Sum = TypeVar("Sum", Counter, Cache, Copies)
+@dataclass(frozen=True)
+class Failure:
+    """A kind of failed calls."""
+
+    function: str  # "(others)": none of the ABI's
+    error: str  # HIP's name for it
+
+    def told(self, calls: int) -> str:
+        """A sentence about so many."""
+        which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
+        return f"{which} failed with {shown(self.error)}"
+
+
+Key = TypeVar("Key", bound=Hashable)
+Sum = TypeVar("Sum", Counter, Cache, Copies, int)
 
 
 @dataclass(frozen=True)
@@ -143,6 +158,8 @@ class Statistics:
     program: dict[str, Counter]
     driver: dict[str, Counter]
     caches: dict[str, Cache]
+    failed: dict[Failure, int] = field(default_factory=dict)  # calls
+    overridden: int = 0  # calls whose calls of the driver were not counted
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     graphs: Graphs = Graphs()
@@ -152,6 +169,21 @@ class Statistics:
     device: Device | None = None
     memory: str = ""  # a table of each device's memory
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each kind of failed calls."""
+        return [failure.told(calls) for failure, calls in self.failed.items()]
+
+    @property
+    def uncounted(self) -> str:
+        """A sentence about calls of the driver that were not counted; empty if there are none."""
+        if not self.overridden:
+            return ""
+        return (
+            f"a runtime in place of this library answered {self.overridden} calls: what it called "
+            "of the driver is not counted"
+        )
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
@@ -203,6 +235,8 @@ def parse(raw: Any, path: str | Path) -> Statistics:
                 name: Cache(*_numbers(value, "hits", "misses", "evictions"))
                 for name, value in raw["cache"].items()
             },
+            failed=dict(map(_failure, raw.get("failed", []))),
+            overridden=validate.count(raw.get("overridden", 0)),
             kernels=_counters(raw.get("kernels", {}), "launches"),
             copies={
                 way: Copies(*_numbers(value, "calls", "bytes"))
@@ -226,6 +260,13 @@ _NO_GRAPHS = asdict(Graphs())
 
 def _counters(values: dict[str, Any], calls: str = "calls") -> dict[str, Counter]:
     return {name: Counter(*_numbers(value, calls, "ns")) for name, value in values.items()}
+
+
+def _failure(values: dict[str, Any]) -> tuple[Failure, int]:
+    function, error = values["function"], values["error"]
+    if not isinstance(function, str) or not isinstance(error, str):
+        raise ValueError
+    return Failure(function, error), validate.count(values["calls"])
 
 
 def _module(values: dict[str, Any]) -> Module:
@@ -275,6 +316,8 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         program=_by_name(run.program for run in every),
         driver=_by_name(run.driver for run in every),
         caches=_by_name(run.caches for run in every),
+        failed=_by_name(run.failed for run in every),
+        overridden=sum(run.overridden for run in every),
         kernels=_by_name(_kernels_among(run, every) for run in every),
         copies=_by_name(run.copies for run in every),
         graphs=sum((run.graphs for run in every), Graphs()),
@@ -291,9 +334,9 @@ def _kernels_among(run: Statistics, every: list[Statistics]) -> dict[str, Counte
     return {full[name] if full[name] in shown else name: row for name, row in run.kernels.items()}
 
 
-def _by_name(parts: Iterable[dict[str, Sum]]) -> dict[str, Sum]:
+def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
     """Adds up the values of the same name."""
-    sums: dict[str, Sum] = {}
+    sums: dict[Key, Sum] = {}
     for part in parts:
         for name, value in part.items():
             sums[name] = sums[name] + value if name in sums else value

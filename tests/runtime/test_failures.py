@@ -1,0 +1,240 @@
+"""Failed calls: the exit status that MGPU_RT_ERRORS=fail gives, and what is counted of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import folders
+from tests.support.child import Mgpu, environment, in_child, library
+from tests.support.compiled import compile_c
+from tests.support.folders import in_folder
+from tests.support.patience import HANG
+
+#: Fails by freeing what is no memory, and ends as its argument says.
+PROGRAM = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern void *mgpuStreamCreate(void);
+extern void mgpuStreamDestroy(void *stream);
+extern void mgpuMemFree(void *memory, void *stream);
+
+static char memory[64];
+static void fail(void) { mgpuMemFree(memory, NULL); }
+static void *fail_in_thread(void *nothing) { fail(); return nothing; }
+static void succeed(void) { mgpuStreamDestroy(mgpuStreamCreate()); }
+static void say(void) { puts("handler"); }
+static int is(const char *how, const char *name) { return strcmp(how, name) == 0; }
+
+static int fails_late;
+__attribute__((destructor)) static void end(void) { if (fails_late) fail(); }
+
+/* The child ends by exit with status 0; returns its status. */
+static int in_child(void (*act)(void)) {
+    int status;
+    const int child = fork();
+    if (!child) {
+        act();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv) {
+    const char *how = argv[1];
+    pthread_t thread;
+    if (is(how, "handler"))
+        atexit(say);
+    if (is(how, "failing handler")) {
+        atexit(fail);
+        succeed();
+        return 0;
+    }
+    if (is(how, "destructor")) {
+        fails_late = 1;
+        succeed();
+        return 0;
+    }
+    if (is(how, "success")) {
+        succeed();
+        return 0;
+    }
+    if (is(how, "child")) {
+        succeed();
+        printf("%d\n", in_child(fail));
+        return 0;
+    }
+    if (is(how, "thread")) {
+        pthread_create(&thread, NULL, fail_in_thread, NULL);
+        pthread_join(thread, NULL);
+        return 0;
+    }
+    fail();
+    if (is(how, "parent")) {
+        const int good = in_child(succeed), idle = in_child(say), bad = in_child(fail);
+        printf("%d %d %d\n", good, idle, bad);
+        return 0;
+    }
+    if (is(how, "exit"))
+        exit(0);
+    if (is(how, "exit 3"))
+        exit(3);
+    if (is(how, "quick_exit"))
+        quick_exit(0);
+    if (is(how, "quick_exit 3"))
+        quick_exit(3);
+    if (is(how, "_exit"))
+        _exit(0);
+    if (is(how, "abort"))
+        abort();
+    if (is(how, "SIGTERM"))
+        raise(SIGTERM);
+    if (is(how, "exec"))
+        execl(argv[0], argv[0], "success", (char *)NULL);
+    if (is(how, "pthread_exit"))
+        pthread_exit(NULL);
+    return argc - 2;
+}
+"""
+
+#: How the program ends, and its status: its own if that is not 0.
+ENDS = {
+    "": 1,
+    "exit": 1,
+    "exit 3": 3,
+    "quick_exit": 1,
+    "quick_exit 3": 3,
+    "_exit": 0,
+    "abort": -6,
+    "SIGTERM": -15,
+    "exec": 0,
+    "pthread_exit": 1,
+    "thread": 1,
+    "handler": 1,
+    "failing handler": 1,
+    "destructor": 1,
+    "success": 0,
+    "child": 0,
+    "parent": 1,
+}
+
+#: Its output: handlers run once, and each process answers for its own failures.
+PRINTED = {"handler": "handler\n", "child": "1\n", "parent": "handler\n0 0 1\n"}
+
+SAID = "call failed, so the exit status is 1 in place of 0"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    out = folders.folder("failures") / "ends"
+    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+
+
+def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    wanted = environment(MGPU_RT_PYTHON="off", **env)
+    return subprocess.run(command, env=wanted, capture_output=True, text=True, timeout=HANG)
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_process_with_a_failed_call_ends_with_1(program: Path, how: str) -> None:
+    done = run(program, how, MGPU_RT_ERRORS="fail")
+    assert (done.returncode, done.stdout) == (ENDS[how], PRINTED.get(how, "")), done.stderr
+    of_child = how in ("child", "parent")
+    assert done.stderr.count(SAID) == (ENDS[how] == 1) + of_child
+
+
+#: Opens the library after it has registered a handler, which is then called after HIP's.
+LATE = r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+static void *library;
+static void wait(void) { ((void (*)(void *))dlsym(library, "mgpuStreamSynchronize"))(NULL); }
+static void release(void) { ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(NULL); }
+int main(int argc, char **argv) {
+    atexit(argc > 2 ? release : wait);
+    library = dlopen(argv[1], RTLD_NOW);
+    void *stream = ((void *(*)(void))dlsym(library, "mgpuStreamCreate"))();
+    ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(stream);
+    return 0;
+}
+"""
+
+
+def test_a_call_after_hips_exit_handlers_has_failed() -> None:
+    """It was not made. A release need not be."""
+    late = compile_c(folders.folder("failures") / "late", LATE)
+    assert run(late, library(), MGPU_RT_ERRORS="fail").returncode == 1
+    assert run(late, library(), "release", MGPU_RT_ERRORS="fail").returncode == 0
+
+
+@pytest.mark.parametrize(("value", "said"), [("", ""), ("report", ""), ("no", "report is used")])
+def test_only_the_word_fail_changes_the_status(program: Path, value: str, said: str) -> None:
+    done = run(program, "exit", MGPU_RT_ERRORS=value)
+    assert done.returncode == 0
+    assert said in done.stderr
+    assert SAID not in done.stderr
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "sys.exit(4)"])
+def test_a_host_without_a_main_of_its_own_ends_so_too(end: str) -> None:
+    """Python, which opens the library."""
+    code = f"import ctypes, sys; ctypes.CDLL({str(library())!r}).mgpuMemFree(1, 0); {end}"
+    status = run(sys.executable, "-c", code, MGPU_RT_ERRORS="fail").returncode
+    assert status == (4 if "4" in end else 1)
+
+
+# ---- what is counted ----
+
+COUNTED = {"policies": ("builtin",), "MGPU_RT_STATS": "stats.json", "MGPU_RT_TRACE": "trace.json"}
+INVALID = "hipErrorInvalidValue"
+
+
+def failed(mgpu: Mgpu) -> dict[tuple[str, str], int]:
+    return {(row["function"], row["error"]): row["calls"] for row in mgpu.stats()["failed"]}
+
+
+@in_child(**COUNTED)
+@in_folder
+def test_failed_calls_are_counted_by_function_and_error(mgpu: Mgpu) -> None:
+    assert failed(mgpu) == {}
+    for _ in range(3):
+        mgpu.MemFree(mgpu.ffi.cast("void *", 1), mgpu.null)
+    image = mgpu.image(b"none")
+    assert not mgpu.load(image)
+    mgpu.launch(mgpu.ffi.NULL)
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
+    counted = failed(mgpu)
+    assert counted.pop(("mgpuMemFree", INVALID)) == 3
+    assert {function for function, _ in counted} == {"mgpuModuleLoad", "mgpuLaunchKernel"}
+    assert all(error.startswith("hipError") for _, error in counted)
+    assert set(counted.values()) == {1}
+    trace = json.loads(mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"trace.json")))
+    frees = [e for e in trace["traceEvents"] if e["name"] in ("mgpuMemFree", "hipFree")]
+    assert [e["args"].get("error") for e in frees] == [INVALID] * 6 + [None]
+
+
+@in_child(**COUNTED)
+@in_folder
+def test_a_failure_outside_of_a_call_is_counted_for_none(mgpu: Mgpu) -> None:
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert mgpu.lib.mgpu_rt_graph_launch(mgpu.null, mgpu.null) == -1
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    assert failed(mgpu) == {("(others)", INVALID): 1}
+
+
+def test_the_table_begins_with_what_failed(program: Path) -> None:
+    done = run(program, "exit", MGPU_RT_STATS="1")
+    table = done.stderr[done.stderr.index("mgpu_rt: 1 call of") :]
+    assert table.startswith(f"mgpu_rt: 1 call of mgpuMemFree failed with {INVALID}\nmgpu_rt: calls")

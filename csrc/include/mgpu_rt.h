@@ -146,9 +146,9 @@ int mgpu_rt_graph_begin(void);
 /* The graph that the calling thread has built, the caller's; NULL if there is none. */
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
-/* Submits a graph to a stream, also while an earlier launch of it runs: they come one after
- * another. 0; -1 if it is NULL, if HIP refuses it, or if the device was reset: that has its line on
- * stderr. */
+/* Submits a graph to a stream of its device, also while an earlier launch of it runs: they come one
+ * after another. The current device may be another one. 0; -1 with a line on stderr. So it is if
+ * the graph is NULL, the stream is another device's, HIP refuses it, or the device was reset. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Ends a graph (NULL: nothing); no thread may use it any more. Waits for the device if it was ever

@@ -7,20 +7,22 @@ than this one, the function always runs.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
-_CALLS = """
-declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)
-declare extern_weak i32 @mgpu_rt_graph_leave(ptr)
-"""
+#: The library's functions, by what begins their declaration in a program that has its own.
+_CALLS = {
+    "@mgpu_rt_graph_enter(": "declare extern_weak i32 @mgpu_rt_graph_enter(ptr, ptr, i64)\n",
+    "@mgpu_rt_graph_leave(": "declare extern_weak i32 @mgpu_rt_graph_leave(ptr)\n",
+}
 
 #: The wrapper of a function. It packs the arguments, so that every byte of them is written.
 _WRAPPER = """
-@"{function}.name" = private unnamed_addr constant [{length} x i8] c"{text}\\00"
-@"{function}.graph" = internal global {{ ptr, ptr }} {{ ptr @"{function}.name", ptr null }}
+{name} = private unnamed_addr constant [{length} x i8] c"{text}\\00"
+{graph} = internal global {{ ptr, ptr }} {{ ptr {name}, ptr null }}
 
-define {head}@"{function}"({parameters}) {{
+define {head}{function}({parameters}) {{
   %known = icmp ne ptr @mgpu_rt_graph_enter, null
   br i1 %known, label %ask, label %plainly
 ask:
@@ -29,16 +31,16 @@ ask:
 {stores}
   %end = getelementptr <{{ {types} }}>, ptr null, i32 1
   %bytes = ptrtoint ptr %end to i64
-  %way = call i32 @mgpu_rt_graph_enter(ptr @"{function}.graph", ptr %arguments, i64 %bytes)
+  %way = call i32 @mgpu_rt_graph_enter(ptr {graph}, ptr %arguments, i64 %bytes)
   switch i32 %way, label %plainly [ i32 0, label %done
                                     i32 2, label %build ]
 build:
-  call void @"{function}.plainly"({values})
-  %left = call i32 @mgpu_rt_graph_leave(ptr @"{function}.graph")
+  call void {plainly}({values})
+  %left = call i32 @mgpu_rt_graph_leave(ptr {graph})
   %built = icmp eq i32 %left, 0
   br i1 %built, label %done, label %plainly
 plainly:
-  call void @"{function}.plainly"({values})
+  call void {plainly}({values})
   br label %done
 done:
   ret void
@@ -67,15 +69,36 @@ def check(text: str, functions: Iterable[str]) -> None:
 def wrap(ir: str, functions: Iterable[str]) -> str:
     """The program, its functions of these names replayed. Raises ValueError where one cannot be."""
     names = list(dict.fromkeys(functions))
+    declarations = [text for known, text in _CALLS.items() if names and known not in ir]
     for name in names:
         ir = _wrap(ir, name)
-    return ir + _CALLS if names else ir
+    return "".join((ir, *declarations))
+
+
+def _symbol(name: str) -> str:
+    """A name as LLVM prints it."""
+    content = name.encode(errors="surrogateescape")
+    if re.fullmatch(rb"[A-Za-z._-][A-Za-z0-9._-]*", content):
+        return f"@{name}"
+    plain = (byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
+    letters = {byte: chr(byte) for byte in plain}
+    return '@"' + "".join(letters.get(byte, f"\\{byte:02X}") for byte in content) + '"'
+
+
+def _own_symbols(ir: str, function: str) -> dict[str, str]:
+    """Symbols for what comes beside the function, which the program has not."""
+    for number in itertools.count():
+        end = f".{number}" if number else ""
+        found = {kind: _symbol(f"{function}.{kind}{end}") for kind in ("name", "graph", "plainly")}
+        if not any(symbol in ir for symbol in found.values()):
+            break
+    return found
 
 
 def _wrap(ir: str, function: str) -> str:
-    quoted = function if re.fullmatch(r"[\w.$-]+", function) else f'"{function}"'
+    symbol = _symbol(function)
     definition = re.compile(
-        rf"^define (?P<head>[^@\n]*)@{re.escape(quoted)}\((?P<parameters>.*)\)(?P<tail>[^\n]*\{{)$",
+        rf"^define (?P<head>[^@\n]*){re.escape(symbol)}\((?P<parameters>.*)\)(?P<tail>[^\n]*\{{)$",
         re.MULTILINE,
     )
     found = definition.search(ir)
@@ -92,17 +115,20 @@ def _wrap(ir: str, function: str) -> str:
     stores = (
         _STORE.format(types=types, number=number, value=value) for number, value in enumerate(named)
     )
+    content = function.encode(errors="surrogateescape")
+    own = _own_symbols(ir, function)
     wrapper = _WRAPPER.format(
-        function=function,
-        text="".join(f"\\{byte:02X}" for byte in function.encode()),
-        length=len(function.encode()) + 1,
+        **own,
+        function=symbol,
+        text="".join(f"\\{byte:02X}" for byte in content),
+        length=len(content) + 1,
         head=head,
         parameters=parameters,
         types=types,
         stores="\n".join(stores),
         values=", ".join(named),
     )
-    renamed = f'define internal void @"{function}.plainly"({parameters}){found["tail"]}'
+    renamed = f"define internal void {own['plainly']}({parameters}){found['tail']}"
     return ir[: found.start()] + renamed + ir[found.end() :] + wrapper
 
 

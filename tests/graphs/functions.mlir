@@ -33,6 +33,20 @@ module attributes {gpu.container_module} {
     return
   }
 
+  // Has a name that LLVM escapes.
+  func.func @"größe $"(%x: memref<64xf32>, %factor: f32) {
+    call @scale(%x, %factor) : (memref<64xf32>, f32) -> ()
+    return
+  }
+
+  // Have names that would come beside @twice.
+  func.func @twice.graph() {
+    return
+  }
+  func.func @twice.name() {
+    return
+  }
+
   // Calls itself: `times` times in all.
   func.func @again(%x: memref<64xf32>, %factor: f32, %times: index) {
     %zero = arith.constant 0 : index

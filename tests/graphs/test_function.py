@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -54,7 +55,8 @@ class Functions:
         toolchain.run(shared)
         self.ffi = FFI()
         self.ffi.cdef(_DECLARATIONS)
-        self.lib = self.ffi.dlopen(str(out))
+        self.path = str(out)
+        self.lib = self.ffi.dlopen(self.path)
 
     def array(self):
         return self.ffi.new(f"float[{WORDS}]")
@@ -137,6 +139,19 @@ def test_calls_within_a_graph_are_part_of_the_graph(mgpu: Mgpu) -> None:
     # The first call of `twice` runs plainly, and the second `scale` in it makes a graph.
     graphs = mgpu.stats()["graphs"]
     assert (graphs["built"], graphs["launches"], graphs["nodes"]) == (2, 10, 3 + 9 * 6)
+
+
+@in_child(**COUNTED)
+def test_a_function_may_have_any_name(mgpu: Mgpu) -> None:
+    functions = Functions("größe $")
+    array = functions.array()
+    address, one = int(functions.ffi.cast("uintptr_t", array)), ctypes.c_int64(1)
+    memref = ctypes.c_void_p(address), ctypes.c_void_p(address), ctypes.c_int64(0)
+    call = ctypes.CDLL(functions.path)["größe $"]
+    array[0] = 1
+    for _ in range(5):
+        call(*memref, ctypes.c_int64(WORDS), one, ctypes.c_float(2))
+    assert (array[0], counted(mgpu)) == (2**5, (1, 4, 1))
 
 
 @in_child(**COUNTED)

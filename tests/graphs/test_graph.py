@@ -426,11 +426,52 @@ def test_another_device_ends_the_building(mgpu: Mgpu) -> None:
     refused(mgpu, lambda _: mgpu.SetDefaultDevice(1), "switches to device 1")
 
 
+@in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
+    """HIP 5.2.3 crashes where the current device, or the stream's, is another one."""
+    source, target = mgpu.ffi.new("float[64]"), mgpu.ffi.new("float[64]")
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        lowered(mgpu, source, target)
+    assert mgpu.stub.hipSetDevice(1) == 0
+    replay(mgpu, graph[0], stream)
+    assert list(target) == [3.0] * 64
+    device = mgpu.stub_ffi.new("int *")
+    assert (mgpu.stub.hipGetDevice(device), device[0]) == (0, 1)
+    for other in (mgpu.StreamCreate(), mgpu.null):
+        assert mgpu.lib.mgpu_rt_graph_launch(graph[0], other) == -1
+    said = mgpu.stderr()
+    assert said.count("'hipGraphLaunch(graph, stream)' failed with 'hipErrorInvalidDevice'") == 2
+    assert "the graph was built on device 0, and is launched on a stream of device 1" in said
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    with built(mgpu) as graph:
+        assert mgpu.stub.hipSetDevice(0) == 0
+    assert graph == [None]
+    assert "it begins on device 1 and ends on device 0" in mgpu.stderr()
+
+
 @in_child(MGPU_RT_LOAD="lazy")
 def test_a_module_with_globals_that_is_loaded_late_ends_the_building(mgpu: Mgpu) -> None:
     module = mgpu.load(mgpu.image(code_object("globals")))
     function = mgpu.function(module, "count")
     refused(mgpu, lambda stream: mgpu.launch(function, stream), "MGPU_RT_LOAD=lazy")
+
+
+@in_child(MGPU_RT_CACHE="modules,functions")
+def test_memory_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
+    """Somebody else would get it, once the program has freed it."""
+
+    def allocate(stream) -> None:
+        assert mgpu.MemAlloc(0, stream, False) == mgpu.null
+        assert mgpu.MemAlloc(KIB, stream, False) == mgpu.null
+
+    refused(mgpu, allocate, "it allocates 1024 bytes, which MGPU_RT_CACHE=modules,functions leaves")
+
+
+@in_child(MGPU_RT_CACHE="streams,memory")
+def test_a_module_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
+    function = forum(mgpu)
+    refused(mgpu, lambda s: mgpu.launch(function, s), "whose module MGPU_RT_CACHE=streams,memory")
 
 
 @in_child(MGPU_RT_CACHE="off")

@@ -116,8 +116,13 @@ static void *new_block(uint64_t bytes) {
 static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     if (shared && !handle)
         graph_fail("it allocates memory that the host shares");
-    if (!block_serves(bytes, graph_building->device))
+    if (!bytes)
         return impl_mgpuMemAlloc(bytes, handle, false);
+    if (!block_serves(bytes, graph_building->device)) {
+        graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
+                   (unsigned long long)bytes, options.cache);
+        return NULL;
+    }
     const struct graph_block *block = serve_again(bytes);
     return block ? block->address : new_block(bytes);
 }
@@ -225,10 +230,13 @@ static void built_unload(hipModule_t module) {
 /* HIP keeps the module as long as the graph lives. */
 static bool hold_module_of(hipFunction_t function) {
     struct module *module = module_hold_function(function);
-    if (!module) {
+    if (!module && cache_is_on(CACHE_MODULES) && cache_is_on(CACHE_FUNCTIONS))
         graph_fail("it launches %p, which is no function of a cached module", (void *)function);
+    else if (!module)
+        graph_fail("it launches a kernel, whose module MGPU_RT_CACHE=%s leaves to HIP",
+                   options.cache);
+    if (!module)
         return false;
-    }
     if (!module->shared && options.load_lazy)
         graph_fail("it launches a kernel of a module with writable globals, with "
                    "MGPU_RT_LOAD=lazy");

@@ -13,6 +13,7 @@
 #include "calls/stream.h"
 #include "graph/build.h"
 #include "graph/graphs.h"
+#include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
 #include "mgpu_rt.h"
@@ -21,6 +22,9 @@
 #include <stdlib.h>
 
 static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
+static struct advice other_device = {
+    .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
+            "on a stream of its own device"};
 
 /* ---- all graphs ---- */
 
@@ -164,6 +168,9 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     struct mgpu_rt_graph *graph = graph_building;
     if (!graph)
         return NULL;
+    if (hip_current_device() != graph->device)
+        graph_fail("it begins on device %d and ends on device %d", graph->device,
+                   hip_current_device());
     instantiate(graph);
     graph_building = NULL;
     count_builders(-1);
@@ -203,6 +210,33 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
     return runtime_exiting() || !device_kept(graph->device) || load_acquire(&graph->lost);
 }
 
+/* The device of a stream; the null stream is the current device's. HIP is asked about streams of
+ * the program; the graph's device where it does not say. */
+static int device_of(const struct mgpu_rt_graph *graph, const struct stream *stream,
+                     hipStream_t handle) {
+    int device = graph->device;
+    if (hip_device_count == 1)
+        return device;
+    if (stream && stream_state(stream) == STREAM_LIVE)
+        return stream->device;
+    if (!handle)
+        return hip_current_device();
+    return device_answered(hip.StreamGetDevice(handle, &device)) ? device : graph->device;
+}
+
+/* HIP 5.2.3 crashes where the current device is another one than the graph's. */
+static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_t handle) {
+    const int current = hip_current_device();
+    hipError_t error = current != graph->device ? hip.SetDevice(graph->device) : hipSuccess;
+    graph_lock();
+    if (error == hipSuccess)
+        error = hip.GraphLaunch(graph->executable, handle);
+    graph_unlock();
+    if (current != graph->device)
+        (void)hip.SetDevice(current);
+    return error;
+}
+
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream;
@@ -220,14 +254,18 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     }
     if (!stream_usable(thread, handle, &stream, launch_expression))
         return -1;
+    const int device = device_of(graph, stream, handle);
+    if (device != graph->device) {
+        report_failure(launch_expression, hipErrorInvalidDevice, &other_device, graph->device,
+                       device);
+        return -1;
+    }
     if (!graph->executable)
         return 0;
     lazy_end();
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? stats_now() : 0;
-    graph_lock();
-    const hipError_t error = hip.GraphLaunch(graph->executable, handle);
-    graph_unlock();
+    const hipError_t error = launch_on_device(graph, handle);
     stream_launched(thread, stream);
     if (error != hipSuccess)
         report_failure(launch_expression, error, NULL);

@@ -293,4 +293,29 @@ GRAPH = [
         "runtime_is(MODE_EXITING)",
         f"{OVERRIDES}:test_nothing_is_put_off_that_an_override_may_see",
     ),
+    Guard(
+        "graph/graph.c",
+        "if (device != graph->device) {",
+        "if (false) {",
+        f"{GRAPHS}:test_a_graph_is_launched_from_any_device_on_streams_of_its_own",
+    ),
+    Guard(
+        "graph/graph.c",
+        "current != graph->device ? hip.SetDevice(graph->device) : hipSuccess;",
+        "hipSuccess;",
+        f"{GRAPHS}:test_a_graph_is_launched_from_any_device_on_streams_of_its_own",
+    ),
+    Guard(
+        "graph/graph.c",
+        "if (hip_current_device() != graph->device)",
+        "if (false)",
+        f"{GRAPHS}:test_a_graph_is_launched_from_any_device_on_streams_of_its_own",
+    ),
+    Guard(
+        "graph/calls.c",
+        "    if (!block_serves(bytes, graph_building->device)) {",
+        "    if (!block_serves(bytes, graph_building->device))\n"
+        "        return impl_mgpuMemAlloc(bytes, handle, false);\n    if (false) {",
+        f"{GRAPHS}:test_memory_that_is_not_cached_ends_the_building",
+    ),
 ]

@@ -11,11 +11,14 @@ Several compose, and go before a runtime: `class Mine(Trace, NanCheck, CachedRun
 from __future__ import annotations
 
 import fnmatch
+import itertools
+import re
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
@@ -44,10 +47,9 @@ class LaunchHook(Runtime):
         self._passes_captures = False  # said already
 
     def launch_kernel(self, launch: Launch) -> None:
-        if not self._is_captured(launch) and self._is_wanted(launch):
-            self.on_launch(launch)
-        else:
-            super().launch_kernel(launch)
+        wanted = not self._is_captured(launch) and self._is_wanted(launch)
+        serve = self.on_launch if wanted else super().launch_kernel
+        return serve(launch)  # nothing, which is checked (host.py)
 
     def _is_captured(self, launch: Launch) -> bool:
         captured = bool(launch.stream) and Hip.of_process().stream_captures(launch.stream)
@@ -62,7 +64,7 @@ class LaunchHook(Runtime):
         Before super() you can look at the launch and change it. After super() and
         `launch.finish()`, which waits, you can look at its results. Without super() the launch is
         left out."""
-        super().launch_kernel(launch)
+        return super().launch_kernel(launch)
 
     def end(self) -> None:
         """Says why, if a pattern or a number has selected no launch."""
@@ -95,8 +97,11 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """A line on stderr, at once."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on stderr, at once. It is lost where nothing can be written, as C's lines are."""
+    with suppress(OSError, ValueError):  # full, closed
+        if sys.stderr is not None:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 class Time(LaunchHook):
@@ -136,12 +141,24 @@ class NanCheck(LaunchHook):
     """
 
     dtype: str = "f32"
+    _said: frozenset[str] = frozenset()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        numpy_for("the hook nan")
+        numpy = numpy_for("the hook nan")
+        try:
+            known = self.dtype in _NUMPY or numpy.dtype(self.dtype).kind in "fc"
+        except TypeError:
+            known = False
+        if not known:
+            raise ValueError(f"'{self.dtype}' has no NaN: name one of {', '.join(_NUMPY)}")
 
     def on_launch(self, launch: Launch) -> None:
+        if not launch.is_described:
+            self._say_once(
+                f"the hook nan cannot look at {launch.kernel.label}: nothing is known of "
+                "the arguments that it takes"
+            )
         before = {b.address: self._nans(b, launch) for _, b in launch.buffers()}
         super().on_launch(launch)
         for number, buffer in launch.buffers():
@@ -151,6 +168,12 @@ class NanCheck(LaunchHook):
                     f"{launch}, launch {self.count(launch)} of this kernel: it has written "
                     f"{len(fresh)} NaNs, first [{fresh[0]}] of argument {number}, {buffer}"
                 )
+
+    def _say_once(self, text: str) -> None:
+        with self._counting:
+            known, self._said = text in self._said, self._said | {text}
+        if not known:
+            say(f"mgpu_rt: {text}")
 
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
         numpy = numpy_for("the hook nan")
@@ -270,18 +293,25 @@ class Faults(Runtime):
         function, _, rest = self.fault.partition(":")
         number, _, error = rest.partition(":")
         error = error or "hipErrorOutOfMemory"
-        if function not in self.CALLS or error not in self.CODES or not (number or "1").isdigit():
+        known = function in self.CALLS and error in self.CODES
+        if not known or not re.fullmatch("[1-9][0-9]*", number or "1"):
             raise ValueError(
                 f"'{self.fault}' is no fault: it is FUNCTION:NUMBER[:ERROR] with a function of "
                 f"{', '.join(self.CALLS)} and an error of {', '.join(self.CODES)}"
             )
-        self._left = int(number or 1)
+        self._calls, self._chosen = itertools.count(1), int(number or 1)
         self._error = HipError(self.CALLS[function], self.CODES[error], error)
         self._method = METHODS[function]
         setattr(self, self._method, self._call)  # so that no other function is asked for here
 
     def _call(self, *arguments: Any) -> Any:
-        self._left -= 1
-        if self._left == 0:
+        if next(self._calls) == self._chosen:
             raise self._error
         return getattr(type(self), self._method)(self, *arguments)
+
+    def end(self) -> None:
+        """Says so, if the call that was to fail did not come."""
+        made = next(self._calls) - 1
+        if made < self._chosen:
+            say(f"mgpu_rt: the fault '{self.fault}' did not come: there were {made} such calls")
+        super().end()

@@ -85,4 +85,8 @@ def describe(error: BaseException) -> str:
     """An exception in one line, with its place."""
     if isinstance(error, NotFound):
         return str(error)
-    return f"{type(error).__name__}: {error}{location(error.__traceback__)}"
+    try:
+        text = str(error)
+    except Exception as own:
+        text = f"its text raises {type(own).__name__}"
+    return f"{type(error).__name__}: {text}{location(error.__traceback__)}"

@@ -68,7 +68,7 @@ class Runtime:
         lib.mgpuModuleUnload(module)
 
     def module_get_function(self, module: int, name: str) -> int:
-        return lib.mgpuModuleGetFunction(module, name.encode())
+        return lib.mgpuModuleGetFunction(module, name.encode(errors="surrogateescape"))
 
     # ---- launches ----
 

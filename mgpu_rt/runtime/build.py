@@ -2,8 +2,13 @@
 
     python -m mgpu_rt.runtime.build OUT.c
 
-For each function of csrc/abi.def cffi makes an `extern "Python"` function and a way to the
-library's own. The module host.py puts the first in the library's place; csrc/host.mk compiles both.
+For each function of csrc/abi.def there are three in C. `on_` is Python's, by cffi. The plain name
+calls the library's own. host.py puts `enter_` in the library's place, which calls `on_`. If a
+method makes the call itself, `enter_` calls the library, so that no method is called by itself.
+
+Python handles a method's exception (host.py). It may fail at that too, with no memory or no depth
+of calls left. cffi then returns LOST; where the ABI has void, it returns 0, and else Python's 1.
+Then `enter_` ends the program, which would go on without its call.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes alike. So Python
 sees ints, and cffi makes no object for them.
@@ -45,6 +50,28 @@ class _Function:
         self.names = ", ".join(name for _, name in given)
 
     @property
+    def python(self) -> str:
+        """The declaration of Python's function."""
+        return f"{self.result if self.result != 'void' else 'int'} on_{self.name}({self.params});"
+
+    @property
+    def enter(self) -> str:
+        """The C function that calls Python's."""
+        kind, back = ("int", "") if self.result == "void" else (self.result, " answer")
+        number = "answer.offset" if "struct" in kind else "answer"
+        lost = f"{number} == (__typeof__({number}))LOST" if back else "!answer"
+        return f"""static {self.result} enter_{self.name}({self.params}) {{
+    if (inside)
+        return {self.name}({self.names});
+    inside = 1;
+    {kind} answer = on_{self.name}({self.names});
+    inside = 0;
+    if ({lost})
+        lose(&answer, sizeof answer);
+    return{back};
+}}"""
+
+    @property
     def native(self) -> str:
         """The C function that calls the library's own."""
         call = f"(({self.result} (*)({self.kinds}))own_{self.name})({self.names});"
@@ -78,6 +105,31 @@ static unsigned long long absent_name(const void *image, char *name, size_t size
 }
 """
 
+_LOST = """
+#define LOST INT32_MIN
+static int lost, ends_program;
+static __thread _Bool inside; /* of a method, on this thread */
+
+static void end_program(int status) {
+    fflush(stdout);
+    _exit(status);
+}
+static void lose(void *value, size_t size) {
+    fputs("mgpu_rt: a method of a runtime in Python has failed, and Python could not say how: "
+          "it has no memory, or no depth of calls left\\n", stderr);
+    if (ends_program)
+        end_program(1);
+    lost = 1;
+    memset(value, 0, size);
+}
+static int on_end(void);
+static void enter_end(void) {
+    int answer = on_end();
+    if (!answer)
+        lose(&answer, sizeof answer);
+}
+"""
+
 _SOURCE = """
 static mgpu_rt_function (*find)(const char *);
 static int (*take)(const char *, mgpu_rt_function);
@@ -107,7 +159,7 @@ static void intercept(const char *name, _Bool on) {{
     if (!take)
         return;
     if (strcmp(name, "end") == 0)
-        take(name, on ? on_end : 0);
+        take(name, on ? enter_end : 0);
     for (int i = 0; i < FUNCTIONS; i++)
         if (strcmp(name, functions[i].name) == 0)
             take(name, on ? functions[i].callback : 0);
@@ -144,23 +196,23 @@ static const char *hip_path(void) {{ return path_of_hip(); }}
 static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
     return name_of_image((const void *)image, name, size);
 }}
-static void end_program(int status) {{
-    fflush(stdout);
-    _exit(status);
-}}
 """
 
 
 def make_ffi() -> FFI:
     """The cffi builder of mgpu_rt._runtime."""
     functions = [_Function(function) for function in abi.functions()]
-    callbacks = ["void on_end(void);", *(f"{f.result} on_{f.name}({f.params});" for f in functions)]
-    rows = [f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)on_{f.name}}},' for f in functions]
+    rows = [
+        f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)enter_{f.name}}},' for f in functions
+    ]
+    callbacks = ["int on_end(void);", *(f.python for f in functions)]
     ffi = FFI()
     ffi.cdef(_STRUCTS)
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
     ffi.cdef("\n".join(f"{f.result} {f.name}({f.params});" for f in functions))
     ffi.cdef(
+        "#define LOST ...\n"
+        "extern int lost, ends_program;"
         "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path,"
         "                 uintptr_t image_name);"
         "uint64_t image_name(uintptr_t image, char *name, size_t size);"
@@ -182,8 +234,10 @@ def make_ffi() -> FFI:
                 "#include <string.h>\n#include <unistd.h>",
                 _ABSENT,
                 _STRUCTS,
+                _LOST,
                 *(f"static {line}" for line in callbacks),
                 *(f.native for f in functions),
+                *(f.enter for f in functions),
                 _SOURCE.format(rows="\n".join(rows)),
             ]
         ),

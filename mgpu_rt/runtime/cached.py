@@ -41,7 +41,7 @@ class PlainRuntime(Runtime):
         self.hip.ModuleUnload(module)
 
     def module_get_function(self, module: int, name: str) -> int:
-        return self.hip.ModuleGetFunction(module, name.encode())
+        return self.hip.ModuleGetFunction(module, name.encode(errors="surrogateescape"))
 
     def launch_kernel(self, launch: Launch) -> None:
         if launch.symbol or launch.cluster:  # kernels of host symbols, clusters of NVIDIA's

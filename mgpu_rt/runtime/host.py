@@ -9,6 +9,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import inspect
+import io
 import os
 import shlex
 import site
@@ -39,9 +41,9 @@ class _State:
 
     connected = False
     runtime: Runtime | None = None  # that answers
+    taken: ClassVar[list[str]] = []  # the functions that it answers
     inside: ClassVar[list[Runtime]] = []  # all that are in a `with`, the last one last
     failed: Runtime | None = None  # that has raised `error`
-    ends = False  # an exception ends the program: nobody could catch it
     error: BaseException | None = None
     lock = threading.RLock()
 
@@ -49,31 +51,56 @@ class _State:
 # ---- exceptions ----
 
 
-def _failed(_kind: Any, error: BaseException, trace: Any) -> None:
-    """A method has raised; the call returns 0."""
-    error = error.with_traceback(trace)  # cffi hands it over apart
+def _fail(error: BaseException) -> None:
+    """Handles what a method has raised. HipError is a failed call. Any other exception ends the
+    program or leaves the `with`: the program is not to go on without its call."""
     if isinstance(error, HipError):
-        lib.report(error.call.encode(), error.code)
-    elif _State.ends:
+        try:
+            return lib.report(error.call.encode(), error.code)
+        except BaseException as wrong:  # it is no error that HIP could have
+            error = wrong
+    if lib.ends_program:
         _end_program(error)
-    else:
-        # The library serves the program from here until it leaves the `with`.
-        with _State.lock:
-            if _State.error is None:
-                _State.failed, _State.error = _State.runtime, error
-            remove()
+    # The library serves the program from here until it leaves the `with`.
+    with _State.lock:
+        if _State.error is None:
+            _State.failed, _State.error = _State.runtime, error
+        remove()
+    return None
 
 
 def _end_program(error: BaseException) -> None:
+    """Ends the process, whatever else goes wrong; with 0 only if the user asks for it."""
     status = 1
-    if isinstance(error, SystemExit):
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    else:
-        traceback.print_exception(type(error), error, error.__traceback__)
-    with contextlib.suppress(Exception):
-        sys.stderr.flush()
-        sys.stdout.flush()
-    lib.end_program(status)
+    try:
+        if not isinstance(error, SystemExit):
+            _write(_shown(error))
+        elif isinstance(error.code, int):
+            status = error.code & 0xFF or int(error.code != 0)
+        elif error.code is None:
+            status = 0
+        else:
+            _write(f"{error.code}\n")
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()  # type: ignore[union-attr]
+    finally:
+        lib.end_program(status)
+
+
+def _shown(error: BaseException) -> str:
+    """An exception with its traceback, as far as it can be had."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:
+        return f"{type(error).__name__}\n"
+
+
+def _write(text: str) -> None:
+    """Writes to stderr; not at all where it is closed or full."""
+    for stream in (sys.stderr, sys.__stderr__):  # the program may have put its own there
+        with contextlib.suppress(Exception):
+            stream.write(text)  # type: ignore[union-attr]
+            return stream.flush()  # type: ignore[union-attr]
 
 
 # ---- from functions to methods ----
@@ -109,42 +136,66 @@ def _get_function(runtime: Runtime) -> Callable[..., int]:
     return get
 
 
-def _launch(runtime: Runtime) -> Callable[..., None]:
+def _launch(runtime: Runtime) -> Callable[..., int]:
     serve = runtime.launch_kernel
 
-    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> None:
-        serve(Launch(runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra))
+    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
+        made = Launch(runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra)
+        return _nothing(serve(made))
 
     return launch
 
 
-def _launch_symbol(runtime: Runtime) -> Callable[..., None]:
-    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> None:
+def _launch_symbol(runtime: Runtime) -> Callable[..., int]:
+    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        runtime.launch_kernel(Launch(runtime, symbol, *sizes, symbol=True))
+        return _nothing(runtime.launch_kernel(Launch(runtime, symbol, *sizes, symbol=True)))
 
     return launch
 
 
-def _launch_cooperative(runtime: Runtime) -> Callable[..., None]:
+def _launch_cooperative(runtime: Runtime) -> Callable[..., int]:
     def launch(
         function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> None:
+    ) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
         cluster = (cx, cy, cz) if cx or cy or cz else None
-        runtime.launch_kernel(Launch(runtime, function, *sizes, cluster, True))
+        return _nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, cluster, True)))
 
     return launch
 
 
-def _launch_cluster(runtime: Runtime) -> Callable[..., None]:
+def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
     def launch(
         function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> None:
+    ) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        runtime.launch_kernel(Launch(runtime, function, *sizes, (cx, cy, cz)))
+        return _nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, (cx, cy, cz))))
 
     return launch
+
+
+def _nothing(answer: object) -> int:
+    """Tells C that a method has run that returns nothing. Raises TypeError if it has returned
+    something: as a coroutine or a generator it would not have run."""
+    if answer is not None:
+        raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
+    return 1
+
+
+def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
+    return lambda *arguments: _nothing(method(*arguments))
+
+
+def _end(runtime: Runtime) -> Callable[[], int]:
+    def end() -> int:
+        answer = runtime.end()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        return _nothing(answer)
+
+    return end
 
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
@@ -155,6 +206,7 @@ def _allocate(runtime: Runtime) -> Callable[..., int]:
 
 #: Functions whose methods take something else than the ABI's arguments.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
+    "end": _end,
     "mgpuModuleLoad": _load,
     "mgpuModuleLoadJIT": _load_jit,
     "mgpuModuleGetFunction": _get_function,
@@ -175,6 +227,50 @@ def taken(runtime: Runtime) -> list[str]:
     if runtime.knows_kernels and "mgpuLaunchKernel" in names:
         names += [name for name in _KERNELS if name not in names]
     return [*names, *(["end"] if _overrides(runtime, "end") else [])]
+
+
+def _answers(runtime: Runtime) -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Any]]:
+    """By function: the method that answers, the handler of its exceptions, and the result that
+    tells C that not even the handler could run."""
+    answers = {}
+    for name in taken(runtime):
+        method = getattr(runtime, METHODS.get(name, name))
+        if not callable(method):
+            kind = type(runtime).__name__
+            raise TypeError(f"{kind}.{METHODS.get(name, name)} is no method: {method!r}")
+        result = "void" if name == "end" else ffi.typeof(getattr(lib, name)).result.cname
+        if name in _ADAPTERS:
+            method = _ADAPTERS[name](runtime)
+        elif result == "void":
+            method = _without_result(method)
+        failed, lost = _results(result)
+        answers[name] = method, _handler(runtime, name, failed), lost
+    return answers
+
+
+def _results(kind: str) -> tuple[Any, Any]:
+    """The results of a failed call of this type, and of one whose failure could not be handled
+    (build.py)."""
+    if kind == "void":
+        return 1, 0
+    if kind.startswith("struct"):
+        return {}, {"offset": lib.LOST}
+    return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST
+
+
+def _handler(runtime: Runtime, function: str, failed: Any) -> Callable[..., Any]:
+    """Handles an exception, after which the call returns `failed`."""
+
+    def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
+        if trace is None and isinstance(error, (TypeError, OverflowError)):
+            # No line of the method raised it: it was called, or its result taken, in C.
+            method = METHODS.get(function, function)
+            words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
+            error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
+        _fail(error.with_traceback(trace))  # cffi hands it over apart
+        return failed
+
+    return handle
 
 
 def _overrides(runtime: Runtime, method: str) -> bool:
@@ -210,37 +306,24 @@ def hip_path() -> str:
 
 
 def install(runtime: Runtime) -> None:
-    """Puts a runtime in place of the library's functions, and of the runtime that was there."""
+    """Puts a runtime in place of the library's functions, and of the runtime that was there. Raises
+    TypeError, and what the runtime's properties raise, and leaves all as it was then."""
     with _State.lock:
         _connect()
+        answers = _answers(runtime)
         remove()
         _State.runtime = runtime
-        for name in taken(runtime):
-            if name == "end":
-                method: Callable[..., Any] = _end(runtime)
-            elif name in _ADAPTERS:
-                method = _ADAPTERS[name](runtime)
-            else:
-                method = getattr(runtime, METHODS[name])
-            ffi.def_extern(name=f"on_{name}", onerror=_failed)(method)
+        for name, (method, handler, lost) in answers.items():
+            ffi.def_extern(name=f"on_{name}", error=lost, onerror=handler)(method)
+            _State.taken.append(name)
             lib.intercept(name.encode(), True)
-
-
-def _end(runtime: Runtime) -> Callable[[], None]:
-    def end() -> None:
-        runtime.end()
-        sys.stdout.flush()
-        sys.stderr.flush()
-
-    return end
 
 
 def remove() -> None:
     """The library's functions answer again. Calls under way end as they began."""
     with _State.lock:
-        if _State.runtime is not None:
-            for name in taken(_State.runtime):
-                lib.intercept(name.encode(), False)
+        while _State.taken:
+            lib.intercept(_State.taken.pop().encode(), False)
         _State.runtime = None
 
 
@@ -254,10 +337,11 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
     _check_made(runtime)
     atexit.register(remove)  # nothing may enter an interpreter that is over
     with _State.lock:
-        if _State.runtime is not None and not _State.inside:
-            _State.inside.append(_State.runtime)  # MGPU_RT_RUNTIME's
-        _State.inside.append(runtime)
+        outer = _State.runtime
         install(runtime)
+        if outer is not None and not _State.inside:
+            _State.inside.append(outer)  # MGPU_RT_RUNTIME's
+        _State.inside.append(runtime)
     try:
         yield runtime
     finally:
@@ -271,15 +355,20 @@ def _leave(runtime: Runtime) -> None:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
             remove()
-    runtime.end()
-    with _State.lock:
-        if _State.runtime is None and _State.inside:
-            install(_State.inside[-1])
-        failed, error = _State.failed, _State.error
-        if failed is runtime:
-            _State.failed = _State.error = None
+    try:
+        _nothing(runtime.end())
+    finally:
+        with _State.lock:
+            if _State.runtime is None and _State.inside:
+                install(_State.inside[-1])
+            failed, error = _State.failed, _State.error
+            if failed is runtime:
+                _State.failed = _State.error = None
+            lost, lib.lost = lib.lost, 0
     if failed is runtime and error is not None:
         raise error
+    if lost:
+        raise RuntimeError("a method has failed, and Python could not say how (stderr says more)")
 
 
 # ---- MGPU_RT_RUNTIME ----
@@ -294,14 +383,22 @@ def _settings(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
+_TRUTH = dict.fromkeys(("1", "on", "true", "yes"), True)
+_TRUTH |= dict.fromkeys(("0", "off", "false", "no"), False)
+
+
 def _converted(kind: type, name: str, value: str) -> Any:
-    """A setting as its class attribute is typed."""
+    """A setting as its class attribute is typed. Raises ValueError."""
     if name.startswith("_") or not hasattr(kind, name) or callable(getattr(kind, name)):
         raise ValueError(f"MGPU_RT_RUNTIME_SETTINGS: {kind.__name__} has no setting '{name}'")
     default = getattr(kind, name)
-    if isinstance(default, bool):
-        return value.lower() in ("1", "on", "true", "yes")
-    return type(default)(value) if isinstance(default, (int, float)) else value
+    try:
+        if isinstance(default, bool):
+            return _TRUTH[value.lower()]
+        return type(default)(value) if isinstance(default, (int, float)) else value
+    except (KeyError, ValueError):
+        wanted = type(default).__name__
+        raise ValueError(f"MGPU_RT_RUNTIME_SETTINGS: {name}={value} is no {wanted}") from None
 
 
 def _named_paths() -> list[str]:
@@ -336,17 +433,42 @@ def make(names: str, settings: str = "") -> Runtime:
 
 
 def _check_made(runtime: Runtime) -> None:
-    """Raises TypeError if a class has kept Runtime's own __init__ from running."""
+    """Raises TypeError if a class has kept Runtime's own __init__ from running, and if a method
+    would not run when it is called."""
+    kinds = type(runtime).__mro__
+    kinds = kinds[: kinds.index(Runtime)]
     if not runtime._is_made:
-        kinds = type(runtime).__mro__
-        own = [kind.__name__ for kind in kinds[: kinds.index(Runtime)] if "__init__" in vars(kind)]
+        own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
         raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
+    for kind in kinds:
+        for name, method in vars(kind).items():
+            method = getattr(method, "__func__", method)  # of a static or a class method
+            if not hasattr(Runtime, name) and name != "on_launch":
+                continue
+            if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+                raise TypeError(f"{kind.__name__}.{name} is async, and nobody would wait for it")
+            if inspect.isgeneratorfunction(method):
+                raise TypeError(f"{kind.__name__}.{name} has a yield, so a call would not run it")
+
+
+class _Nowhere(io.TextIOBase):
+    """In place of a stream that is closed, so that print does not take the other one."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _open_streams() -> None:
+    """Has an interpreter write what a program sees at once, as the program does."""
+    sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
     """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
-    Raises SystemExit, after a line that says why, if there will be no runtime."""
-    _State.ends = True
+    Ends the program, after a line that says why, if there will be no runtime."""
+    lib.ends_program = True
     _State.connected = False
     try:
         if version != mgpu_rt.__version__:
@@ -354,12 +476,11 @@ def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> 
         _connect(addresses)
         if owned:
             _search_named_paths()
-            sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+            _open_streams()
         else:
             atexit.register(remove)
         settings = os.environ.get("MGPU_RT_RUNTIME_SETTINGS", "")
         install(make(names, settings))
     except BaseException as error:
-        print(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}", file=sys.stderr)
-        sys.stderr.flush()
-        lib.end_program(1)
+        why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}")
+        _end_program(why)

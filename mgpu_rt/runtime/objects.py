@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -158,26 +159,56 @@ class MemRef:
         return f"memref<{'x'.join(map(str, self.sizes))}>@{self.aligned:#x}"
 
 
+def _sizes_of(name: str) -> Any:
+    """The property of a launch that checks sizes: HIP cuts them to 32 bits."""
+
+    def change(launch: Launch, sizes: Any) -> None:
+        if sizes is not None or name != "_cluster":
+            sizes = tuple(map(operator.index, sizes))
+            if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
+                raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
+        setattr(launch, name, sizes)
+
+    return property(operator.attrgetter(name), change)
+
+
 @dataclass(slots=True, eq=False)
 class Launch:
     """A launch of a kernel. A method may change it before it passes it on.
 
-    `shared` is in bytes; `stream`, `function`, `params` and `extra` are the ABI's handles and
-    addresses. `symbol` says that `function` is a host symbol (mgpuLaunchKernelRT).
+    `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
+    `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
+    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass raise
+    ValueError or TypeError when they are set.
     """
 
     runtime: Runtime
     function: int
-    grid: Sizes
-    block: Sizes
-    shared: int
+    _grid: Sizes
+    _block: Sizes
+    _shared: int
     stream: int
     params: int
     extra: int = 0
-    cluster: Sizes | None = None
+    _cluster: Sizes | None = None
     cooperative: bool = False
     symbol: bool = False
     _kept: Any = None
+
+    grid: ClassVar[Any] = _sizes_of("_grid")
+    block: ClassVar[Any] = _sizes_of("_block")
+    cluster: ClassVar[Any] = _sizes_of("_cluster")
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic memory."""
+        return self._shared
+
+    @shared.setter
+    def shared(self, size: int) -> None:
+        if not 0 <= operator.index(size) < 1 << 31:
+            raise ValueError(f"launch.shared = {size!r}: give bytes, up to 31 bits")
+        self._shared = operator.index(size)
 
     @property
     def kernel(self) -> Kernel:
@@ -185,19 +216,36 @@ class Launch:
         return self.runtime.kernel_of(self.function)
 
     @property
+    def is_described(self) -> bool:
+        """True if it is known what the kernel gets: by its image, and by `params`."""
+        image = self.kernel.image
+        known = image.kernels.get(self.kernel.name) if image else None
+        described = known is not None and known.argument_bytes is not None
+        return described and bool(self.params or not self.kernel.arguments)
+
+    @property
     def raw(self) -> list[bytes]:
-        """The bytes of each argument. To set them changes what is launched."""
+        """The bytes of each argument; none if the launch has them in `extra`. To set them changes
+        what is launched. Raises ValueError if the image asks for other sizes."""
         params = ffi.cast("char **", self.params)
         return [
             ffi.buffer(params[i], argument.size or 0)[:]
-            for i, argument in enumerate(self.kernel.arguments)
+            for i, argument in enumerate(self.kernel.arguments if params else ())
         ]
 
     @raw.setter
     def raw(self, raw: list[bytes]) -> None:
-        kept = [ffi.from_buffer(bytes(content)) for content in raw]
+        contents = [memoryview(content).tobytes() for content in raw]
+        given = [len(content) for content in contents]
+        wanted = [argument.size for argument in self.kernel.arguments]
+        if given != wanted:
+            raise ValueError(f"{self.kernel.label} takes arguments of {wanted} bytes, not {given}")
+        if not given:
+            return
+        kept = [ffi.from_buffer(content) for content in contents]
         params = ffi.new("char *[]", kept)
         self._kept, self.params = (kept, params), int(ffi.cast("uintptr_t", params))
+        self.extra = 0
 
     @property
     def values(self) -> list[int | bytes]:
@@ -206,7 +254,7 @@ class Launch:
             int.from_bytes(content, "little", signed=argument.kind == "by_value")
             if len(content) <= 8
             else content
-            for argument, content in zip(self.kernel.arguments, self.raw, strict=True)
+            for argument, content in zip(self.kernel.arguments, self.raw, strict=False)
         ]
 
     @property
@@ -226,15 +274,13 @@ class Launch:
         """The device memory that its pointers lie in, each block once, with the number of the
         argument, from 0, that led there first."""
         seen = set()
-        for number, argument in enumerate(self.kernel.arguments):
-            buffer = self._buffer(number) if may_point(argument) else None
+        given = zip(self.kernel.arguments, self.values, strict=False)
+        for number, (argument, value) in enumerate(given):
+            is_address = may_point(argument) and isinstance(value, int)
+            buffer = self.runtime.buffer_at(value) if is_address else None
             if buffer and buffer.address not in seen:
                 seen.add(buffer.address)
                 yield number, buffer
-
-    def _buffer(self, number: int) -> Buffer | None:
-        address = self.values[number]
-        return self.runtime.buffer_at(address) if isinstance(address, int) else None
 
     def finish(self) -> None:
         """Waits for it, and for all that was submitted to its stream before."""

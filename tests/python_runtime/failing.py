@@ -1,0 +1,191 @@
+"""Runtimes and hooks that go wrong, for test_failing.py. Each is named for what it does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import mgpu_rt
+from mgpu_rt.hooks import LaunchHook, Trace
+from mgpu_rt.runtime import HipError, Launch, Runtime
+
+
+def _runtime(method: str, function: Any) -> type:
+    return type("Mine", (Runtime,), {method: function})
+
+
+def _hook(change: Callable[[Launch], object]) -> type:
+    def on_launch(self: LaunchHook, launch: Launch) -> None:
+        change(launch)
+        LaunchHook.on_launch(self, launch)
+
+    return type("Mine", (LaunchHook,), {"on_launch": on_launch})
+
+
+# ---- what is no plain method ----
+
+
+async def _coroutine(self: Any, *_arguments: object) -> None: ...
+
+
+def _generator(self: Any, *_arguments: object) -> Any:
+    yield
+
+
+AsyncHook = type("Mine", (LaunchHook,), {"on_launch": _coroutine})
+GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})
+AsyncLaunch, AsyncWait = _runtime("launch_kernel", _coroutine), _runtime("mem_free", _coroutine)
+AsyncStream, AsyncEnd = _runtime("stream_create", _coroutine), _runtime("end", _coroutine)
+AsyncStatic = _runtime("launch_kernel", staticmethod(_coroutine))
+AsyncWithin = type("Both", (Trace, AsyncLaunch), {})
+HiddenHook, HiddenLaunch = (
+    type("Mine", (LaunchHook,), {"on_launch": lambda *_: _coroutine(None)}),
+    _runtime("launch_kernel", lambda *_: _coroutine(None)),
+)
+HiddenSync, HiddenEnd = (
+    _runtime("stream_synchronize", lambda *_: _coroutine(None)),
+    _runtime("end", lambda *_: _coroutine(None)),
+)
+NoMethod, NoLaunch = _runtime("stream_synchronize", None), _runtime("launch_kernel", 3)
+TakesNothing = _runtime("stream_synchronize", lambda self: None)
+RaisingProperty = _runtime("stream_synchronize", property(lambda self: 1 // 0))
+RaisingStatic = _runtime("stream_synchronize", staticmethod(lambda stream: 1 // 0))
+RaisingClass = _runtime("stream_synchronize", classmethod(lambda cls, stream: 1 // 0))
+
+# ---- what it returns ----
+
+
+def _returns(value: object) -> type:
+    return _runtime("stream_create", lambda self: value)
+
+
+ReturnsNone, ReturnsText, ReturnsFloat = _returns(None), _returns("1"), _returns(1.5)
+ReturnsNegative, ReturnsHuge = _returns(-1), _returns(1 << 64)
+ReturnsPointer = _returns(ctypes.c_void_p(1))
+ReturnsFromLaunch = _runtime("launch_kernel", lambda self, launch: 0)
+ReturnsFromWait = _runtime("stream_synchronize", lambda self, stream: 0)
+
+# ---- sizes ----
+
+
+def _grid(grid: Any) -> type:
+    return _hook(lambda launch: setattr(launch, "grid", grid))
+
+
+def _shared(shared: Any) -> type:
+    return _hook(lambda launch: setattr(launch, "shared", shared))
+
+
+GridOf64Bits, GridOf33Bits, GridBelow = (
+    _grid((1 << 64, 1, 1)),
+    _grid((1, 1 << 32, 1)),
+    _grid((-1, 1, 1)),
+)
+GridOfFloats, GridOfTwo, GridOfNone = _grid((1.0, 1, 1)), _grid((1, 1)), _grid(None)
+GridOfNothing = _grid(())
+BlockOf33Bits = _hook(lambda launch: setattr(launch, "block", (1, 1, 1 << 32)))
+SharedOf40Bits, SharedBelow, SharedText = _shared(1 << 40), _shared(-1), _shared("64")
+RawTooLong = _hook(lambda launch: setattr(launch, "raw", [b"x"]))
+RawOfNumbers = _hook(lambda launch: setattr(launch, "raw", [4]))
+
+# ---- what it raises ----
+
+
+class _Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+    __repr__ = __str__
+
+
+def _raises(error: BaseException) -> type:
+    def stream_synchronize(self: Runtime, stream: int) -> None:
+        raise error
+
+    return _runtime("stream_synchronize", stream_synchronize)
+
+
+Raises, Interrupted = _raises(ZeroDivisionError("on purpose")), _raises(KeyboardInterrupt())
+Unspeakable, OutOfMemory = _raises(_Unspeakable()), _raises(MemoryError())
+ErrorOfNoCall, ErrorOf40Bits = _raises(HipError(None, 2, "")), _raises(HipError("x", 1 << 40, ""))  # type: ignore[arg-type]
+Exits, ExitsWith0, ExitsWith7 = (
+    _raises(SystemExit()),
+    _raises(SystemExit(0)),
+    _raises(SystemExit(7)),
+)
+ExitsWith256, ExitsBelow = _raises(SystemExit(256)), _raises(SystemExit(-1))
+ExitsWith40Bits, ExitsWith100Bits = _raises(SystemExit(1 << 40)), _raises(SystemExit(1 << 100))
+ExitsWithReason, ExitsWithFloat = _raises(SystemExit("the reason")), _raises(SystemExit(0.0))
+Recursive = _runtime("stream_synchronize", lambda self, stream: self.stream_synchronize(stream))
+
+
+def _raises_at_the_end(error: BaseException) -> type:
+    def end(self: Runtime) -> None:
+        raise error
+
+    return _runtime("end", end)
+
+
+EndRaises, EndExits = _raises_at_the_end(ZeroDivisionError()), _raises_at_the_end(SystemExit(3))
+
+
+class WarningIsError(Runtime):
+    def __init__(self) -> None:
+        super().__init__()
+        warnings.simplefilter("error")
+
+    def stream_synchronize(self, stream: int) -> None:
+        warnings.warn("on purpose", stacklevel=1)
+
+
+def _made(error: BaseException) -> type:
+    def __init__(self: Runtime) -> None:
+        raise error
+
+    return _runtime("__init__", __init__)
+
+
+MakingRaises, MakingExits = _made(ZeroDivisionError("on purpose")), _made(SystemExit(0))
+MakingUnspeakable = _made(_Unspeakable())
+
+# ---- what is fine ----
+
+
+class CallsItself(Runtime):
+    """Its own calls go to the library, past the runtime."""
+
+    def stream_create(self) -> int:
+        library = mgpu_rt.load()
+        library.mgpuStreamDestroy(library.mgpuStreamCreate())
+        print("asked", file=sys.stderr)
+        return super().stream_create()
+
+
+class Forks(Runtime):
+    """The child goes on by the library."""
+
+    def stream_create(self) -> int:
+        if child := os.fork():
+            os.waitpid(child, 0)
+        print("asked", file=sys.stderr, flush=True)
+        return super().stream_create()
+
+
+class Number(int):
+    """As NumPy's numbers are."""
+
+
+class ReturnsNumber(Runtime):
+    def stream_create(self) -> int:
+        return Number(super().stream_create())
+
+
+class Prints(Runtime):
+    def stream_create(self) -> int:
+        print("to stdout")
+        print("to stderr", file=sys.stderr)
+        return super().stream_create()

@@ -49,7 +49,7 @@ class LaunchHook(Runtime):
     def launch_kernel(self, launch: Launch) -> None:
         wanted = not self._is_captured(launch) and self._is_wanted(launch)
         serve = self.on_launch if wanted else super().launch_kernel
-        return serve(launch)  # nothing, which is checked (host.py)
+        return serve(launch)  # nothing, which adapters.py checks
 
     def _is_captured(self, launch: Launch) -> bool:
         captured = bool(launch.stream) and Hip.of_process().stream_captures(launch.stream)

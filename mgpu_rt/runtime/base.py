@@ -173,7 +173,7 @@ class Runtime:
             lib.mgpuMemcpy(to, source, size, stream)
             lib.mgpuStreamSynchronize(stream)
 
-    # ---- the books of kernels, which host.py keeps ----
+    # ---- the books of kernels, which adapters.py keeps ----
 
     def _loaded(self, module: int, image: Image) -> None:
         self._images[module] = image

@@ -6,9 +6,9 @@ For each function of csrc/abi.def there are three in C. `on_` is Python's, by cf
 calls the library's own. host.py puts `enter_` in the library's place, which calls `on_`. If a
 method makes the call itself, `enter_` calls the library, so that no method is called by itself.
 
-Python handles a method's exception (host.py). It may fail at that too, with no memory or no depth
-of calls left. cffi then returns LOST; where the ABI has void, it returns 0, and else Python's 1.
-Then `enter_` ends the program, which would go on without its call.
+Python handles a method's exception (adapters.py). It may fail at that too, with no memory or no
+depth of calls left. cffi then returns LOST; where the ABI has void, it returns 0, and else Python's
+1. Then `enter_` ends the program, which would go on without its call.
 
 Handles and addresses are declared as numbers of their size, which x86-64 passes alike. So Python
 sees ints, and cffi makes no object for them.

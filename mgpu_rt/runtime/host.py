@@ -9,23 +9,21 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import inspect
 import io
 import os
 import shlex
 import site
 import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import mgpu_rt
 from mgpu_rt import loading
 from mgpu_rt._runtime import ffi, lib
-from mgpu_rt.runtime.base import METHODS, Runtime
+from mgpu_rt.runtime import adapters, ending
+from mgpu_rt.runtime.base import Runtime
 from mgpu_rt.runtime.hip import HipError
-from mgpu_rt.runtime.objects import Image, Launch
 
 _EXPORTS = (
     "mgpu_rt_native",
@@ -60,223 +58,13 @@ def _fail(error: BaseException) -> None:
         except BaseException as wrong:  # it is no error that HIP could have
             error = wrong
     if lib.ends_program:
-        _end_program(error)
+        ending.end_program(error)
     # The library serves the program from here until it leaves the `with`.
     with _State.lock:
         if _State.error is None:
             _State.failed, _State.error = _State.runtime, error
         remove()
     return None
-
-
-def _end_program(error: BaseException) -> None:
-    """Ends the process, whatever else goes wrong; with 0 only if the user asks for it."""
-    status = 1
-    try:
-        if not isinstance(error, SystemExit):
-            _write(_shown(error))
-        elif isinstance(error.code, int):
-            status = error.code & 0xFF or int(error.code != 0)
-        elif error.code is None:
-            status = 0
-        else:
-            _write(f"{error.code}\n")
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()  # type: ignore[union-attr]
-    finally:
-        lib.end_program(status)
-
-
-def _shown(error: BaseException) -> str:
-    """An exception with its traceback, as far as it can be had."""
-    try:
-        return "".join(traceback.format_exception(error))
-    except Exception:
-        return f"{type(error).__name__}\n"
-
-
-def _write(text: str) -> None:
-    """Writes to stderr; not at all where it is closed or full."""
-    for stream in (sys.stderr, sys.__stderr__):  # the program may have put its own there
-        with contextlib.suppress(Exception):
-            stream.write(text)  # type: ignore[union-attr]
-            return stream.flush()  # type: ignore[union-attr]
-
-
-# ---- from functions to methods ----
-
-
-def _load(runtime: Runtime) -> Callable[..., int]:
-    def load(address: int, _size: int) -> int:
-        image = Image.at(address)
-        module = runtime.module_load(image)
-        runtime._loaded(module, image)
-        return module
-
-    return load
-
-
-def _load_jit(runtime: Runtime) -> Callable[..., int]:
-    def load(address: int, level: int, _size: int) -> int:
-        image = Image.at(address)
-        module = runtime.module_load_jit(image, level)
-        runtime._loaded(module, image)
-        return module
-
-    return load
-
-
-def _get_function(runtime: Runtime) -> Callable[..., int]:
-    def get(module: int, name: Any) -> int:
-        text = ffi.string(name).decode(errors="surrogateescape") if name else ""
-        function = runtime.module_get_function(module, text)
-        runtime._found(function, module, text)
-        return function
-
-    return get
-
-
-def _launch(runtime: Runtime) -> Callable[..., int]:
-    serve = runtime.launch_kernel
-
-    def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
-        made = Launch(runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra)
-        return _nothing(serve(made))
-
-    return launch
-
-
-def _launch_symbol(runtime: Runtime) -> Callable[..., int]:
-    def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return _nothing(runtime.launch_kernel(Launch(runtime, symbol, *sizes, symbol=True)))
-
-    return launch
-
-
-def _launch_cooperative(runtime: Runtime) -> Callable[..., int]:
-    def launch(
-        function, x, y, z, cx, cy, cz, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        cluster = (cx, cy, cz) if cx or cy or cz else None
-        return _nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, cluster, True)))
-
-    return launch
-
-
-def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
-    def launch(
-        function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
-    ) -> int:
-        sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return _nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, (cx, cy, cz))))
-
-    return launch
-
-
-def _nothing(answer: object) -> int:
-    """Tells C that a method has run that returns nothing. Raises TypeError if it has returned
-    something: as a coroutine or a generator it would not have run."""
-    if answer is not None:
-        raise TypeError(f"the method has returned {answer!r}: it has to return nothing")
-    return 1
-
-
-def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
-    return lambda *arguments: _nothing(method(*arguments))
-
-
-def _end(runtime: Runtime) -> Callable[[], int]:
-    def end() -> int:
-        answer = runtime.end()
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        return _nothing(answer)
-
-    return end
-
-
-def _allocate(runtime: Runtime) -> Callable[..., int]:
-    # Programs of before LLVM 18 pass no flag, so something stands there; nor a null stream.
-    serve = runtime.mem_alloc
-    return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
-
-
-#: Functions whose methods take something else than the ABI's arguments.
-_ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
-    "end": _end,
-    "mgpuModuleLoad": _load,
-    "mgpuModuleLoadJIT": _load_jit,
-    "mgpuModuleGetFunction": _get_function,
-    "mgpuLaunchKernel": _launch,
-    "mgpuLaunchKernelCooperative": _launch_cooperative,
-    "mgpuLaunchClusterKernel": _launch_cluster,
-    "mgpuLaunchKernelRT": _launch_symbol,
-    "mgpuMemAlloc": _allocate,
-}
-
-#: The methods that have to see a call so that a launch knows its kernel.
-_KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
-
-
-def taken(runtime: Runtime) -> list[str]:
-    """The functions that a runtime is asked for, "end" among them."""
-    names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
-    if runtime.knows_kernels and "mgpuLaunchKernel" in names:
-        names += [name for name in _KERNELS if name not in names]
-    return [*names, *(["end"] if _overrides(runtime, "end") else [])]
-
-
-def _answers(runtime: Runtime) -> dict[str, tuple[Callable[..., Any], Callable[..., Any], Any]]:
-    """By function: the method that answers, the handler of its exceptions, and the result that
-    tells C that not even the handler could run."""
-    answers = {}
-    for name in taken(runtime):
-        method = getattr(runtime, METHODS.get(name, name))
-        if not callable(method):
-            kind = type(runtime).__name__
-            raise TypeError(f"{kind}.{METHODS.get(name, name)} is no method: {method!r}")
-        result = "void" if name == "end" else ffi.typeof(getattr(lib, name)).result.cname
-        if name in _ADAPTERS:
-            method = _ADAPTERS[name](runtime)
-        elif result == "void":
-            method = _without_result(method)
-        failed, lost = _results(result)
-        answers[name] = method, _handler(runtime, name, failed), lost
-    return answers
-
-
-def _results(kind: str) -> tuple[Any, Any]:
-    """The results of a failed call of this type, and of one whose failure could not be handled
-    (build.py)."""
-    if kind == "void":
-        return 1, 0
-    if kind.startswith("struct"):
-        return {}, {"offset": lib.LOST}
-    return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST
-
-
-def _handler(runtime: Runtime, function: str, failed: Any) -> Callable[..., Any]:
-    """Handles an exception, after which the call returns `failed`."""
-
-    def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
-        if trace is None and isinstance(error, (TypeError, OverflowError)):
-            # No line of the method raised it: it was called, or its result taken, in C.
-            method = METHODS.get(function, function)
-            words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
-            error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
-        _fail(error.with_traceback(trace))  # cffi hands it over apart
-        return failed
-
-    return handle
-
-
-def _overrides(runtime: Runtime, method: str) -> bool:
-    """By its class, or by the object itself."""
-    function = getattr(getattr(runtime, method), "__func__", None)
-    return function is not getattr(Runtime, method)
 
 
 # ---- in place ----
@@ -310,11 +98,12 @@ def install(runtime: Runtime) -> None:
     TypeError, and what the runtime's properties raise, and leaves all as it was then."""
     with _State.lock:
         _connect()
-        answers = _answers(runtime)
+        answers = adapters.answers(runtime, _fail)
         remove()
         _State.runtime = runtime
-        for name, (method, handler, lost) in answers.items():
-            ffi.def_extern(name=f"on_{name}", error=lost, onerror=handler)(method)
+        for name, answer in answers.items():
+            extern = ffi.def_extern(name=f"on_{name}", error=answer.lost, onerror=answer.handler)
+            extern(answer.method)
             _State.taken.append(name)
             lib.intercept(name.encode(), True)
 
@@ -334,7 +123,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
         raise TypeError(
             f"{runtime!r} is no Runtime: pass an object of a class that derives from it"
         )
-    _check_made(runtime)
+    adapters.check(runtime)
     atexit.register(remove)  # nothing may enter an interpreter that is over
     with _State.lock:
         outer = _State.runtime
@@ -356,7 +145,7 @@ def _leave(runtime: Runtime) -> None:
         if _State.runtime is runtime:
             remove()
     try:
-        _nothing(runtime.end())
+        adapters.nothing(runtime.end())
     finally:
         with _State.lock:
             if _State.runtime is None and _State.inside:
@@ -428,27 +217,8 @@ def make(names: str, settings: str = "") -> Runtime:
     given = {name: _converted(whole, name, value) for name, value in _settings(settings).items()}
     # As attributes of a class, since an __init__ of the user's need not take them.
     runtime = type(whole.__name__, (whole,), given)() if given else whole()
-    _check_made(runtime)
+    adapters.check(runtime)
     return runtime
-
-
-def _check_made(runtime: Runtime) -> None:
-    """Raises TypeError if a class has kept Runtime's own __init__ from running, and if a method
-    would not run when it is called."""
-    kinds = type(runtime).__mro__
-    kinds = kinds[: kinds.index(Runtime)]
-    if not runtime._is_made:
-        own = [kind.__name__ for kind in kinds if "__init__" in vars(kind)]
-        raise TypeError(f"call super().__init__() in the __init__ of {' and of '.join(own)}")
-    for kind in kinds:
-        for name, method in vars(kind).items():
-            method = getattr(method, "__func__", method)  # of a static or a class method
-            if not hasattr(Runtime, name) and name != "on_launch":
-                continue
-            if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-                raise TypeError(f"{kind.__name__}.{name} is async, and nobody would wait for it")
-            if inspect.isgeneratorfunction(method):
-                raise TypeError(f"{kind.__name__}.{name} has a yield, so a call would not run it")
 
 
 class _Nowhere(io.TextIOBase):
@@ -483,4 +253,4 @@ def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> 
         install(make(names, settings))
     except BaseException as error:
         why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}")
-        _end_program(why)
+        ending.end_program(why)

@@ -1,0 +1,43 @@
+"""Ends a program whose runtime has raised what nobody in the program could catch."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+
+from mgpu_rt._runtime import lib
+
+
+def end_program(error: BaseException) -> None:
+    """Ends the process, whatever else goes wrong; with 0 only if the user asks for it."""
+    status = 1
+    try:
+        if not isinstance(error, SystemExit):
+            _write(_shown(error))
+        elif isinstance(error.code, int):
+            status = error.code & 0xFF or int(error.code != 0)
+        elif error.code is None:
+            status = 0
+        else:
+            _write(f"{error.code}\n")
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()  # type: ignore[union-attr]
+    finally:
+        lib.end_program(status)
+
+
+def _shown(error: BaseException) -> str:
+    """An exception with its traceback, as far as it can be had."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:
+        return f"{type(error).__name__}\n"
+
+
+def _write(text: str) -> None:
+    """Writes to stderr; not at all where it is closed or full."""
+    for stream in (sys.stderr, sys.__stderr__):  # the program may have put its own there
+        with contextlib.suppress(Exception):
+            stream.write(text)  # type: ignore[union-attr]
+            return stream.flush()  # type: ignore[union-attr]

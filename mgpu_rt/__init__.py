@@ -132,8 +132,9 @@ def intercept(runtime: "Runtime") -> "AbstractContextManager[Runtime]":
         with mgpu_rt.intercept(mgpu_rt.hooks.Trace()):
             lowered_function(...)
 
-    The library asks it on all threads, for the functions whose methods its class overrides. At the
-    end of `with` the outer runtime is back. The first exception of a method, other than HipError,
+    The library asks it on all threads, for the functions whose methods its class overrides. No
+    graph is built within; one of before is replayed past the runtime. At the end of `with` the
+    outer runtime is back. The first exception of a method, other than HipError,
     comes out of the `with`; from then on the library answers by itself. Raises TypeError if
     `runtime` is no Runtime.
     """

@@ -52,9 +52,9 @@ def _handle(stream: Any) -> Any:
 def use_stream(stream: Any) -> Iterator[None]:
     """mgpu_rt.use_stream, which describes it."""
     library = load()
-    outer = library.chosen_stream
-    library.choose_stream(None if stream is None else handle_of(stream))
+    outer, handle = library.chosen_stream, None if stream is None else handle_of(stream)
     try:
+        library.choose_stream(handle)
         yield
     finally:
         library.choose_stream(outer)

@@ -185,6 +185,18 @@ def test_a_lent_stream_is_every_runtimes(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(**COUNTED)
+def test_a_lowered_function_is_right_on_a_lent_stream_of_each_runtime(mgpu: Mgpu) -> None:
+    for kind in (hooks.Trace, runtime.PlainRuntime, runtime.CachedRuntime, runtime.Singleton):
+        with mgpu_rt.intercept(kind()):
+            functions = Functions("scale")
+            lend(mgpu)
+            for call in range(3):
+                functions.check(functions.array(), call, 2)
+            assert mgpu.lib.mgpu_rt_use_stream(mgpu.null) == 0
+    assert "failed" not in mgpu.stderr()
+
+
 @in_child(**alone)
 def test_no_override_is_asked_for_a_lent_stream(mgpu: Mgpu) -> None:
     with overridden(mgpu) as asked:

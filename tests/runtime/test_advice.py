@@ -136,9 +136,11 @@ def test_a_fifo_is_not_waited_for(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",))
 def test_a_hostile_name_does_not_control_a_terminal(mgpu: Mgpu) -> None:
     """A kernel's name may come from an image, or from whoever wrote the program."""
-    assert not mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb")
+    assert not mgpu.function(
+        mgpu.load(mgpu.image(code_object("forum"))), "a\x1b[31m\nb\x9bc\u202ed"
+    )
     said = mgpu.stderr()
-    assert "has no kernel 'a?[31m?b'" in said
+    assert "has no kernel 'a?[31m?b?c?d'" in said
     assert "\x1b" not in said
 
 

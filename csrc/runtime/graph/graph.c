@@ -1,6 +1,7 @@
 /* A graph's life: begin, end, launch, destroy, and its picture. */
 #include "base/counters.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/blocks.h"
@@ -286,10 +287,10 @@ size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
 /* A kernel may have any name. */
 static void print_label(FILE *out, const char *label) {
     fputc('"', out);
-    for (const char *at = label; *at; at++) {
-        if (*at == '"' || *at == '\\')
+    while (*label) {
+        if (*label == '"' || *label == '\\')
             fputc('\\', out);
-        fputc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, out);
+        fputc(next_printable(&label), out);
     }
     fputc('"', out);
 }

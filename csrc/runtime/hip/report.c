@@ -4,6 +4,7 @@
 #include "base/call.h"
 #include "base/counters.h"
 #include "base/options.h"
+#include "base/printable.h"
 #include "hip/exit_status.h"
 #include "hip/hip.h"
 
@@ -18,10 +19,11 @@ enum { LINE = 2048 };
 static void compose_line(char line[LINE], const char *begin, const char *format, va_list words) {
     const int head = snprintf(line, LINE, "%s", begin);
     vsnprintf(line + head, LINE - (size_t)head - 1, format, words);
-    for (char *at = line; *at; at++) /* names of images and files may be hostile to a terminal */
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
-    strcat(line, "\n");
+    const char *at = line; /* names of images and files may be hostile to a terminal */
+    char *end = line;
+    while (*at)
+        *end++ = next_printable(&at);
+    strcpy(end, "\n");
 }
 
 static void print_line(const char *begin, const char *format, va_list words) {

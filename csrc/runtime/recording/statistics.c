@@ -2,6 +2,7 @@
 #include "recording/statistics.h"
 #include "base/abi.h"
 #include "base/counters.h"
+#include "base/printable.h"
 #include "hip/hip.h"
 #include "recording/kernel_label.h"
 
@@ -39,8 +40,8 @@ static const char rule[] = "------ ----------- ----------- --------- -----------
 
 /* An image may name its kernels in a way that is hostile to a terminal. */
 static void print_row_name(FILE *out, const char *name) {
-    for (; *name; name++)
-        fputc((unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name, out);
+    while (*name)
+        fputc(next_printable(&name), out);
     fputc('\n', out);
 }
 

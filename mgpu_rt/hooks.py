@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from mgpu_rt.runtime.base import METHODS, Runtime
 from mgpu_rt.runtime.hip import Hip, HipError
 from mgpu_rt.runtime.objects import Buffer, Kernel, Launch, numpy_for
+from mgpu_rt.text import printable
 
 
 class LaunchHook(Runtime):
@@ -97,10 +98,11 @@ class LaunchHook(Runtime):
 
 
 def say(text: str) -> None:
-    """A line on stderr, at once. It is lost where nothing can be written, as C's lines are."""
+    """A line on stderr, at once; control characters in it as escapes. It is lost where nothing can
+    be written, as C's lines are."""
     with suppress(OSError, ValueError):  # full, closed
         if sys.stderr is not None:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{printable(text)}\n")
             sys.stderr.flush()
 
 

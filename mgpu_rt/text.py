@@ -11,8 +11,12 @@ NARROWEST = 20  # columns for the last cell, however narrow the terminal
 
 NAME = 160  # letters of a name: compilers make longer ones
 
-#: Characters that end a line, change the text's direction, or cannot be written in UTF-8.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+#: Characters that a terminal obeys, that nobody sees, that change the text's direction, or that
+#: UTF-8 cannot hold.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+    "\U000e0000-\U000e0fff]"
+)
 
 
 def printable(text: str) -> str:

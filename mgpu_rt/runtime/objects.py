@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.images.kernel_names import full_name
+from mgpu_rt.text import printable
 
 if TYPE_CHECKING:
     from mgpu_rt.images.model import Argument
@@ -112,13 +113,13 @@ class Kernel:
 
     @property
     def label(self) -> str:
-        """The name as it is shown. If another kernel has it too, its module or hash stands
-        before it."""
+        """The name as it is shown, control characters as escapes. If another kernel has it too, its
+        module or hash stands before it."""
         others = [image.label[0] for image in self.alike if image is not self.image]
         if self.image is None or not others:
-            return self.name
+            return printable(self.name)
         module, digits = self.image.label
-        return full_name(digits if module in ("", *others) else module, self.name)
+        return printable(full_name(digits if module in ("", *others) else module, self.name))
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from mgpu_rt.cli.inspect.verdict import Answer, Verdict
 from mgpu_rt.images import kernel_names
 from mgpu_rt.images.find import Contents
 from mgpu_rt.images.model import PTX, Image, Kernel, with_article
-from mgpu_rt.text import columns
+from mgpu_rt.text import columns, printable
 
 NONE = "–"
 
@@ -51,7 +51,7 @@ def _values(image: Image) -> dict[str, Any]:
 def lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
     """For people. Names come from the file, and could hold a terminal's control codes."""
     for line in _lines(path, contents, verdict):
-        yield "".join(letter if letter.isprintable() else "?" for letter in line)
+        yield printable(line)
 
 
 def _lines(path: str, contents: Contents, verdict: Verdict) -> Iterator[str]:
@@ -171,5 +171,5 @@ def _number(value: int | None) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]], indent: int) -> Iterator[str]:
     room = shutil.get_terminal_size().columns - indent
-    for block in columns(rows, room):
+    for block in columns([tuple(map(printable, row)) for row in rows], room):
         yield from (" " * indent + line for line in block.splitlines())

@@ -16,4 +16,13 @@ class CommandError(click.ClickException):
         self.exit_code = exit_code
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"mgpu-rt: {self.message}", file=file or sys.stderr)
+        from mgpu_rt.text import printable
+
+        lines = (printable(line.expandtabs()) for line in self.message.split("\n"))
+        click.echo("mgpu-rt: " + "\n".join(lines), file=file or sys.stderr)
+
+
+def tolerate_encodings() -> None:
+    """Lets stdout show letters that its encoding lacks, as escapes, in place of an exception."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 import sys
+from typing import Any
 
 try:
     import click
@@ -14,10 +15,11 @@ except ImportError:
 
 import mgpu_rt
 from mgpu_rt.cli import parameters
-from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.cli.errors import CommandError, tolerate_encodings
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.lower import lower
-from mgpu_rt.cli.record import record, replay
+from mgpu_rt.cli.record import record
+from mgpu_rt.cli.replay import replay
 from mgpu_rt.cli.report.command import report
 from mgpu_rt.cli.selftest import selftest
 from mgpu_rt.cli.stats.command import compare, stats
@@ -26,6 +28,10 @@ from mgpu_rt.cli.trace import trace
 
 class Commands(click.Group):
     """Reports an error of stdout, such as a full disk, and a machine that starts no process."""
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        tolerate_encodings()
+        return super().main(*arguments, **settings)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

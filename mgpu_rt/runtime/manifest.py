@@ -1,45 +1,171 @@
-"""The manifest of recorded launches: its format, and the check of what anybody may have written."""
+"""The manifest of a recording: its launches, as JSON that anybody may have written."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mgpu_rt import files
+from mgpu_rt.text import shown
 
 FORMAT = 1
+
+#: Bits of what the ABI and HIP take: a grid's or block's size, bytes of dynamic memory, an address.
+_SIZE, _SHARED, _ADDRESS = 32, 31, 64
+_ROOM = 47  # bits of the largest block
+
+_HASH = re.compile("[0-9a-f]{64}")
+_HEX = re.compile("([0-9a-f]{2})*")
 
 
 class Damaged(ValueError):
     """Why a recording cannot be replayed."""
 
 
-def read(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Block:
+    """A block of device memory. `before` and `after` are the hashes of its content."""
+
+    address: int
+    size: int  # bytes
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument as it was passed: a value, or an address `offset` bytes into a block."""
+
+    content: bytes
+    block: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class RecordedLaunch:
+    """A launch that was recorded. `image` is the hash of the image, `shared` are bytes."""
+
+    kernel: str
+    label: str
+    image: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    arguments: tuple[Argument, ...]
+    blocks: tuple[Block, ...]
+    not_recorded: tuple[str, ...] = ()
+
+
+def read(path: Path) -> list[Any]:
+    """The launches of a manifest, which `launch_of` has to check. Raises OSError, Damaged."""
     try:
-        manifest = json.loads(files.read(path))
-        if manifest["format"] != FORMAT or not isinstance(manifest["launches"], list):
-            raise Damaged(f"'{path}' is of format {manifest['format']}, and this reads {FORMAT}")
-    except Damaged:
-        raise
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Damaged(f"'{path}' is no recording's manifest: {error}") from None
-    return manifest
+        found = json.loads(files.read(path))
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"'{path}' is no recording's manifest: {shown(str(error))}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("launches"), list):
+        raise Damaged(f"'{path}' is no recording's manifest: it has no list of launches")
+    if found.get("format") != FORMAT:
+        form = shown(repr(found.get("format")))
+        raise Damaged(f"'{path}' is of format {form}, and this reads {FORMAT}")
+    return found["launches"]
 
 
-def check(launch: dict[str, Any]) -> None:
-    """Anybody may have written it. Raises what Python raises for a value of another type."""
-    texts = [launch["kernel"], launch["image"], *(b[k] for b in launch["blocks"] for k in _BLOBS)]
-    sizes = [*launch["grid"], *launch["block"], launch["shared"]]
-    offsets = [argument.get("offset", 0) for argument in launch["arguments"]]
-    for argument in launch["arguments"]:
-        bytes.fromhex(argument["bytes"])
-        _ = launch["blocks"][argument.get("block", -1)] if "block" in argument else None
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a name is no text")
-    for numbers, bits in ((sizes, 32), (offsets, 64)):
-        if not all(type(number) is int and 0 <= number < 1 << bits for number in numbers):
-            raise TypeError(f"a size is no number of {bits} bits")
+# ---- one launch: each value is checked before anything is made of it ----
 
 
-_BLOBS = ("before", "after")
+def launch_of(found: Any) -> RecordedLaunch:
+    """The launch that an entry of a manifest describes. Raises Damaged with its first fault."""
+    blocks = tuple(_block(block) for block in _list(found, "blocks"))
+    return RecordedLaunch(
+        kernel=_name(found, "kernel"),
+        label=_name(found, "label"),
+        image=_hash(found, "image"),
+        grid=_three(found, "grid"),
+        block=_three(found, "block"),
+        shared=_number(found, "shared", _SHARED),
+        arguments=tuple(_argument(argument, blocks) for argument in _list(found, "arguments")),
+        blocks=blocks,
+        not_recorded=tuple(map(_sentence, _list(found, "not_recorded"))),
+    )
+
+
+def _block(found: Any) -> Block:
+    return Block(
+        address=_number(found, "address", _ADDRESS),
+        size=_number(found, "size", _ROOM, 1),
+        before=_hash(found, "before"),
+        after=_hash(found, "after"),
+    )
+
+
+def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
+    content = _value(found, "bytes")
+    if not isinstance(content, str) or not _HEX.fullmatch(content):
+        raise _wrong("bytes", content, "hex digits, two for each byte")
+    if "block" not in found:
+        return Argument(bytes.fromhex(content))
+    block, offset = _number(found, "block", _SIZE), _number(found, "offset", _ROOM)
+    if block >= len(blocks):
+        raise _wrong("block", block, f"one of its {len(blocks)} blocks of memory")
+    if offset >= blocks[block].size:
+        raise _wrong("offset", offset, f"within the block's {blocks[block].size} bytes")
+    return Argument(bytes.fromhex(content), block, offset)
+
+
+def _value(found: Any, key: str) -> Any:
+    if not isinstance(found, dict) or key not in found:
+        raise Damaged(f"'{key}' is missing")
+    return found[key]
+
+
+def _list(found: Any, key: str) -> list[Any]:
+    value = _value(found, key)
+    if not isinstance(value, list):
+        raise _wrong(key, value, "a list")
+    return value
+
+
+def _number(found: Any, key: str, bits: int, least: int = 0) -> int:
+    value = _value(found, key)
+    if type(value) is not int or not least <= value < 1 << bits:
+        raise _wrong(key, value, f"a number from {least} to 2^{bits} - 1")
+    return value
+
+
+def _three(found: Any, key: str) -> tuple[int, int, int]:
+    value = _list(found, key)
+    if len(value) != 3 or not all(type(s) is int and 0 < s < 1 << _SIZE for s in value):
+        raise _wrong(key, value, f"three sizes from 1 to 2^{_SIZE} - 1")
+    return value[0], value[1], value[2]
+
+
+def _hash(found: Any, key: str) -> str:
+    value = _value(found, key)
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        raise _wrong(key, value, "a SHA-256 as 64 hex digits")
+    return value
+
+
+def _name(found: Any, key: str) -> str:
+    """A text that C can have: a name that was not UTF-8 has its bytes as surrogates."""
+    value = _value(found, key)
+    try:
+        good = isinstance(value, str) and b"\0" not in value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        good = False
+    if not good:
+        raise _wrong(key, value, "a name")
+    return value
+
+
+def _sentence(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong("not_recorded", value, "a list of sentences")
+    return value
+
+
+def _wrong(key: str, value: Any, right: str) -> Damaged:
+    return Damaged(f"'{key}' is {shown(repr(value))}, and has to be {right}")

@@ -129,9 +129,10 @@ class Recorder:
     def _enter(self, entry: dict[str, Any]) -> None:
         path = self._folder / "manifest.json"
         with _alone(self._folder):
-            manifest = {"format": manifests.FORMAT, "mgpu_rt": __version__, "launches": []}
+            manifest: dict[str, Any] = {"format": manifests.FORMAT, "mgpu_rt": __version__}
+            manifest["launches"] = []
             if path.exists():
-                manifest = manifests.read(path)
+                manifest["launches"] = manifests.read(path)
             manifest["launches"].append(entry)
             _write(path, json.dumps(manifest, indent=1).encode())
 

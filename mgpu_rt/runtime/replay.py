@@ -3,47 +3,42 @@ block size, again and again."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import operator
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt import files
-from mgpu_rt.runtime import manifest
-from mgpu_rt.runtime.manifest import Damaged
-from mgpu_rt.runtime.objects import numpy_for
+from mgpu_rt.launch.arguments import parameters_of
+from mgpu_rt.runtime import difference, manifest
+from mgpu_rt.runtime.difference import Difference, differences
+from mgpu_rt.runtime.manifest import Block, Damaged, RecordedLaunch
+from mgpu_rt.runtime.objects import Image, may_point
+from mgpu_rt.text import shown
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime.objects import Sizes
 
+POINTER = 8  # bytes
 GUARD, GUARD_BYTE = 4096, 0xA5  # bytes before and after each block that no kernel is to touch
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A place that a replay has left otherwise than the recording has it."""
-
-    block: int
-    first: int  # the index of the first element that differs, of `dtype`
-    count: int
-    largest: float  # error; of bytes that are no numbers, 0
-    dtype: str
-
-    def __str__(self) -> str:
-        error = f", largest error {self.largest:g}" if self.dtype != "u1" else ""
-        kind = "bytes" if self.dtype == "u1" else f"elements ({self.dtype})"
-        wrong = f"{self.count} {kind} differ, the first [{self.first}]{error}"
-        return f"memory block {self.block}: {wrong}"
-
-
-@dataclass(frozen=True)
 class Replayed:
-    """The outcome of a replay. `seconds` are of each iteration, from the launch to its end."""
+    """The outcome of a replay. `seconds` are of each iteration, from the launch to its end.
+
+    `iteration`, from 1, is the first that has left something else, and the only one that
+    `differences` and `outside` are of.
+    """
 
     kernel: str
+    blocks: int  # of memory, that were compared after each iteration
+    iteration: int
     differences: list[Difference]
     outside: list[str]  # writes beyond a block
     seconds: list[float] = field(repr=False)
@@ -55,41 +50,44 @@ class Replayed:
     def __str__(self) -> str:
         seconds = sorted(self.seconds)
         middle, best = 1e6 * seconds[len(seconds) // 2], 1e6 * seconds[0]
-        took = f"{middle:.1f} µs"
+        took, where = f"{middle:.1f} µs", ""
         if len(seconds) > 1:
             took = f"median {took}, best {best:.1f} µs, of {len(seconds)}"
-        head = f"{self.kernel}: {'same' if self.same else 'DIFFERS'}, {took}"
+            where = f" in iteration {self.iteration}"
+        how = (
+            f"DIFFERS{where}"
+            if not self.same
+            else "same"
+            if self.blocks
+            else "no memory to compare"
+        )
+        head = f"{shown(self.kernel)}: {how}, {took}"
         return "\n".join([head, *map(str, self.differences), *self.outside])
-
-
-#: Types of MLIR's as NumPy has them.
-_DTYPES = {"f16": "f2", "f32": "f4", "f64": "f8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8"}
 
 
 class Recording:
     """A folder that `mgpu-rt record` or the hook `Record` has written.
 
-    Raises OSError or Damaged where it cannot be read. `launches` are the manifest's.
+    Raises OSError or Damaged where it cannot be read. `launches` are what the manifest holds.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        if not os.path.lexists(self.folder / "manifest.json"):
+        path = self.folder / "manifest.json"
+        if not os.path.lexists(path):
             raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
-        self.launches: list[dict[str, Any]] = manifest.read(self.folder / "manifest.json")[
-            "launches"
-        ]
+        self.launches: list[RecordedLaunch] = []
+        for number, found in enumerate(manifest.read(path), 1):
+            try:
+                self.launches.append(manifest.launch_of(found))
+            except Damaged as error:
+                raise Damaged(f"'{self.folder}': launch {number} is damaged: {error}") from None
         if not self.launches:
             raise Damaged(f"'{self.folder}' holds no launch")
-        for number, launch in enumerate(self.launches, 1):
-            try:
-                manifest.check(launch)
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
-                raise Damaged(f"'{self.folder}': launch {number} is damaged: {error}") from None
 
     def blob(self, name: str) -> bytes:
         """The content that was kept under a hash. Raises Damaged if it is not that any more."""
-        content = files.read(self.folder / "blobs" / Path(name).name)
+        content = files.read(self.folder / "blobs" / name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")
         return content
@@ -109,144 +107,166 @@ class Recording:
         """Makes a recorded launch again, in this process, and compares what it leaves.
 
         `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
-        begins with the recorded memory. Without a tolerance bytes are compared; with one, elements
-        of `dtype`, absolutely, which takes NumPy. Raises RuntimeError if HIP refuses it.
+        begins with the recorded memory, and what it leaves is compared. Without a tolerance bytes
+        are compared; with one, which takes NumPy, elements of `dtype`: an absolute error is
+        allowed. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+
+        Raises ValueError for what cannot be launched, before anything is; RuntimeError if HIP
+        refuses it.
         """
         if not 0 <= number < len(self.launches):
             held = len(self.launches)
             raise IndexError(f"the recording has {held} launches, and no number {number + 1}")
-        launch, dtype = self.launches[number], _DTYPES.get(dtype, dtype)
-        if tolerance is not None:
-            _check_type(dtype)
-        with _Replay(self, launch, image or self.blob(launch["image"])) as replay:
-            sizes = (
-                *_three(grid or launch["grid"]),
-                *_three(block or launch["block"]),
-                launch["shared"] if shared is None else shared,
+        if iterations < 1:
+            raise ValueError(f"{iterations} iterations: make it one or more")
+        difference.check(tolerance, dtype)
+        launch = self.launches[number]
+        launch = replace(
+            launch,
+            grid=launch.grid if grid is None else _three("grid", grid),
+            block=launch.block if block is None else _three("block", block),
+            shared=launch.shared if shared is None else _bytes(shared),
+        )
+        code = self.blob(launch.image) if image is None else image
+        _check_fits(launch, code)
+        contents = [self._contents(held) for held in launch.blocks]
+        seconds, iteration = [], 0
+        found: list[Difference] = []
+        outside: list[str] = []
+        with _Replay(launch, code, [before for before, _ in contents]) as replay:
+            for _ in range(iterations):
+                seconds.append(replay.once())
+                if found or outside:
+                    continue  # the first one tells
+                iteration += 1
+                outside = list(replay.outside())
+                for at, (_, after) in enumerate(contents):
+                    found += differences(at, replay.content(at), after, tolerance, dtype)
+        return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
+
+    def _contents(self, block: Block) -> tuple[bytes, bytes]:
+        """The content of a block before the launch, and after it."""
+        before, after = self.blob(block.before), self.blob(block.after)
+        if not len(before) == len(after) == block.size:
+            raise Damaged(
+                f"'{self.folder}' is damaged: a block of {block.size} bytes has {len(before)} "
+                f"before the launch and {len(after)} after it"
             )
-            seconds = [replay.once(sizes) for _ in range(max(1, iterations))]
-            outside = list(replay.outside())
-            found = [
-                difference
-                for at, entry in enumerate(launch["blocks"])
-                if (
-                    difference := _difference(
-                        at, replay.content(at), self.blob(entry["after"]), tolerance, dtype
-                    )
-                )
-            ]
-        return Replayed(launch.get("label", launch["kernel"]), found, outside, seconds)
+        return before, after
 
 
-def _three(sizes: Sequence[int]) -> Sizes:
-    x, y, z = [*sizes, 1, 1][:3]
+def _three(what: str, sizes: Sequence[int]) -> Sizes:
+    """One to three sizes as three. Raises ValueError."""
+    x, y, z, *more = [*map(operator.index, sizes), 1, 1, 1][: max(3, len(sizes))]
+    if more or not sizes or not all(0 < size < 1 << 32 for size in (x, y, z)):
+        raise ValueError(f"the {what} is {sizes}, and has to be one to three sizes from 1 up")
     return x, y, z
 
 
-def _difference(
-    at: int, now: bytes, then: bytes, tolerance: float | None, dtype: str
-) -> Difference | None:
-    if now == then:
-        return None
-    if tolerance is None:
-        return _difference_of_bytes(at, now, then)
-    numpy = numpy_for("--tolerance")
-    whole = len(then) // numpy.dtype(dtype).itemsize * numpy.dtype(dtype).itemsize
-    mine, theirs = (numpy.frombuffer(content[:whole], dtype) for content in (now, then))
-    with numpy.errstate(all="ignore"):
-        errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
-    wrong = (mine != theirs) & ~(errors <= tolerance) & ~(numpy.isnan(mine) & numpy.isnan(theirs))
-    indices = wrong.nonzero()[0]
-    if not len(indices):
-        return None
-    largest = float(numpy.nanmax(errors[indices]))
-    return Difference(at, int(indices[0]), len(indices), largest, dtype)
+def _bytes(shared: int) -> int:
+    if not 0 <= shared < 1 << 31:
+        raise ValueError(f"{shared} is no number of bytes of dynamic memory")
+    return shared
 
 
-def _difference_of_bytes(at: int, now: bytes, then: bytes) -> Difference:
-    """The difference of unlike contents. Long numbers find it at C's speed."""
-    wrong = int.from_bytes(now, "little") ^ int.from_bytes(then, "little")
-    unlike = wrong.to_bytes(max(len(now), len(then)), "little")
-    first = len(unlike) - len(unlike.lstrip(b"\0"))
-    return Difference(at, first, len(unlike) - unlike.count(0), 0.0, "u1")
+def _check_fits(launch: RecordedLaunch, code: bytes) -> None:
+    """Raises ValueError if the image has no such kernel, or one with other arguments: HIP reads as
+    many as the image states, wherever they lie."""
+    name, image = shown(launch.kernel), Image(code)
+    if image.description and image.description.damage:
+        raise ValueError(f"this image cannot be loaded: {image.description.damage}")
+    kernel = image.kernels.get(launch.kernel)
+    if kernel is None:
+        held = ", ".join(map(shown, image.kernels)) or "none that can be read"
+        raise ValueError(f"the image has no kernel '{name}': it has {held}")
+    taken = parameters_of(kernel)
+    if taken is None or any(parameter.size is None for parameter in taken):
+        raise ValueError(f"the image does not say what arguments kernel '{name}' takes")
+    theirs, ours = [p.size for p in taken], [len(a.content) for a in launch.arguments]
+    if theirs != ours:
+        raise ValueError(
+            f"kernel '{name}' takes {_sizes(theirs)}, and {_sizes(ours)} were recorded"
+        )
+    for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
+        if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
+            raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
 
 
-def _check_type(dtype: str) -> None:
-    """Raises ValueError if NumPy has no numbers of this type."""
-    numpy = numpy_for("--tolerance")
-    try:
-        known = numpy.dtype(dtype).kind in "fiu"
-    except TypeError:
-        known = False
-    if not known:
-        raise ValueError(f"'{dtype}' is no type of numbers: name one of {', '.join(_DTYPES)}")
+def _sizes(sizes: Sequence[int | None]) -> str:
+    listed = f" of {', '.join(map(str, sizes))} bytes" if sizes else ""
+    return f"{len(sizes)} arguments{listed}"
 
 
 class _Replay:
     """A recorded launch's memory and kernel, on the device of this process."""
 
-    def __init__(self, recording: Recording, launch: dict[str, Any], image: bytes) -> None:
+    def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
         from mgpu_rt.library import load
 
-        self._library, self._launch, self._image = load(), launch, image
-        self._before = [recording.blob(entry["before"]) for entry in launch["blocks"]]
+        self._library, self._launch, self._code, self._before = load(), launch, code, before
         self._places: list[Any] = []
 
     def __enter__(self) -> _Replay:
-        library, ffi = self._library, self._library.ffi
-        library.take_error()
-        self._kept = ffi.from_buffer(self._image)
-        self._module = library.mgpuModuleLoad(self._kept, len(self._image))
-        self._check("the image was not loaded")
-        name = self._launch["kernel"].encode()
-        self._function = library.mgpuModuleGetFunction(self._module, name)
-        self._check(f"the image has no kernel '{name.decode()}'")
-        self._stream = library.mgpuStreamCreate()
-        for content in self._before:
-            room = len(content) + 2 * GUARD
-            self._places.append(library.mgpuMemAlloc(room, self._stream, False))
-            self._check(f"no memory for {room} bytes")
+        with contextlib.ExitStack() as stack:
+            self._take(stack.callback)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        for place in self._places:
-            self._library.mgpuMemFree(place, self._stream)
-        self._library.mgpuStreamSynchronize(self._stream)
-        self._library.mgpuStreamDestroy(self._stream)
-        self._library.mgpuModuleUnload(self._module)
+        self._stack.close()
 
-    def _check(self, words: str) -> None:
-        self._library.check(words)
+    def _take(self, finally_: Callable[..., object]) -> None:
+        """Takes what a launch needs. Calls `finally_` for what then has to be called at the end,
+        the last one first."""
+        library, name = self._library, self._launch.kernel
+        library.take_error()
+        self._kept = library.ffi.from_buffer(self._code)
+        self._module = library.mgpuModuleLoad(self._kept, len(self._code))
+        library.check("the image was not loaded")
+        finally_(library.mgpuModuleUnload, self._module)
+        encoded = name.encode(errors="surrogateescape")
+        self._function = library.mgpuModuleGetFunction(self._module, encoded)
+        library.check(f"the image has no kernel '{shown(name)}'")
+        self._stream = library.mgpuStreamCreate()
+        library.check("there is no stream")
+        finally_(library.mgpuStreamDestroy, self._stream)
+        finally_(library.mgpuStreamSynchronize, self._stream)
+        for content in self._before:
+            room = len(content) + 2 * GUARD
+            place = library.mgpuMemAlloc(room, self._stream, False)
+            library.check(f"no memory for {room} bytes")
+            finally_(library.mgpuMemFree, place, self._stream)
+            self._places.append(place)
+        self._params = self._pointers()
 
     def _address(self, at: int) -> int:
         return int(self._library.ffi.cast("uintptr_t", self._places[at])) + GUARD
 
-    def _params(self) -> Any:
-        ffi, kept = self._library.ffi, []
-        for argument in self._launch["arguments"]:
-            content = bytes.fromhex(argument["bytes"])
-            if "block" in argument:
-                address = self._address(argument["block"]) + argument["offset"]
-                content = address.to_bytes(8, "little")
-            kept.append(ffi.from_buffer(content))
-        self._passed = kept
-        return ffi.new("void *[]", kept)
+    def _pointers(self) -> Any:
+        """The arguments as a launch passes them."""
+        ffi = self._library.ffi
+        self._passed = []
+        for argument in self._launch.arguments:
+            content = argument.content
+            if argument.block is not None:
+                address = self._address(argument.block) + argument.offset
+                content = address.to_bytes(POINTER, "little")
+            self._passed.append(ffi.from_buffer(content))
+        return ffi.new("void *[]", self._passed)
 
-    def once(self, sizes: Sequence[int]) -> float:
+    def once(self) -> float:
         """One launch on memory as it was recorded; its seconds."""
-        library, ffi = self._library, self._library.ffi
+        library, launch = self._library, self._launch
         guard = bytes([GUARD_BYTE]) * GUARD
         for at, content in enumerate(self._before):
             self._copy(self._address(at) - GUARD, guard + content + guard)
-        params = self._params()
-        *geometry, shared = sizes
+        sizes = (*launch.grid, *launch.block, launch.shared)
+        null, count = library.ffi.NULL, len(self._passed)
         begin = time.perf_counter()
-        library.mgpuLaunchKernel(
-            self._function, *geometry, shared, self._stream, params, ffi.NULL, len(self._passed)
-        )
+        library.mgpuLaunchKernel(self._function, *sizes, self._stream, self._params, null, count)
         library.mgpuStreamSynchronize(self._stream)
         seconds = time.perf_counter() - begin
-        self._check(f"kernel '{self._launch['kernel']}' was not launched")
+        library.check(f"kernel '{shown(launch.kernel)}' was not launched")
         return seconds
 
     def _copy(self, to: int, content: bytes) -> None:
@@ -254,6 +274,7 @@ class _Replay:
         source = ffi.from_buffer(content)
         library.mgpuMemcpy(ffi.cast("void *", to), source, len(content), self._stream)
         library.mgpuStreamSynchronize(self._stream)
+        library.check("the recorded memory was not copied to the device")
 
     def _read(self, address: int, size: int) -> bytes:
         library, ffi = self._library, self._library.ffi
@@ -261,6 +282,7 @@ class _Replay:
         source = ffi.cast("void *", address)
         library.mgpuMemcpy(ffi.from_buffer(content), source, size, self._stream)
         library.mgpuStreamSynchronize(self._stream)
+        library.check("the memory that the launch left was not copied back")
         return bytes(content)
 
     def content(self, at: int) -> bytes:

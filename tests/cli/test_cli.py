@@ -18,7 +18,7 @@ from mgpu_rt.cli import doctor as doctor_module
 from mgpu_rt.cli import options, preload
 from mgpu_rt.cli.main import main
 from tests.support.child import CUSTUB, ROOT, STUB, environment
-from tests.support.command import command, invoke
+from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, RUNTIME, compile_c
 
 # ---- config, path, abi ----
@@ -154,6 +154,14 @@ def test_doctor_prints_a_list_for_people() -> None:
     assert result.returncode == 1
     assert "no HIP " in result.stdout
     assert "A run is not possible" in result.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_letters_ends_no_command(encoding: str) -> None:
+    result = subprocess.run(
+        [COMMAND, "abi"], env=environment(PYTHONIOENCODING=encoding), capture_output=True
+    )
+    assert (result.returncode, result.stderr) == (0, b"")
 
 
 def test_doctor_prints_long_paths_in_full() -> None:

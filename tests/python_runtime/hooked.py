@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bench.setup.printing import print_library
 from mgpu_rt.cli import softgpu
@@ -34,3 +38,23 @@ def hip() -> dict[str, str]:
 
 def replay(*words: object) -> subprocess.CompletedProcess[str]:
     return command("replay", "--device", "softgpu", *words, **hip())
+
+
+def launches_of(recording: Path) -> list[dict[str, Any]]:
+    """The launches in a manifest, as JSON has them."""
+    return json.loads((recording / "manifest.json").read_text())["launches"]
+
+
+def write_launches(recording: Path, launches: list[Any]) -> None:
+    """Writes a manifest of these, whatever they are."""
+    manifest = {"format": 1, "launches": launches}
+    (recording / "manifest.json").write_text(json.dumps(manifest))
+
+
+def changed(recording: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of a recording, with its first launch changed."""
+    shutil.copytree(recording, to)
+    launches = launches_of(to)
+    change(launches[0])
+    write_launches(to, launches)
+    return to

@@ -1,0 +1,112 @@
+"""A replay's memory is compared with the recorded one: nothing that differs is called the same."""
+
+from __future__ import annotations
+
+import math
+import struct
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from mgpu_rt.runtime import Recording, replay
+from mgpu_rt.runtime.difference import Difference, differences
+
+NAN, INF = math.nan, math.inf
+
+
+def compared(form: str, now: list[Any], then: list[Any], tolerance: float | None, dtype: str):
+    """(first, count, largest error) of the difference; None if there is none."""
+    contents = [struct.pack(f"<{len(values)}{form}", *values) for values in (now, then)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = differences(0, *contents, tolerance, dtype)
+    return (found[0].first, found[0].count, found[0].largest) if found else None
+
+
+@pytest.mark.parametrize(
+    ("form", "dtype", "now", "then", "tolerance", "expected"),
+    [
+        ("q", "i64", [2**53, 2**53], [2**53, 2**53 + 1], 0, (1, 1, 1)),
+        ("q", "i64", [2**63 - 1], [2**63 - 2], 0.9, (0, 1, 1)),
+        ("q", "i64", [2**53], [2**53 + 1], 1, None),
+        ("q", "i64", [-(2**63)], [2**63 - 1], 1e18, (0, 1, 2**64 - 1)),
+        ("q", "i64", [-(2**63)], [2**63 - 1], 1e30, None),
+        ("b", "i8", [-128, 3, 5], [127, 3, 4], 1, (0, 1, 255)),
+        ("h", "i16", [7], [-8], 14, (0, 1, 15)),
+        ("i", "i32", [2**31 - 1], [-(2**31)], 2**32 - 2, (0, 1, 2**32 - 1)),
+        ("f", "f32", [1.0, 2.0], [1.0, 2.5], 0.4, (1, 1, 0.5)),
+        ("f", "f32", [1.0, 2.0], [1.0, 2.5], 0.5, None),
+        ("f", "f32", [0.0], [-0.0], 0, None),
+        ("e", "f16", [1.0], [1.5], 0.25, (0, 1, 0.5)),
+        ("d", "f64", [1.0], [1.0 + 2**-52], 0, (0, 1, 2**-52)),
+        ("d", "f64", [INF, INF, NAN], [INF, -INF, NAN], 1e300, (1, 1, INF)),
+        ("H", "bf16", [0x3F80], [0x3FC0], 0.25, (0, 1, 0.5)),  # 1.0 and 1.5
+        ("H", "bf16", [0x3F80], [0x3FC0], 0.5, None),
+        ("H", "bf16", [0x7FC0], [0x7FC1], 0, None),  # NaNs
+        ("f", "f32", [1.0], [2.0], None, (2, 2, None)),
+    ],
+)
+def test_numbers_are_compared(
+    form: str,
+    dtype: str,
+    now: list[Any],
+    then: list[Any],
+    tolerance: float | None,
+    expected: object,
+) -> None:
+    assert compared(form, now, then, tolerance, dtype) == expected
+    assert (compared(form, then, now, tolerance, dtype) is None) == (expected is None)
+
+
+def test_a_nan_on_one_side_differs_from_every_number() -> None:
+    first, count, largest = compared("f", [NAN, 1.0, NAN], [1.0, NAN, NAN], 1e30, "f32") or ()
+    assert (first, count, math.isnan(largest)) == (0, 2, True)
+
+
+@pytest.mark.parametrize("size", [1, 4, 9, 11])
+def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
+    then = bytes(size)
+    now = then[:-1] + b"\1"
+    assert differences(3, then, then, 1e30, "f64") == []
+    (found,) = differences(3, now, then, 1e30, "f64")
+    assert found == Difference(3, size - 1, 1)
+    assert str(found) == f"memory block 3: 1 bytes differ, the first [{size - 1}]"
+
+
+class Fickle:
+    """A device whose launches leave another content each time."""
+
+    def __init__(self, *_given: object, contents: tuple[bytes, ...] = ()) -> None:
+        self._contents = iter(contents)
+
+    def once(self) -> float:
+        self.now = next(self._contents)
+        return 1e-6
+
+    def outside(self) -> list[str]:
+        return []
+
+    def content(self, _at: int) -> bytes:
+        return self.now
+
+
+def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Recording(recorded)
+    right = recording.blob(recording.launches[0].blocks[0].after)
+    wrong = right[:-1] + b"\1"
+    device = Fickle(contents=(right, right, wrong, bytes(len(right))))
+    monkeypatch.setattr(replay, "_Replay", lambda *_: nullcontext(device))
+    replayed = recording.replay(iterations=4)
+    assert not replayed.same
+    assert str(replayed).splitlines() == [
+        "halve: DIFFERS in iteration 3, median 1.0 µs, best 1.0 µs, of 4",
+        f"memory block 0: 1 bytes differ, the first [{len(right) - 1}]",
+    ]
+
+
+def test_nothing_is_called_the_same_where_nothing_was_compared() -> None:
+    replayed = replay.Replayed("k", 0, 1, [], [], [1e-6])
+    assert str(replayed) == "k: no memory to compare, 1.0 µs"
+    assert replayed.same

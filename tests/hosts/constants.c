@@ -11,6 +11,8 @@
  * place
  *     allocated  prints instead by how many bytes the heap grew for each of two images: one in the
  *                constants, one in the data
+ *     evicted    constant; between the loads another image is loaded, for which HIP has the handle
+ *                of the first one again
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -83,6 +85,20 @@ int main(int argc, char **argv) {
         const size_t between = mallinfo2().uordblks;
         load(in_data, size);
         printf("%zu %zu\n", between - before, mallinfo2().uordblks - between);
+        return 0;
+    }
+    if (strcmp(argv[2], "evicted") == 0) {
+        int (*empty)(void);
+        *(void **)&empty = dlsym(runtime, "mgpu_rt_empty_cache");
+        void *first = load(in_constants, size);
+        unload(first);
+        empty();
+        in_data[size / 2] ^= 1;
+        void *other = load(in_data, size);
+        unload(other);
+        if (other != first)
+            fail("HIP has another handle");
+        puts(load(in_constants, size) == first ? "same" : "other");
         return 0;
     }
     char *image = find_image(argv[2], argv[3]);

@@ -12,6 +12,7 @@ import pytest
 
 from mgpu_rt.selftest import bundle, machine, right
 from mgpu_rt.selftest.result import Part
+from tests.proofs import random_programs
 from tests.proofs.table import Test
 from tests.support.child import environment, run_child
 from tests.support.patience import HANG
@@ -23,10 +24,13 @@ MINUTES = 5.0
 
 def fails(test: Test, proof: str, library: Path) -> None:
     """The test fails with a library without the proof, and passes with one that lacks none."""
-    if test.name == "selftest":
+    kind, *words = test.name.split()
+    if kind == "selftest":
         return selftest(library)
-    if test.name.startswith("explore "):
-        return explore(test.name, proof)
+    if kind == "random":
+        return random_programs.notice(*words, library)
+    if kind == "explore":
+        return explore(words, proof)
     file, _, name = test.name.partition("::")
     module = "tests." + file.removesuffix(".py").replace("/", ".")
     function = getattr(importlib.import_module(module), name.partition("[")[0])
@@ -43,10 +47,10 @@ def fails(test: Test, proof: str, library: Path) -> None:
         run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(library)})
 
 
-def explore(words: str, proof: str) -> None:
+def explore(words: list[str], proof: str) -> None:
     """The explorer of interleavings finds a state that must not be, in a scenario."""
     with explorer_without(proof) as explorer:
-        command = [explorer, *words.split()[1:]]
+        command = [explorer, *words]
         found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     assert found.returncode == 1, found.stdout + found.stderr
 

@@ -110,29 +110,6 @@ class Edge:
 
 
 EDGES = {
-    "a_reset_of_the_second_device": Edge(
-        _several(runner.TWO),
-        runner.TWO,
-        (
-            Change(
-                "csrc/runtime/cache/watch.c",
-                "return !can_watch(device) || LIKELY",
-                "return device > 0 || !can_watch(device) || LIKELY",
-            ),
-        ),
-    ),
-    "an_event_of_the_other_device": Edge(
-        _several(runner.TWO),
-        runner.TWO,
-        (
-            Change(
-                _EVENTS,
-                "is_spare && !of_device(device, load_relaxed(&(*link)->device))",
-                "false",
-            ),
-            Change(_EVENTS, "!event || load_relaxed(&event->device) != device", "!event"),
-        ),
-    ),
     "a_table_that_is_full": Edge(
         _several(runner.STUB),
         runner.STUB,

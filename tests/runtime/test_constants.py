@@ -90,6 +90,12 @@ def test_constants_that_the_loader_relocated_are_compared(mgpu: Mgpu) -> None:
 
 
 @in_child(BUILTIN)
+def test_a_constant_is_not_taken_for_the_module_that_has_its_handle(mgpu: Mgpu) -> None:
+    """HIP unloaded the constant's module, and has its handle for another image by now."""
+    assert _second_load(_program(), "evicted", HIPSTUB_REUSE="1") == "other"
+
+
+@in_child(BUILTIN)
 def test_constants_of_the_program_are_not_copied(mgpu: Mgpu) -> None:
     """HIP may read them as long as it likes; of all others the module has a copy."""
     words = _second_load(_program(), "allocated", HIPSTUB_MODE="fast")

@@ -15,7 +15,6 @@ from tests.support.variants import build
 
 #: Guards by the tests that they have, each of another kind.
 TAKEN_OUT = (
-    "01_another_image_at_the_same_address_is_loaded",
     "02_one_name_in_two_modules_gives_two_functions",
     "02_another_name_at_the_same_address_gives_another_function",
     "a_copy_waits_for_earlier_work",

@@ -1,5 +1,6 @@
 #include "cache/caches.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "hip/hip.h"
 
 static const struct cache *none;
@@ -22,10 +23,10 @@ int caches_give_back(void) {
 static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER;
 
 void caches_forget_if(int device, bool (*is_unseen)(void *), void *what) {
-    pthread_mutex_lock(&forgetting);
-    if (is_unseen(what))
+    PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_lock(&forgetting));
+    if (PROOF(reset_was_not_seen_before, is_unseen(what)))
         caches_forget(device);
-    pthread_mutex_unlock(&forgetting);
+    PROOF_STEP(one_thread_forgets_at_a_time, pthread_mutex_unlock(&forgetting));
 }
 
 void caches_forked(void) {
@@ -50,12 +51,13 @@ void caches_thread_ends(struct thread *thread) {
 /* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
  * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
 static bool is_shortage(hipError_t error) {
-    return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||
-           error == hipErrorNoBinaryForGpu;
+    return error == hipErrorOutOfMemory ||
+           DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
+           DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu);
 }
 
 bool caches_make_room(hipError_t error) {
-    if (!caches_on() || !is_shortage(error))
+    if (!caches_on() || !PROOF(memory_was_short, is_shortage(error)))
         return false;
     (void)caches_give_back();
     (void)hip.GetLastError(); /* of the call, or of what was asked meanwhile */

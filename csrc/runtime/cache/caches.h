@@ -7,6 +7,7 @@
 
 #include "base/abi.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 
 #include <stdbool.h>
@@ -67,7 +68,8 @@ bool caches_make_room(hipError_t error);
 #define RETRY(call)                                                                                \
     __extension__({                                                                                \
         hipError_t answer_ = (call);                                                               \
-        if (UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_))                          \
+        if (UNLIKELY(answer_ != hipSuccess) &&                                                     \
+            DOUBT(call_may_succeed_with_room, caches_make_room(answer_)))                          \
             answer_ = (call);                                                                      \
         answer_;                                                                                   \
     })

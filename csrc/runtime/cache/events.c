@@ -2,6 +2,7 @@
 #include "base/abi.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/watch.h"
@@ -21,7 +22,8 @@ static unsigned slots = EVENT_SLOTS;
  * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
  * when the question is safe. Creating an event and destroying it costs 2 questions there. */
 void event_cache_open(void) {
-    const bool may_ask = cuda_present() || hip_version < HIP_6_0;
+    const bool may_ask =
+        cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);
     slots = cache_is_on(CACHE_EVENTS) && (exclusive_hip() || may_ask) ? EVENT_SLOTS : 0;
 }
 
@@ -60,12 +62,13 @@ static struct event *take_queued_event(int device, int state) {
     pthread_mutex_lock(&tables_lock);
     for (struct event **link = &spare; *link && !found;) {
         const bool is_spare = event_state(*link) == EVENT_SPARE;
-        if (is_spare && !of_device(device, load_relaxed(&(*link)->device))) {
+        if (is_spare &&
+            !PROOF(event_is_of_the_device, of_device(device, load_relaxed(&(*link)->device)))) {
             link = &(*link)->next_spare;
             continue;
         }
         struct event *event = unqueue(link);
-        if (event_change(event, EVENT_SPARE, state))
+        if (PROOF(queued_event_is_taken_once, event_change(event, EVENT_SPARE, state)))
             found = event;
     }
     pthread_mutex_unlock(&tables_lock);
@@ -74,7 +77,7 @@ static struct event *take_queued_event(int device, int state) {
 
 /* An event that the caller has taken. */
 static void put_into_queue(struct event *event) {
-    if (event && event_change(event, EVENT_PAST, EVENT_SPARE))
+    if (event && PROOF(busy_event_was_not_forgotten, event_change(event, EVENT_PAST, EVENT_SPARE)))
         queue(event);
 }
 
@@ -83,16 +86,17 @@ static void put_into_queue(struct event *event) {
 /* Whether the last record of a kept event is complete. Otherwise a wait for the event would wait
  * for the work of an earlier owner. */
 static bool is_over(const struct event *event) {
-    return exclusive_hip() || device_answered(hip.EventQuery(event_handle(event)));
+    return PROOF(last_record_is_complete,
+                 exclusive_hip() || device_answered(hip.EventQuery(event_handle(event))));
 }
 
 /* The thread's newest one. */
 static inline struct event *take_own(struct thread *thread, int device) {
     struct event *event = thread->event_count ? thread->events[thread->event_count - 1] : NULL;
-    if (UNLIKELY(!event || load_relaxed(&event->device) != device))
+    if (UNLIKELY(!event || !PROOF(event_is_of_the_device, load_relaxed(&event->device) == device)))
         return NULL;
     thread->event_count--;
-    return event_change(event, EVENT_SPARE, EVENT_PAST) ? event : NULL;
+    return PROOF(own_event_is_spare, event_change(event, EVENT_SPARE, EVENT_PAST)) ? event : NULL;
 }
 
 /* Not the one that the thread has just found to be at work. */
@@ -106,7 +110,7 @@ static __attribute__((noinline)) struct event *take_other(struct event *busy, in
 }
 
 struct event *event_take(struct thread *thread, int device) {
-    (void)device_kept(device);
+    PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
     struct event *event = take_own(thread, device);
     return LIKELY(event && is_over(event)) ? event : take_other(event, device);
 }
@@ -121,13 +125,13 @@ void event_enter(hipEvent_t handle, int device) {
                   EVENT_GONE); /* it may be spare: the program has had HIP destroy it */
     store_relaxed(&event->device, device);
     event->captured = NULL;
-    store_release(&event->state, EVENT_LIVE);
+    store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_SPARE));
     device_watch(device);
 }
 
 void event_note_record(struct event *event) {
     if (event_state(event) == EVENT_PAST)
-        (void)event_change(event, EVENT_PAST, EVENT_LIVE);
+        PROOF_STEP(record_is_its_owners, (void)event_change(event, EVENT_PAST, EVENT_LIVE));
 }
 
 /* A spare event that the slots have no room for. */
@@ -140,7 +144,8 @@ static __attribute__((noinline)) void release_slowly(struct event *event) {
 
 bool event_release(struct thread *thread, struct event *event) {
     const int state = event_state(event);
-    if (state < EVENT_PAST || !event_change(event, state, EVENT_SPARE))
+    if (DOUBT(event_was_destroyed, state < EVENT_PAST) ||
+        !PROOF(event_is_released_once, event_change(event, state, EVENT_SPARE)))
         return false;
     if (LIKELY(thread->event_count < slots))
         thread->events[thread->event_count++] = event;
@@ -167,7 +172,8 @@ static int give_events_back(int device) {
     struct event *event;
     int count = 0;
     release_slots(thread_get());
-    for (; (event = take_queued_event(device, EVENT_GONE)); count++)
+    const int gone = PROOF_VALUE(event_is_unknown_before_hip_has_it, EVENT_GONE, EVENT_PAST);
+    for (; (event = take_queued_event(device, gone)); count++)
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
     return count;
 }
@@ -175,7 +181,7 @@ static int give_events_back(int device) {
 static void forget_events(int device) {
     for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
         if (of_device(device, load_relaxed(&event->device)))
-            store_release(&event->state, EVENT_GONE);
+            PROOF_STEP(reset_ends_events, store_release(&event->state, EVENT_GONE));
 }
 
 const struct cache event_cache = {.name = "events",

@@ -7,6 +7,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/proof.h"
 #include "cache/thread.h"
 #include "cache/types.h"
 #include "cache/watch.h"
@@ -33,7 +34,8 @@ static inline bool event_is_held(const struct event *event) {
 
 /* Whether HIP has an event still that the program does not hold. */
 static inline bool event_is_kept(const struct event *event) {
-    return device_kept(event->device) && event_state(event) != EVENT_GONE;
+    return device_kept(event->device) &&
+           PROOF(reset_has_not_ended_the_event, event_state(event) != EVENT_GONE);
 }
 
 /* The entry of an event that the runtime knows; NULL for any other handle. */

@@ -1,5 +1,6 @@
 #include "cache/modules.h"
 #include "base/observe.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/watch.h"
 #include "image/metadata.h"
@@ -113,7 +114,8 @@ static void leave_image(struct module *module) {
 
 static bool has_image(const struct module *module, const struct image *image, uint64_t hash,
                       int device) {
-    return module->hash == hash && module->device == device && module->image.size == image->size &&
+    return module->hash == hash && PROOF(module_is_of_the_device, module->device == device) &&
+           module->image.size == image->size &&
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
@@ -145,13 +147,14 @@ bool module_copy_image(struct load *load) {
     const size_t room = pages(image->size);
     const bool changed = metadata_needs_copy(image, hip_version);
     load->for_hip = image->bytes;
-    if (load->constant && !changed)
+    if (PROOF(image_is_a_constant, load->constant) && !changed)
         return true;
     unsigned char *copy = load->copy = aligned_alloc(PAGE, changed ? 2 * room : room);
     if (!copy)
         return false;
     memcpy(copy, image->bytes, image->size);
-    load->for_hip = image->bytes = copy;
+    PROOF_STEP(module_has_its_own_bytes, image->bytes = copy);
+    load->for_hip = copy;
     if (changed) {
         memcpy(copy + room, copy, image->size);
         metadata_drop_queue(copy + room, image->size);
@@ -176,15 +179,16 @@ static void serve_image(struct module *module, const struct load *load) {
     if (module->shared)
         enter_image(module);
     store_release(&module->generation, module_generation(module) + 1);
-    store_release(&module->state, MODULE_LIVE);
+    store_release(&module->state, PROOF_VALUE(new_module_is_held, MODULE_LIVE, MODULE_FREE));
 }
 
 /* ---- leaving ---- */
 
 /* Makes a module unknown, whoever holds it. Under tables_lock. */
 static void end_module(struct module *module) {
-    store_release(&module->generation, module_generation(module) + 1);
-    store_release(&module->state, MODULE_GONE);
+    PROOF_STEP(slots_see_a_modules_end,
+               store_release(&module->generation, module_generation(module) + 1));
+    PROOF_STEP(module_is_unknown_before_hip_has_it, store_release(&module->state, MODULE_GONE));
     for (struct function *function = module->functions; function; function = function->next)
         store_relaxed(&function->handle, NULL);
     if (module->shared)
@@ -201,7 +205,7 @@ unsigned char *module_leave(struct module *module) {
 
 bool module_leave_private(struct module *module, unsigned char **copy) {
     pthread_mutex_lock(&tables_lock);
-    const bool leaves = module->graphs == 0;
+    const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
     if (leaves)
         *copy = module_leave(module);
     pthread_mutex_unlock(&tables_lock);
@@ -274,7 +278,7 @@ struct module *module_hold_function(hipFunction_t handle) {
     const bool held =
         handle && module_search(handle, &module) && module_state(module) == MODULE_LIVE;
     if (held)
-        module->graphs++;
+        PROOF_STEP(graph_holds_its_module, module->graphs++);
     pthread_mutex_unlock(&tables_lock);
     return held ? module : NULL;
 }
@@ -297,12 +301,12 @@ static unsigned char *forget_next(struct module **next, int device) {
     while (*next && !copy) {
         struct module *module = *next;
         *next = handle_next(module);
-        if (!of_device(device, module_device(module)))
+        if (!PROOF(reset_ends_its_own_modules, of_device(device, module_device(module))))
             continue;
-        if (module_take(module))
+        if (DOUBT(forgotten_module_is_nobodys, module_take(module)))
             copy = module_leave(module);
         else
-            (void)module_leave(module);
+            PROOF_STEP(reset_ends_held_modules, (void)module_leave(module));
     }
     return copy;
 }

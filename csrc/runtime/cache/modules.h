@@ -12,6 +12,7 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "cache/slots.h"
 #include "cache/thread.h"
 #include "cache/types.h"
@@ -73,16 +74,16 @@ static inline void module_note_use(struct module *module) {
  * tables_lock, as another thread may give the entry to another module otherwise. */
 static inline bool module_take(struct module *module) {
     uint32_t expected = MODULE_FREE;
-    return cas_acq_rel(&module->state, &expected, MODULE_LIVE);
+    return PROOF(known_module_is_taken_once, cas_acq_rel(&module->state, &expected, MODULE_LIVE));
 }
 
 /* Moves an entry from one life to another; false if it has another one by now. */
 static inline bool module_change(struct module *module, uint64_t from, uint64_t to) {
-    return cas_acq_rel(&module->life, &from, to);
+    return PROOF(slots_module_is_taken_once, cas_acq_rel(&module->life, &from, to));
 }
 
 static inline void module_put(struct module *module) {
-    store_release(&module->state, MODULE_FREE);
+    PROOF_STEP(unloaded_module_is_free, store_release(&module->state, MODULE_FREE));
 }
 
 /* A load that the slot's module serves; NULL if it does not. The thread takes the module, of the
@@ -93,10 +94,16 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_FREE;
     struct module *module = slot->module;
-    if (UNLIKELY(!module || slot->image != image || hip_current_device() != module_device(module) ||
-                 !module_change(module, slot->life, slot->life + taken)))
+    if (UNLIKELY(!module || slot->image != image) ||
+        UNLIKELY(
+            !PROOF(slots_module_is_of_the_device, hip_current_device() == module_device(module))))
         return NULL;
-    if (LIKELY(slot->constant || image_lies_at(&module->image, image))) {
+    if (UNLIKELY(!PROOF_VALUE(slots_module_lives_on,
+                              module_change(module, slot->life, slot->life + taken),
+                              module_take(module))))
+        return NULL;
+    if (LIKELY(slot->constant ||
+               PROOF(image_there_is_the_same, image_lies_at(&module->image, image)))) {
         module_note_use(module);
         thread->loaded = module;
         return module;

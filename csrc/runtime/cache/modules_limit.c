@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/handles.h"
 #include "base/observe.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/limits.h"
@@ -41,7 +42,7 @@ static bool is_thrashing(uint64_t missed) {
     if (!missed || ghosts[missed % GHOSTS] != missed)
         return false;
     ghosts[missed % GHOSTS] = 0;
-    if (++false_evictions < FALSE_EVICTIONS)
+    if (!DOUBT(limit_costs_loads, ++false_evictions >= FALSE_EVICTIONS))
         return false;
     false_evictions = 0;
     return true;
@@ -168,7 +169,9 @@ void evict_modules(uint64_t missed) {
         return;
     device_ask_all();
     const size_t keep = limit - limit / 8;
-    const size_t count = take_out_oldest(stream_all_quiet() ? keep : 2 * keep, evicted);
+    const size_t count = take_out_oldest(
+        stream_all_quiet() ? keep : PROOF_VALUE(leak_stops_no_eviction, 2 * keep, SIZE_MAX),
+        evicted);
     for (size_t i = 0; i < count; i++)
         (void)unload(&evicted[i]);
 }

@@ -1,6 +1,7 @@
 #include "cache/thread.h"
 #include "base/atomics.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "hip/device.h"
@@ -21,7 +22,8 @@ struct thread thread_none = {.modules = no_modules,
 
 uint64_t thread_take_tickets(struct thread *thread) {
     static uint64_t given;
-    const uint64_t first = fetch_add_relaxed(&given, TICKET_BLOCK) + 1;
+    const uint64_t first =
+        PROOF_VALUE(ticket_is_no_other_threads, fetch_add_relaxed(&given, TICKET_BLOCK), given) + 1;
     if (!thread_is_none(thread))
         thread->ticket = first;
     return first;
@@ -74,7 +76,7 @@ static void choose_device(void) {
     if (chosen)
         return;
     chosen = true;
-    if (options.device_number >= 0)
+    if (DOUBT(option_names_a_device, options.device_number >= 0))
         device_choose();
 }
 

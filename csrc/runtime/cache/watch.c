@@ -1,6 +1,7 @@
 #include "cache/watch.h"
 #include "base/atomics.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "hip/cuda.h"
@@ -28,7 +29,9 @@ static bool can_watch(int device) {
 static bool set_up_watch(struct watch *watch) {
     void *memory = NULL;
     uint64_t number = 0;
-    if (!device_answered(hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault)) ||
+    if (!device_answered(PROOF_VALUE(watch_lies_on_the_device,
+                                     hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault),
+                                     hip.HostMalloc(&memory, 64, hipHostMallocDefault))) ||
         !device_memory_number(memory, &number))
         return false;
     store_relaxed(&watch->number, number);
@@ -51,7 +54,8 @@ static inline bool was_reset(void *of) {
     uint64_t number = 0;
     void *memory = load_acquire(&watch->memory);
     const uint64_t before = load_relaxed(&watch->number);
-    return memory && (!device_memory_number(memory, &number) || number != before);
+    return memory &&
+           DOUBT(device_was_reset, !device_memory_number(memory, &number) || number != before);
 }
 
 static __attribute__((noinline)) bool see_reset(int device) {
@@ -71,7 +75,7 @@ void device_ask_all(void) {
 /* The other caches give back after this. */
 static int ask_before_giving_back(int device) {
     (void)device;
-    device_ask_all();
+    PROOF_STEP(reset_before_making_room, device_ask_all());
     return 0;
 }
 

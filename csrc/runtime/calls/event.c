@@ -2,6 +2,7 @@
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/events.h"
@@ -44,7 +45,8 @@ static bool is_usable(const struct event *event, hipEvent_t handle, const char *
  * there is nothing to wait for. If others call HIP, the program may have recorded it by a call of
  * its own. HIP knows, and the work of the owner before is over. */
 static bool is_recorded(const struct event *event) {
-    return !exclusive_hip() || !event || event_state(event) != EVENT_PAST;
+    return !exclusive_hip() || !event ||
+           PROOF(owner_has_recorded_the_event, event_state(event) != EVENT_PAST);
 }
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {

@@ -4,6 +4,7 @@
 #include "base/likely.h"
 #include "base/observe.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/lazy_load.h"
@@ -85,7 +86,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     if (!load.image.size)
         return load_directly(data);
     load.device = hip_current_device();
-    load.constant = mapped_for_good(data, load.image.size);
+    load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     const struct deferred *deferred = deferred_new(&load);
     if (deferred)
         return deferred_handle(deferred);
@@ -97,7 +98,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size; /* garbage before LLVM 18 */
     struct thread *thread = thread_get();
-    (void)device_kept(hip_current_device());
+    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
     const struct module *own = module_take_own(thread, image);
     return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
 }

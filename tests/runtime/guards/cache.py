@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from tests.runtime.guards.guard import (
     COPIES,
-    EVENTS,
     FREED,
     KNOWN,
     LAZY_LOAD,
     LIMITS,
     MEMORY,
-    MODULES,
     NO_MEMORY,
     RESET,
     SYNC,
@@ -30,25 +28,6 @@ CACHE = [
         "        device_forget_error(*error);\n        return block_alloc",
         "        return block_alloc",
         f"{MEMORY}:test_without_managed_memory_no_error_is_left",
-    ),
-    Guard(
-        "cache/thread.c",
-        "fetch_add_relaxed(&given, TICKET_BLOCK)",
-        "given",
-        f"{TRAPS}:test_04_a_wait_does_not_cover_another_threads_first_launch",
-        exclusive=True,
-    ),
-    Guard(
-        "cache/modules.c",
-        "module->device == device &&",
-        "true &&",
-        f"{TRAPS}:test_16_the_device_named_by_the_option_counts_before_main",
-    ),
-    Guard(
-        "cache/thread.c",
-        "if (options.device_number >= 0)",
-        "if (false)",
-        f"{TRAPS}:test_16_the_device_named_by_the_option_counts_before_main",
     ),
     Guard(
         "cache/blocks_pool.c",
@@ -97,25 +76,6 @@ CACHE = [
         "    (void)device_kept(device);\n    if (LIKELY(stream",
         "    if (LIKELY(stream",
         f"{RESET}:test_a_reset_is_noticed_before_anything_is_reused",
-    ),
-    Guard(
-        "cache/events.c",
-        "    (void)device_kept(device);",
-        "    (void)0;",
-        f"{RESET}:test_a_reset_is_noticed_before_anything_is_reused",
-    ),
-    Guard(
-        "calls/module.c",
-        "    (void)device_kept(hip_current_device());",
-        "    (void)0;",
-        f"{RESET}:test_a_reset_is_noticed_before_anything_is_reused",
-    ),
-    Guard(
-        "cache/watch.c",
-        ".give_back = ask_before_giving_back",
-        ".give_back = NULL",
-        f"{RESET}:test_memory_from_before_a_reset_is_not_freed_to_make_room",
-        also=("static int ask_before", "int ask_before"),
     ),
     Guard(
         "cache/blocks.c",
@@ -179,12 +139,6 @@ CACHE = [
         f"{SYNC}:test_lazy_waits_where_kernels_can_reach_the_host",
     ),
     Guard(
-        "cache/modules_limit.c",
-        "take_out_oldest(stream_all_quiet() ? keep : 2 * keep, evicted)",
-        "stream_all_quiet() ? take_out_oldest(keep, evicted) : 0",
-        f"{LIMITS}:test_08_one_leaked_stream_does_not_stop_eviction",
-    ),
-    Guard(
         "cache/staging.c",
         "    return !owner || !staging->used || stream_has_passed(owner, staging->mark);",
         "    return owner || !owner;",
@@ -197,85 +151,12 @@ CACHE = [
         f"{KNOWN}:test_11_a_smaller_block_at_the_same_address_is_another_block",
     ),
     Guard(
-        "cache/modules_limit.c",
-        "    if (++false_evictions < FALSE_EVICTIONS)",
-        "    if (true)",
-        f"{LIMITS}:test_18_a_limit_that_costs_loads_gives_way",
-    ),
-    Guard(
         "cache/lazy_load.c",
         "!cas_acq_rel(&deferred->state, &unused, DEFERRED_HELD)",
         "(store_release(&deferred->state, DEFERRED_HELD), (void)unused, false)",
         f"{LAZY_LOAD}:test_a_loop_of_loads_has_hip_load_once",
     ),
     # Events: each transition of cache/types.h.
-    Guard(
-        "cache/events.c",
-        "    store_release(&event->state, EVENT_LIVE);",
-        "    store_release(&event->state, EVENT_SPARE);",
-        f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
-    ),
-    Guard(
-        "cache/events.c",
-        "    return event_change(event, EVENT_SPARE, EVENT_PAST) ? event : NULL;",
-        "    store_release(&event->state, EVENT_PAST);\n    return event;",
-        f"{EVENTS}:test_a_slot_serves_no_event_that_came_back_to_another_thread",
-        exclusive=True,
-    ),
-    Guard(
-        "cache/events.c",
-        "return event_change(event, EVENT_SPARE, EVENT_PAST) ? event",
-        "return event_change(event, EVENT_SPARE, EVENT_LIVE) ? event",
-        f"{TRAPS}:test_08_a_reused_event_is_as_never_recorded",
-    ),
-    Guard(
-        "cache/events.c",
-        "    if (event && event_change(event, EVENT_PAST, EVENT_SPARE))",
-        "    if (event && event_change(event, EVENT_PAST, EVENT_LIVE))",
-        f"{EVENTS}:test_an_event_at_work_is_reused_once_it_is_over",
-    ),
-    Guard(
-        "cache/events.c",
-        "(exclusive_hip() || may_ask)",
-        "true",
-        f"{EVENTS}:test_hip_7_is_never_asked_about_an_event",
-    ),
-    Guard(
-        "cache/events.c",
-        "        (void)event_change(event, EVENT_PAST, EVENT_LIVE);",
-        "        (void)0;",
-        f"{EVENTS}:test_a_recorded_reused_event_is_waited_for",
-    ),
-    Guard(
-        "cache/events.c",
-        "state < EVENT_PAST || !event_change(event, state, EVENT_SPARE)",
-        "!event_change(event, state, EVENT_SPARE)",
-        f"{EVENTS}:test_an_event_that_is_destroyed_twice_serves_one_owner",
-    ),
-    Guard(
-        "cache/events.c",
-        "take_queued_event(device, EVENT_GONE)",
-        "take_queued_event(device, EVENT_PAST)",
-        f"{EVENTS}:test_an_event_that_hip_destroyed_is_forgotten",
-    ),
-    Guard(
-        "cache/events.c",
-        "            store_release(&event->state, EVENT_GONE);",
-        "            (void)0;",
-        f"{EVENTS}:test_a_reset_makes_events_unknown",
-    ),
-    Guard(
-        "cache/events.h",
-        "device_kept(event->device) && event_state(event) != EVENT_GONE",
-        "device_kept(event->device)",
-        f"{EVENTS}:test_hip_judges_an_event_that_a_reset_destroyed",
-    ),
-    Guard(
-        "cache/events.c",
-        "return exclusive_hip() || device_answered(",
-        "return true || device_answered(",
-        f"{TRAPS}:test_08_an_event_at_work_is_not_handed_out",
-    ),
     Guard(
         "cache/blocks_table.c",
         "if (of_device(device, block->device) && !block->outlives)",
@@ -289,48 +170,12 @@ CACHE = [
         f"{RESET}:test_jobs_that_each_reset_do_not_pile_up_memory",
     ),
     Guard(
-        "cache/modules.c",
-        "        if (!of_device(device, module_device(module)))",
-        "        if (false)",
-        f"{RESET}:test_a_reset_of_one_device_keeps_the_others_cache",
-    ),
-    Guard(
         "cache/staging.c",
         "    if (staging->device != device)\n        destroy_events(staging);",
         "",
         f"{RESET}:test_large_copies_of_several_devices_share_pinned_memory",
     ),
     # Modules: each transition of cache/types.h.
-    Guard(
-        "cache/modules.c",
-        "    store_release(&module->state, MODULE_LIVE);",
-        "    store_release(&module->state, MODULE_FREE);",
-        f"{TRAPS}:test_01_a_module_that_is_held_serves_nobody_else",
-    ),
-    Guard(
-        "cache/modules.h",
-        "    return cas_acq_rel(&module->life, &from, to);",
-        "    (void)module, (void)from, (void)to;\n    return true;",
-        f"{TRAPS}:test_01_a_module_that_is_held_serves_nobody_else",
-    ),
-    Guard(
-        "cache/modules.h",
-        "    store_release(&module->state, MODULE_FREE);",
-        "    (void)module;",
-        f"{TRAPS}:test_01_same_bytes_at_two_addresses_are_one_module",
-    ),
-    Guard(
-        "cache/modules.c",
-        "    store_release(&module->state, MODULE_GONE);",
-        "    (void)0;",
-        f"{KNOWN}:test_06_a_foreign_module_at_our_address_is_not_ours",
-    ),
-    Guard(
-        "cache/modules.c",
-        "        if (module_take(module))\n            copy = module_leave(module);",
-        "        if (false)\n            copy = module_leave(module);",
-        f"{MODULES}:test_a_reset_frees_the_copies_of_modules_that_nobody_holds",
-    ),
     Guard(
         "cache/blocks.c",
         "    if (UNLIKELY(error != hipSuccess)) { /* nothing says that it is idle */",
@@ -415,11 +260,5 @@ CACHE = [
         "fits_device(size, device) && caches_make_room(*error)",
         "false",
         f"{MEMORY}:test_a_lack_of_memory_gives_back_all_that_is_cached",
-    ),
-    Guard(
-        "cache/caches.h",
-        "UNLIKELY(answer_ != hipSuccess) && caches_make_room(answer_)",
-        "false",
-        f"{LIMITS}:test_04_a_load_without_memory_is_tried_again",
     ),
 ]

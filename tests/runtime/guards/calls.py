@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.runtime.guards.guard import (
     ADVICE,
-    CONSTANTS,
     COPIES,
     KNOWN,
     LAST_ERROR,
@@ -23,24 +22,6 @@ CALLS = [
         "error == hipErrorOutOfMemory ? &out_of_memory : NULL",
         "&out_of_memory",
         f"{MEMORY}:test_a_refusal_is_not_taken_for_a_lack_of_memory",
-    ),
-    Guard(
-        "cache/modules.c",
-        "if (load->constant && !changed)",
-        "if (!changed)",
-        f"{CONSTANTS}:test_writable_data_of_the_program_are_compared",
-    ),
-    Guard(
-        "cache/modules.h",
-        "image_lies_at(&module->image, image)",
-        "true",
-        f"{TRAPS}:test_01_another_image_at_the_same_address_is_loaded",
-    ),
-    Guard(
-        "cache/modules.c",
-        "load->for_hip = image->bytes = copy;",
-        "load->for_hip = copy;",
-        f"{TRAPS}:test_01_the_caller_may_free_its_copy_of_an_image",
     ),
     Guard(
         "cache/functions.h",
@@ -71,22 +52,10 @@ CALLS = [
         f"{TRAPS}:test_11_null_module_is_explained_once",
     ),
     Guard(
-        "cache/modules.h",
-        "hip_current_device() != module_device(module) ||",
-        "false ||",
-        f"{TRAPS}:test_16_a_device_chosen_through_hip_counts",
-    ),
-    Guard(
         "calls/module.c",
         "    module_invalidate(module);\n",
         "",
         f"{NO_MEMORY}:test_a_module_without_memory_for_its_image_is_not_the_one_before",
-    ),
-    Guard(
-        "calls/module.c",
-        "load.constant = mapped_for_good(data, load.image.size);",
-        "load.constant = true;",
-        f"{TRAPS}:test_01_an_image_that_differs_in_one_byte_is_loaded",
     ),
     Guard(
         "cache/functions.c",

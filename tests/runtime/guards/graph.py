@@ -108,18 +108,6 @@ GRAPH = [
         f"{GRAPHS}:test_destroying_a_running_graph_waits_for_it",
     ),
     Guard(
-        "cache/modules.c",
-        "        module->graphs++;",
-        "        ;",
-        f"{GRAPHS}:test_a_module_of_a_graph_stays_loaded",
-    ),
-    Guard(
-        "cache/modules.c",
-        "const bool leaves = module->graphs == 0;",
-        "const bool leaves = true;",
-        f"{GRAPHS}:test_a_module_with_globals_of_a_graph_stays_loaded",
-    ),
-    Guard(
         "graph/calls.c",
         "if (!block || !block_keep(block_find(address), NULL))",
         "if (!block || (block_keep(block_find(address), NULL), false))",

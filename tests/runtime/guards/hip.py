@@ -5,21 +5,13 @@ from __future__ import annotations
 from tests.runtime.guards.guard import (
     ADVICE,
     CONSTANTS,
-    KNOWN,
     LAST_ERROR,
     LOCAL_RANK,
-    RESET,
     TRAPS,
     Guard,
 )
 
 HIP = [
-    Guard(
-        "cache/watch.c",
-        "hip.ExtMallocWithFlags(&memory, 64, hipDeviceMallocDefault)",
-        "hip.HostMalloc(&memory, 64, hipHostMallocDefault)",
-        f"{RESET}:test_a_job_after_a_reset_gets_new_memory",
-    ),
     Guard(
         "hip/device.c",
         "    return rank % count;",
@@ -73,12 +65,6 @@ HIP = [
         "(error == hipErrorInvalidDevice && hip_no_device)",
         "false",
         f"{ADVICE}:test_a_missing_gpu_is_named_whatever_call_comes_first",
-    ),
-    Guard(
-        "cache/watch.c",
-        "return memory && (!device_memory_number(memory, &number) || number != before);",
-        "return memory && number != 0 && before == 0;",
-        f"{KNOWN}:test_07_a_reset_ends_what_is_cached_without_a_word",
     ),
     Guard(
         "hip/refusal.c",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guards.guard import CANCELLED, GPU_TIMES, LIMITS, OPTIONS, Guard
+from tests.runtime.guards.guard import CANCELLED, GPU_TIMES, OPTIONS, Guard
 
 LIFECYCLE = [
     Guard(
@@ -64,23 +64,5 @@ LIFECYCLE = [
         "        report_held();",
         "        (void)caches_give_back();\n        report_held();",
         "tests.runtime.test_held_back:test_nothing_goes_back_at_exit",
-    ),
-    Guard(
-        "cache/caches.c",
-        "return error == hipErrorOutOfMemory || error == hipErrorSharedObjectInitFailed ||",
-        "return error == hipErrorOutOfMemory ||",
-        f"{LIMITS}:test_04_a_load_that_fails_as_in_5_2_3_is_tried_again",
-    ),
-    Guard(
-        "cache/caches.c",
-        "!caches_on() || !is_shortage(error)",
-        "!caches_on() || !is_shortage(hipErrorOutOfMemory)",
-        f"{LIMITS}:test_04_an_invalid_image_costs_the_cache_nothing",
-    ),
-    Guard(
-        "cache/caches.c",
-        "           error == hipErrorNoBinaryForGpu;",
-        "           false;",
-        f"{LIMITS}:test_04_a_load_that_fails_as_in_7_2_4_is_tried_again",
     ),
 ]

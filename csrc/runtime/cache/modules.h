@@ -94,8 +94,9 @@ static inline struct module *module_of_slot(struct thread *thread, const struct 
                                             const void *image) {
     const uint64_t taken = MODULE_LIVE - MODULE_FREE;
     struct module *module = slot->module;
-    if (UNLIKELY(!module || slot->image != image) ||
-        UNLIKELY(
+    if (UNLIKELY(!module || slot->image != image))
+        return NULL;
+    if (UNLIKELY(
             !PROOF(slots_module_is_of_the_device, hip_current_device() == module_device(module))))
         return NULL;
     if (UNLIKELY(!PROOF_VALUE(slots_module_lives_on,

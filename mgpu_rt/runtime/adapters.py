@@ -113,15 +113,17 @@ def _without_result(method: Callable[..., Any]) -> Callable[..., int]:
     return lambda *arguments: nothing(method(*arguments))
 
 
-def _end(runtime: Runtime) -> Callable[[], int]:
-    def end() -> int:
+def end(runtime: Runtime) -> Callable[[], int]:
+    """Ends a runtime, and writes what is left of its output."""
+
+    def method() -> int:
         answer = runtime.end()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
         return nothing(answer)
 
-    return end
+    return method
 
 
 def _allocate(runtime: Runtime) -> Callable[..., int]:
@@ -132,7 +134,7 @@ def _allocate(runtime: Runtime) -> Callable[..., int]:
 
 #: Functions whose methods take something else than the ABI's arguments.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
-    "end": _end,
+    "end": end,
     "mgpuModuleLoad": _load,
     "mgpuModuleLoadJIT": _load_jit,
     "mgpuModuleGetFunction": _get_function,
@@ -165,8 +167,12 @@ class Answer:
     lost: Any
 
 
-def answers(runtime: Runtime, fail: Callable[[BaseException], None]) -> dict[str, Answer]:
-    """The answers of all functions that a runtime is asked for; `fail` is told of exceptions."""
+#: Is told of a function whose method has raised an exception.
+Fail = Callable[[str, BaseException], None]
+
+
+def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
+    """The answers of all functions that a runtime is asked for."""
     found = {}
     for name in taken(runtime):
         method = getattr(runtime, METHODS.get(name, name))
@@ -193,9 +199,7 @@ def _results(kind: str) -> tuple[Any, Any]:
     return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST
 
 
-def _handler(
-    runtime: Runtime, function: str, failed: Any, fail: Callable[[BaseException], None]
-) -> Callable[..., Any]:
+def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callable[..., Any]:
     """Handles an exception, after which the call returns `failed`."""
 
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
@@ -204,7 +208,7 @@ def _handler(
             method = METHODS.get(function, function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
-        fail(error.with_traceback(trace))  # cffi hands it over apart
+        fail(function, error.with_traceback(trace))  # cffi hands it over apart
         return failed
 
     return handle

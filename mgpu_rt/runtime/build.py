@@ -114,9 +114,24 @@ static void end_program(int status) {
     fflush(stdout);
     _exit(status);
 }
-static void lose(void *value, size_t size) {
+/* glibc's exit bears being called by one of its handlers: it goes on with those that are left. */
+static int status_at_end;
+static void replace_status(int status, void *nothing) {
+    (void)nothing;
+    if (status == 0)
+        exit(status_at_end);
+}
+static void change_status(int status) {
+    if (status_at_end == 0 && status != 0)
+        on_exit(replace_status, NULL);
+    status_at_end = status;
+}
+static void say_lost(void) {
     fputs("mgpu_rt: a method of a runtime in Python has failed, and Python could not say how: "
           "it has no memory, or no depth of calls left\\n", stderr);
+}
+static void lose(void *value, size_t size) {
+    say_lost();
     if (ends_program)
         end_program(1);
     lost = 1;
@@ -124,9 +139,10 @@ static void lose(void *value, size_t size) {
 }
 static int on_end(void);
 static void enter_end(void) {
-    int answer = on_end();
-    if (!answer)
-        lose(&answer, sizeof answer);
+    if (!on_end()) {
+        say_lost();
+        change_status(1);
+    }
 }
 """
 
@@ -225,12 +241,13 @@ def make_ffi() -> FFI:
         "int ask_device(uintptr_t get_device);"
         "uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address);"
         "void end_program(int status);"
+        "void change_status(int status);"
     )
     ffi.set_source(
         "mgpu_rt._runtime",
         "\n".join(
             [
-                "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>",
+                "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>",
                 "#include <string.h>\n#include <unistd.h>",
                 _ABSENT,
                 _STRUCTS,

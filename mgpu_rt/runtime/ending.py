@@ -13,18 +13,33 @@ def end_program(error: BaseException) -> None:
     """Ends the process, whatever else goes wrong; with 0 only if the user asks for it."""
     status = 1
     try:
-        if not isinstance(error, SystemExit):
-            _write(_shown(error))
-        elif isinstance(error.code, int):
-            status = error.code & 0xFF or int(error.code != 0)
-        elif error.code is None:
-            status = 0
-        else:
-            _write(f"{error.code}\n")
+        status = _tell(error)
         with contextlib.suppress(Exception):
             sys.stdout.flush()  # type: ignore[union-attr]
     finally:
         lib.end_program(status)
+
+
+def change_status(error: BaseException) -> None:
+    """Gives a process that ends another status in place of 0. Its other exit handlers still run."""
+    status = 1
+    try:
+        status = _tell(error)
+    finally:
+        lib.change_status(status)
+
+
+def _tell(error: BaseException) -> int:
+    """Shows an exception. Returns its exit status."""
+    if not isinstance(error, SystemExit):
+        _write(_shown(error))
+        return 1
+    if isinstance(error.code, int):
+        return error.code & 0xFF or int(error.code != 0)
+    if error.code is None:
+        return 0
+    _write(f"{error.code}\n")
+    return 1
 
 
 def _shown(error: BaseException) -> str:

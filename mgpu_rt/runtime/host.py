@@ -49,7 +49,7 @@ class _State:
 # ---- exceptions ----
 
 
-def _fail(error: BaseException) -> None:
+def _fail(function: str, error: BaseException) -> None:
     """Handles what a method has raised. HipError is a failed call. Any other exception ends the
     program or leaves the `with`: the program is not to go on without its call."""
     if isinstance(error, HipError):
@@ -57,6 +57,8 @@ def _fail(error: BaseException) -> None:
             return lib.report(error.call.encode(), error.code)
         except BaseException as wrong:  # it is no error that HIP could have
             error = wrong
+    if function == "end":
+        return ending.change_status(error)
     if lib.ends_program:
         ending.end_program(error)
     # The library serves the program from here until it leaves the `with`.
@@ -144,18 +146,20 @@ def _leave(runtime: Runtime) -> None:
         _State.inside.remove(runtime)
         if _State.runtime is runtime:
             remove()
+    errors: list[BaseException] = []
     try:
         adapters.nothing(runtime.end())
-    finally:
-        with _State.lock:
-            if _State.runtime is None and _State.inside:
-                install(_State.inside[-1])
-            failed, error = _State.failed, _State.error
-            if failed is runtime:
-                _State.failed = _State.error = None
-            lost, lib.lost = lib.lost, 0
-    if failed is runtime and error is not None:
-        raise error
+    except BaseException as error:
+        errors.append(error)
+    with _State.lock:
+        if _State.runtime is None and _State.inside:
+            install(_State.inside[-1])
+        if _State.failed is runtime and _State.error is not None:
+            errors.insert(0, _State.error)
+            _State.failed = _State.error = None
+        lost, lib.lost = lib.lost, 0
+    if errors:
+        raise errors[0]
     if lost:
         raise RuntimeError("a method has failed, and Python could not say how (stderr says more)")
 
@@ -235,6 +239,16 @@ def _open_streams() -> None:
         sys.stdout.reconfigure(line_buffering=True)
 
 
+def _end(runtime: Runtime, process: int) -> None:
+    """Ends the runtime of a Python program; in a child of fork there was none."""
+    remove()
+    if os.getpid() == process:
+        try:
+            adapters.end(runtime)()
+        except BaseException as error:
+            _fail("end", error)
+
+
 def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> None:
     """Called once by csrc/runtime/python/host.c. `owned`: the interpreter is there only for this.
     Ends the program, after a line that says why, if there will be no runtime."""
@@ -247,10 +261,10 @@ def start(names: str, owned: bool, version: str, addresses: tuple[int, ...]) -> 
         if owned:
             _search_named_paths()
             _open_streams()
-        else:
-            atexit.register(remove)
-        settings = os.environ.get("MGPU_RT_RUNTIME_SETTINGS", "")
-        install(make(names, settings))
+        runtime = make(names, os.environ.get("MGPU_RT_RUNTIME_SETTINGS", ""))
+        install(runtime)
+        if not owned:  # the interpreter is over when the library's exit handlers run
+            atexit.register(_end, runtime, os.getpid())
     except BaseException as error:
         why = SystemExit(f"mgpu_rt: MGPU_RT_RUNTIME={names}: {loading.describe(error)}")
         ending.end_program(why)

@@ -95,9 +95,20 @@ def test_a_program_ends(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "status"), [("HiddenEnd", 1), ("EndRaises", 1), ("EndExits", 3)])
-def test_a_failure_at_the_end_is_the_programs(name: str, status: int) -> None:
+def test_a_failure_at_the_end_changes_the_status(name: str, status: int) -> None:
     done = run(f"failing:{name}")
     assert (done.returncode, done.stdout) == (status, "ok\n")
+
+
+def test_exit_handlers_run_after_a_failure_at_the_end() -> None:
+    """They may write what the program has computed."""
+    done = run("failing:EndRaises", "late")
+    assert (done.returncode, done.stdout) == (1, "ok\nlate failed\n")
+
+
+def test_a_status_of_the_programs_own_stays() -> None:
+    done = run("failing:EndExits", "nonsense")
+    assert (done.returncode, done.stdout) == (1, "failed\n")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +269,30 @@ def test_a_name_that_is_no_text_passes_through(mgpu: Mgpu) -> None:
         name = mgpu.ffi.new("char[]", b"\xff")
         assert not mgpu.lib.mgpuModuleGetFunction(module, name)
         assert mgpu.lib.mgpu_rt_take_error() != mgpu.null
+
+
+ENDS_IN_PYTHON = """
+import ctypes, os
+ctypes.CDLL(os.environ["LIBRARY"]).mgpuStreamCreate()
+if child := os.fork():
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "status", "said"),
+    [
+        ("runtimes:Names", 0, "the end\n"),
+        ("failing:EndExits", 3, ""),
+        ("failing:EndRaises", 1, "Z"),
+    ],
+)
+def test_a_runtime_ends_with_a_python_program(runtime: str, status: int, said: str) -> None:
+    """And not with a child, which goes on without it."""
+    env = asked(runtime, LIBRARY=str(library()))
+    done = run_program([sys.executable, "-c", ENDS_IN_PYTHON], env)
+    assert done.returncode == status
+    assert done.stderr.count(said) == 1 if said else not done.stderr
 
 
 DEEP = """

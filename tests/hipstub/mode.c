@@ -97,6 +97,8 @@ __attribute__((constructor)) static void read_environment(void) {
     read_paces(async);
     if (devices != NULL)
         stub_devices = atoi(devices);
+    if (stub_devices < 0 || stub_devices > STUB_MOST_DEVICES)
+        refuse("HIPSTUB_DEVICES", devices);
     if (capability != NULL)
         stub_capability = atoi(capability);
     if (version != NULL)

@@ -8,6 +8,7 @@
 /* Written once, by the constructor, so the branch on it is always predicted. */
 extern bool stub_fast;
 
+enum { STUB_MOST_DEVICES = 100 };
 extern int stub_devices;
 enum { HIP_7 = 70000000 };
 extern int stub_version; /* Debian 12's, or HIPSTUB_VERSION */

@@ -37,13 +37,15 @@ hipEvent_t stream_as_event(void) {
     return object_turn(&stream->object, EVENT, sizeof(struct ihipEvent_t));
 }
 
+static struct ihipStream_t *null_streams[STUB_MOST_DEVICES];
+
 struct ihipStream_t *stream_null(void) {
-    static struct ihipStream_t *null_stream;
-    if (null_stream == NULL) {
-        null_stream = stream_new(0);
-        object_end(&null_stream->object); /* no one holds a handle of it, none is counted */
+    struct ihipStream_t **null_stream = &null_streams[current_device()];
+    if (*null_stream == NULL) {
+        *null_stream = stream_new(0);
+        object_end(&(*null_stream)->object); /* no one holds a handle of it, none is counted */
     }
-    return null_stream;
+    return *null_stream;
 }
 
 struct ihipStream_t *stream_of(const char *function, hipStream_t handle) {
@@ -132,16 +134,17 @@ static void *run_worker(void *argument) {
 }
 
 uint64_t stream_submit(struct ihipStream_t *stream, struct operation *operation) {
-    struct ihipStream_t *null_stream = stream_null();
+    struct ihipStream_t *null_stream = null_streams[stream->object.device];
     if (stream->capture != NULL) {
         graph_capture(stream, operation);
         return stream->submitted;
     }
     if (stream == null_stream) {
         for (struct ihipStream_t *other = streams; other != NULL; other = other->next_stream)
-            if (other != stream && (other->flags & hipStreamNonBlocking) == 0)
+            if (other != stream && other->object.device == stream->object.device &&
+                (other->flags & hipStreamNonBlocking) == 0)
                 operation_wait(operation, other, other->submitted);
-    } else if ((stream->flags & hipStreamNonBlocking) == 0) {
+    } else if (null_stream != NULL && (stream->flags & hipStreamNonBlocking) == 0) {
         operation_wait(operation, null_stream, null_stream->submitted);
     }
     uint64_t ticket = ++stream->submitted;

@@ -20,7 +20,7 @@ struct operation {
     struct operation *next;
 };
 
-/* The stream that NULL stands for. */
+/* The stream that NULL stands for on the current device. */
 struct ihipStream_t *stream_null(void);
 
 /* With HIPSTUB_REUSE=2, a dead stream's handle as a new event; NULL if there is none. */

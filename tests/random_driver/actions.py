@@ -220,7 +220,8 @@ def stream(program: Program, thread: int, b: Bytes) -> None:
     index = program.index("stream")
     if len(program.streams) >= 8 or index is None:
         return
-    stream = Stream(index, (0, 0, 0, 0, 1, 2)[b[0] % 6], thread)
+    who = (0, 0, 0, 0, 1, 2)[b[0] % 6] if program.any_stream else MGPU
+    stream = Stream(index, who, thread)
     program.ask("ok", thread, "stream", stream.who, stream)
     program.streams.append(stream)
 
@@ -398,15 +399,15 @@ def _launch(
 
 @action(6)
 def free_early(program: Program, thread: int, b: Bytes) -> None:
-    """Frees a block on a stream of the library's while another one works on it. The next allocation
-    of that size is overwritten at once, so it must not be of that memory yet."""
+    """Frees a block on a stream of the library's while any other stream works on it. The next
+    allocation of that size is overwritten at once, so it must not be of that memory yet."""
     buffer = program.pick([x for x in program.buffers if x.kind == ALLOCATED and x.known], b[0])
     streams = _library_streams(program, thread, 2 + b[4] % 2) if buffer is not None else []
     if not streams:
         return
-    worker = program.pick(streams, b[1])
+    worker = program.pick(streams if b[2] % 4 else program.streams, b[1])
     others = [one for one in streams if one is not worker]
-    stream = worker if b[1] % 8 == 7 else program.pick(others, b[1] // 8)
+    stream = worker if b[1] % 4 == 3 else program.pick(others, b[1] // 8)
     taker = program.pick(streams, b[2] // 32) if b[4] // 8 % 2 else stream
     order, between = b[4] // 2 % 4, b[4] // 16 % 4
     if order == 3:

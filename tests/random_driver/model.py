@@ -178,6 +178,9 @@ class Program:
         # submissions came first.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
+        # Half of the programs work on the library's streams alone. Blocks that are freed while
+        # other streams are at work do not reach the pools.
+        self.any_stream = head[0] & 4 != 0
         self.memory = memory  # bytes that the device has, which must do; 0: enough
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
@@ -364,6 +367,8 @@ class Program:
     # ---- objects ----
 
     def pick(self, objects: Sequence, byte: int):
+        if objects is self.streams and len(objects) > 1 and not self.any_stream:
+            objects = objects[1:]  # without the null stream
         return objects[byte % len(objects)] if objects else None
 
     def event(self, thread: int, who: int) -> Event | None:
@@ -388,12 +393,10 @@ class Program:
         self.crosses |= who != event.who
         self.say(thread, "unevent", who, event)
 
-    def _may_be_early(self, buffer: Buffer, stream: Stream) -> bool:
-        """Tells whether a free on a stream may come before the last work on the buffer. Both
-        streams have to be the library's, and it has seen that work. Stock waits for the device."""
-        last = buffer.last[0] if buffer.last else self.null
-        theirs = stream.who == MGPU and last.who == MGPU and last is not self.null
-        return buffer.kind == ALLOCATED and buffer.seen and theirs
+    def _may_be_early(self, buffer: Buffer) -> bool:
+        """Tells whether a free may come before the last work on the buffer, as stock waits for the
+        device. The library has to have seen that work, on whichever stream."""
+        return buffer.kind == ALLOCATED and buffer.seen
 
     def release(self, thread: int, buffer: Buffer, who: int, choice: int, stream: Stream) -> None:
         """Frees a buffer; mgpuMemFree on a stream in its order, else waiting for all."""
@@ -403,7 +406,7 @@ class Program:
         if buffer.kind in (ALLOCATED, MALLOC, MANAGED):
             if who == MGPU and stream is not self.null:
                 self.touch(thread, stream)
-                if choice % 2 or not self._may_be_early(buffer, stream):
+                if choice % 2 or not self._may_be_early(buffer):
                     self.order(thread, stream, choice, buffer)
                 self.submit(stream, real=False)
             elif who == MGPU:

@@ -133,6 +133,21 @@ def test_a_source_that_a_kernel_may_write_is_not_read_early(mgpu: Mgpu) -> None:
     assert mgpu.count("hipHostMalloc") == 1
 
 
+@in_child(HIPSTUB_PAGEABLE="1", HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on")
+def test_a_source_that_a_kernel_of_the_null_stream_may_write_is_not_read_early(mgpu: Mgpu) -> None:
+    """The copy's stream comes after that kernel."""
+    function = mgpu.function(mgpu.load(mgpu.image(code_object("forum"))), "test_func")
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.launch(function)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 0
+    mgpu.StreamSynchronize(mgpu.null)
+    mgpu.StreamSynchronize(stream)
+    mgpu.Memcpy(block, pattern(mgpu, KIB), KIB, stream)
+    assert mgpu.count("hipHostMalloc") == 1
+
+
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_hip_is_asked_once_about_a_pointer(mgpu: Mgpu) -> None:
     """An address in no table is not host memory for that; HIP's answer holds while nothing maps."""

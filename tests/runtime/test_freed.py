@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,126 @@ def test_shared_memory_waits_for_every_stream_too(mgpu: Mgpu) -> None:
     assert mgpu.MemAlloc(KIB, mgpu.null, True) != block
     mgpu.StreamSynchronize(other)
     assert mgpu.MemAlloc(KIB, mgpu.null, True) == block
+
+
+def free_at_work(mgpu: Mgpu, other, end: Callable[[], object] | None = None) -> None:
+    """Frees a block on a stream while another one works on it, which may end before the free.
+    Nobody gets the block before a wait for the device. HIP may have the other handle for another
+    stream by now, so a wait for that one proves nothing."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memset32(block, 0x07070707, KIB // 4, other)
+    if end:
+        end()
+    waits = mgpu.count("hipDeviceSynchronize")
+    mgpu.MemFree(block, stream)
+    assert mgpu.count("hipDeviceSynchronize") == waits  # the free has not waited
+    assert alloc(mgpu, KIB, stream) != block
+    mgpu.MemFree(alloc(mgpu, MIB, mgpu.null), mgpu.null)
+    assert mgpu.count("hipDeviceSynchronize") == waits + 1
+    assert alloc(mgpu, KIB, stream) == block
+
+
+def made_by_hip(mgpu: Mgpu):
+    """A stream that does not wait for the null stream, as PyTorch's do not."""
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
+    return mgpu.from_stub(own[0], "hipStream_t")
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_block_waits_for_a_stream_that_the_program_made_by_hip(mgpu: Mgpu) -> None:
+    """LLVM 24's gpu.launch takes such streams."""
+    free_at_work(mgpu, made_by_hip(mgpu))
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2")
+def test_a_stream_of_the_programs_may_be_of_another_device_than_the_current_one(
+    mgpu: Mgpu,
+) -> None:
+    other, stream = made_by_hip(mgpu), mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.SetDefaultDevice(1)
+    mgpu.Memset32(block, 1, KIB // 4, other)
+    mgpu.SetDefaultDevice(0)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_block_waits_for_the_null_stream(mgpu: Mgpu) -> None:
+    """A null stream never ends. So HIP is asked about it, and a wait for it counts."""
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    for synchronize in (
+        lambda: mgpu.StreamSynchronize(mgpu.null),
+        lambda: mgpu.stub.hipStreamSynchronize(mgpu.stub_ffi.NULL),
+    ):
+        mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
+        mgpu.MemFree(block, stream)
+        assert mgpu.pending(mgpu.null) == 1  # the free has not waited
+        assert alloc(mgpu, KIB, stream) != block
+        synchronize()
+        assert alloc(mgpu, KIB, stream) == block
+    mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
+    mgpu.stub.hipStreamSynchronize(mgpu.stub_ffi.NULL)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.count("hipDeviceSynchronize") == 0
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2")
+def test_each_device_has_a_null_stream(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memset32(block, 0x07070707, KIB // 4, mgpu.null)
+    mgpu.SetDefaultDevice(1)
+    mgpu.MemFree(block, stream)
+    mgpu.SetDefaultDevice(0)
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held")
+def test_a_block_waits_for_a_stream_that_is_no_longer_lent(mgpu: Mgpu) -> None:
+    lent = made_by_hip(mgpu)
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.lib.mgpu_rt_use_stream(lent)
+    mgpu.Memset32(block, 1, KIB // 4, lent)
+    mgpu.lib.mgpu_rt_use_stream(mgpu.null)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", MGPU_RT_STREAM_LIMIT="0")
+def test_a_block_waits_for_a_stream_that_hip_destroyed_at_work(mgpu: Mgpu) -> None:
+    other = mgpu.StreamCreate()
+    free_at_work(mgpu, other, lambda: mgpu.StreamDestroy(other))
+    assert mgpu.count("hipStreamDestroy") == 1
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_REUSE="1")
+def test_a_block_waits_for_a_stream_whose_handle_hip_handed_out_anew(mgpu: Mgpu) -> None:
+    """The program has destroyed ours by HIP itself, at work."""
+    other = mgpu.StreamCreate()
+
+    def end() -> None:
+        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
+        assert mgpu.StreamCreate() == other
+
+    free_at_work(mgpu, other, end)
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DESTROY_RETURNS="1", HIPSTUB_REUSE="1")
+def test_a_block_waits_for_a_stream_that_another_kind_has_replaced(mgpu: Mgpu) -> None:
+    other = mgpu.StreamCreate()
+
+    def end() -> None:
+        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
+        assert made_by_hip(mgpu) == other
+        mgpu.StreamDestroy(other)
+
+    free_at_work(mgpu, other, end)
 
 
 @in_child(HIPSTUB_ASYNC="held")

@@ -36,8 +36,10 @@ enum at_work block_list_at_work(struct block *block, const struct stream *stream
     if (stream_some_unknown(block->device))
         return AT_WORK_UNKNOWN;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
-        if (other == stream || stream_is_idle(other) || stream_is_gone(other) ||
+        if (other == stream || !stream_is_at_work(other) ||
             load_relaxed(&other->device) != block->device)
+            continue;
+        if (stream_is_null(other) && stream_query_unheld(other))
             continue;
         if (!add_wait(block, other)) {
             block->wait_count = 0;

@@ -1,4 +1,4 @@
-/* Blocks that were freed on one stream while others of the library's were at work on their device.
+/* Blocks that were freed on one stream while others were at work on their device.
  *
  * Stock's hipFree waits for the whole device, and so forgives a free on a stream that does not come
  * after all work on the block. So what was freed like that serves again when every stream that was

@@ -8,7 +8,7 @@
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *stream_list;
-uintptr_t stream_others;
+struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 struct advice stream_fault = {
     .text = "this call returns an error of earlier work: a kernel or a copy on this device has "
@@ -61,7 +61,6 @@ static void begin_life(struct stream *stream, int device, int state) {
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
     store_relaxed(&stream->device, device);
-    store_relaxed(&stream->settled, load_relaxed(&stream->submitted));
     store_release(&stream->state, state);
 }
 
@@ -89,6 +88,40 @@ bool stream_some_unknown(int device) {
 
 void stream_forget_unknown(int device) {
     fetch_and_release(&unknown_on, device == ALL_DEVICES ? 0 : ~bit_of(device));
+}
+
+/* ---- null streams and untracked work ---- */
+
+/* An entry that never leaves again. */
+static void list_for_good(struct stream *stream, int device) {
+    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
+    pthread_mutex_lock(&tables_lock);
+    store_relaxed(&stream->device, device);
+    store_release(&stream->state, STREAM_BORROWED);
+    PROOF_STEP(null_stream_is_listed, list_stream(stream));
+    pthread_mutex_unlock(&tables_lock);
+}
+
+__attribute__((noinline)) struct stream *stream_of_null(void) {
+    const int device = hip_current_device();
+    if (device >= MOST_DEVICES)
+        return NULL;
+    if (UNLIKELY(stream_is_gone(&stream_null[device])))
+        list_for_good(&stream_null[device], device);
+    return &stream_null[device];
+}
+
+__attribute__((noinline)) void stream_note_untracked(int device) {
+    const uint64_t ticket = thread_next_ticket(thread_get());
+    for (int each = 0; each < hip_device_count && each < MOST_DEVICES; each++) {
+        struct stream *work = &stream_untracked[each];
+        if (!of_device(PROOF_VALUE(untracked_device_is_unknown, device, hip_current_device()),
+                       each))
+            continue;
+        if (UNLIKELY(stream_is_gone(work)))
+            list_for_good(work, each);
+        store_release(&work->submitted, ticket);
+    }
 }
 
 /* ---- entering ---- */
@@ -136,9 +169,12 @@ void stream_return(struct stream *stream) {
     store_relaxed(&stream->borrowers, stream->borrowers - 1);
     count_loans(-1);
     /* The program may destroy it from now on. */
-    if (!stream->borrowers &&
-        PROOF(returned_stream_is_unknown, stream_change(stream, STREAM_BORROWED, STREAM_GONE)))
+    if (!stream->borrowers && stream_state(stream) == STREAM_BORROWED) {
+        if (!stream_is_idle(stream)) /* what is freed now waits for it still */
+            PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->awaited, true));
+        PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
+    }
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -201,7 +237,7 @@ hipError_t stream_wait(struct stream *stream) {
 
 bool stream_any_busy(void) {
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (!stream_is_gone(stream) && !stream_is_idle(stream))
+        if (stream_is_at_work(stream))
             return true;
     return false;
 }
@@ -235,17 +271,13 @@ static void settle_noted(bool done) {
 /* Each of several threads here waits by itself. One that finds another waiting knows nothing yet.
  */
 hipError_t stream_wait_for_device(int device) {
-    uintptr_t token = (uintptr_t)&token; /* no other wait has it meanwhile */
-    if (exclusive_hip() && !stream_any_busy() && load_acquire(&stream_others) == OTHERS_IDLE)
+    if (exclusive_hip() && !stream_any_busy())
         return hipSuccess;
     const int current = hip_current_device();
     hipError_t error = current != device ? hip.SetDevice(device) : hipSuccess;
-    if (hip_device_count == 1)
-        store_seq_cst(&stream_others, token);
     const bool noted = note_submitted(device);
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
-    cas_seq_cst(&stream_others, &token, error == hipSuccess ? OTHERS_IDLE : OTHERS_BUSY);
     if (noted)
         settle_noted(error == hipSuccess);
     if (current != device)

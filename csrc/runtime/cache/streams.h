@@ -55,11 +55,26 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
     return LIKELY(last && last->handle.key == handle) ? last : handle_find(&stream_map, handle);
 }
 
-/* Whether work was submitted to the null stream or to streams that the program made by HIP since
- * the device was last synchronised. OTHERS_BUSY, or a word of the thread that synchronises just
- * now. */
-enum { OTHERS_IDLE, OTHERS_BUSY };
-extern uintptr_t stream_others;
+/* ---- null streams and untracked work ----
+ *
+ * The null stream of a device has an entry of its own, in no table, which never leaves.
+ *
+ * Untracked work is that on a stream that the program made by HIP and does not lend. It is also
+ * work that HIP may go on with after it had a stream back. HIP may hand out the handle of such a
+ * stream for another one, without a call here. So only a wait for the device proves that the work
+ * is done. One entry for each device stands for all of it. */
+extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
+
+/* The entry of the current device's null stream. NULL: of a device that no table knows. */
+struct stream *stream_of_null(void);
+
+static inline bool stream_is_null(const struct stream *stream) {
+    return stream >= stream_null && stream < stream_null + MOST_DEVICES;
+}
+
+/* Untracked work was submitted, or goes on without its stream. The device of a stream that the
+ * program made is not known: then it counts as ALL_DEVICES. */
+void stream_note_untracked(int device);
 
 /* ---- whether a stream is idle ----
  *
@@ -81,6 +96,12 @@ static inline bool stream_is_known_idle(const struct stream *stream) {
            PROOF(stream_was_made_here, stream_state(stream) == STREAM_LIVE);
 }
 
+/* Whether a block that is freed now has to wait for this entry. A stream that is no longer lent may
+ * still be at work. Work of a stream that HIP had back is untracked. */
+static inline bool stream_is_at_work(const struct stream *stream) {
+    return !stream_is_idle(stream) && (!stream_is_gone(stream) || load_acquire(&stream->awaited));
+}
+
 /* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
 static inline bool stream_has_kernels(const struct stream *stream) {
     const uint64_t settled = load_acquire(&stream->settled);
@@ -94,8 +115,8 @@ static inline void stream_launched(struct thread *thread, struct stream *stream)
     if (LIKELY(stream))
         PROOF_STEP(launch_marks_its_stream,
                    store_release(&stream->submitted, thread_next_ticket(thread)));
-    else if (load_relaxed(&stream_others) != OTHERS_BUSY)
-        PROOF_STEP(launch_elsewhere_is_noted, store_release(&stream_others, OTHERS_BUSY));
+    else
+        PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));
 }
 
 /* To be called after each submission that writes no host memory: copies to the device, events. Does
@@ -105,6 +126,11 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
     if (!stream || DOUBT(kernels_are_pending, stream_has_kernels(stream)) ||
         !cas_acq_rel(&stream->submitted, &last, thread_next_ticket(thread) + 1))
         stream_launched(thread, stream);
+}
+
+/* All that was submitted so far is done, or nobody waits for it here. */
+static inline void stream_settle(struct stream *stream) {
+    store_release(&stream->settled, load_acquire(&stream->submitted));
 }
 
 /* ---- marks: what of a stream's past is done ----
@@ -170,6 +196,12 @@ static inline struct stream *stream_next(const struct stream *stream) {
 
 /* To be called once a stream is gone, so that the list is swept in time. */
 void stream_count_gone(void);
+
+/* To be called before HIP has a stream back: work of it may go on. */
+static inline void stream_leaves_work(const struct stream *stream) {
+    if (!stream_is_idle(stream))
+        stream_note_untracked(load_relaxed(&stream->device));
+}
 
 /* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
  * stream in hand that had the handle before. */

@@ -131,6 +131,9 @@ static void queue_put(struct stream_queue *queue, struct stream *stream) {
 
 bool stream_query_unheld(struct stream *stream) {
     const int state = stream_state(stream);
+    if (stream_is_null(stream))
+        return PROOF(null_stream_is_of_the_device, hip_current_device() == stream->device) &&
+               PROOF(null_stream_is_done, stream_ask(stream) == hipSuccess);
     if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
         !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;
@@ -177,6 +180,8 @@ static hipError_t give_stream_back(struct stream *stream) {
     if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
         stream_pass(stream, mark);
         PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->awaited, false));
+    } else {
+        PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
     staging_leave(stream);
     if (!PROOF(stream_is_unknown_before_hip_has_it, forget_taken(stream)))
@@ -303,10 +308,14 @@ struct stream *stream_pool_take(struct thread *thread, int device) {
  * not in the order of the stream that has the handle now. */
 static void end_past(hipStream_t handle) {
     struct stream *stream = handle_find(&stream_map, handle);
-    if (stream)
-        (void)stream_pool_forget(stream);
-    if (LIKELY(!stream || !load_acquire(&stream->awaited)))
+    if (LIKELY(!stream))
         return;
+    PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
+    (void)stream_pool_forget(stream);
+    if (!load_acquire(&stream->awaited)) {
+        stream_settle(stream);
+        return;
+    }
     const uint64_t mark = stream_set_mark(stream);
     if (device_answered(stream_wait_for_device(stream->device)))
         stream_pass(stream, mark);
@@ -343,12 +352,13 @@ void stream_pool_leave(struct stream *stream) {
 bool stream_all_quiet(void) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if ((state == STREAM_LIVE || state == STREAM_TAKEN) && !stream_is_idle(stream))
+        const bool counts = state == STREAM_LIVE || state == STREAM_TAKEN || !stream_handle(stream);
+        if (counts && !stream_is_idle(stream))
             return false; /* HIP may not even know it any more: the program may have destroyed it */
         if (state == STREAM_RETIRED && !stream_query_unheld(stream))
             return false;
     }
-    return load_acquire(&stream_others) == OTHERS_IDLE;
+    return true;
 }
 
 void stream_give_back_idle(void) {
@@ -379,6 +389,7 @@ static void forget_streams(int device) {
             (void)stream_pool_forget(stream);
             stream_pass(stream, PROOF_VALUE(passed_mark_was_set, stream_set_mark(stream),
                                             stream_next_mark(stream))); /* its work is gone, too */
+            stream_settle(stream);
             store_release(&stream->awaited, false);
         }
     PROOF_STEP(reset_ends_unknown_streams, stream_forget_unknown(device));

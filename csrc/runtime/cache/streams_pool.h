@@ -89,7 +89,8 @@ bool stream_pool_release(struct stream *stream);
  * it. */
 void stream_pool_leave(struct stream *stream);
 
-/* True if a stream that the program does not hold is done with all work. Asks HIP. */
+/* True if a stream that the program does not hold is done with all work: a null stream never is
+ * held. Asks HIP. */
 bool stream_query_unheld(struct stream *stream);
 
 /* True if no work is pending as far as can be told. HIP is asked about the streams that the program

@@ -54,7 +54,8 @@ enum stream_state {
     STREAM_FREE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
-    STREAM_BORROWED, /* made by the program, and lent by mgpu_rt_use_stream */
+    STREAM_BORROWED, /* made by the program, and lent by mgpu_rt_use_stream; or a null stream's, or
+                        untracked work's */
     STREAM_TAKEN,    /* in the hands of a thread of which none of these is true just now */
 };
 

@@ -13,6 +13,7 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "cache/ranges.h"
 #include "cache/staging.h"
 #include "cache/streams.h"
@@ -80,11 +81,10 @@ static bool is_block(const void *address, size_t bytes) {
 
 /* Nothing that writes memory is pending on a stream, nor on the null stream, which it waits for. */
 static bool is_quiet(struct stream *stream) {
-    if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE ||
-        load_acquire(&stream_others) != OTHERS_IDLE)
+    if (stream_has_kernels(stream) || stream_state(stream) != STREAM_LIVE)
         return false;
     if (exclusive_hip())
-        return true;
+        return PROOF(null_stream_writes_no_source, stream_is_idle(&stream_null[stream->device]));
     return device_answered(hip.StreamQuery(NULL)) && stream_ask(stream) == hipSuccess;
 }
 
@@ -142,7 +142,8 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
     if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
         return;
-    const bool cached = cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && copy.stream;
+    const bool cached =
+        cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && handle && copy.stream;
     if (cached && is_block(dst, sizeBytes))
         copy_up(&copy);
     else if (!cached || !copy_down(&copy))

@@ -7,6 +7,7 @@
 #include "calls/stream.h"
 #include "base/counters.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/caches.h"
@@ -78,6 +79,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     } else if (load_relaxed(&stream->borrowers)) {
         return; /* it is lent: the caller's */
     } else if (state == STREAM_LIVE && !exclusive_hip() && !stream_is_ours(handle)) {
+        PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
         (void)stream_pool_forget(stream);
         REPORT(expression, hip.StreamDestroy(handle), NULL);
     } else if (!stream_pool_release(stream)) {
@@ -119,8 +121,18 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 
 /* ---- mgpuStreamSynchronize ---- */
 
+static __attribute__((noinline)) void synchronize_null(const char *expression) {
+    struct stream *stream = stream_of_null();
+    lazy_settle(stream);
+    REPORT(expression, stream ? stream_wait(stream) : hip.StreamSynchronize(NULL), &stream_fault);
+}
+
 void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
     struct stream *stream;
+    if (UNLIKELY(!handle)) {
+        synchronize_null(expression);
+        return;
+    }
     /* One that was given back is reported and waited for all the same: stock's destroy would have
      * waited for its work. */
     const bool usable = stream_usable(thread, handle, &stream, expression);

@@ -12,13 +12,13 @@
 /* Says that a stream was given back before, and false; true if that is not so any more. */
 bool stream_report_dead(struct stream **stream, const char *expression);
 
-/* To be called before each submission. Stores the entry of the stream at *stream; NULL for the null
- * stream and those that the program made by HIP. False if the program has destroyed it while the
+/* To be called before each submission. Stores the entry of the stream at *stream; NULL for those
+ * that the program made by HIP. False if the program has destroyed it while the
  * runtime keeps it. The library then reports it as a failure of `expression`, and HIP is not to see
  * it. A handle that HIP has back is somebody else's by now, or HIP's to judge. */
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
-    *stream = handle ? stream_find(thread, handle) : NULL;
+    *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();
     if (UNLIKELY(load_acquire(&lazy_pending)))
         lazy_settle(*stream);
     if (LIKELY(!*stream || stream_is_live(*stream)))

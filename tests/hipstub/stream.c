@@ -13,8 +13,9 @@ static struct ihipStream_t *streams; /* live and dead, newest first; the null st
 static unsigned stream_count;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 
-static struct ihipStream_t *stream_new(unsigned flags) {
-    struct ihipStream_t *stream = object_again(STREAM);
+/* `again`: with the handle of a dead one, if there is one. */
+static struct ihipStream_t *stream_new(unsigned flags, bool again) {
+    struct ihipStream_t *stream = again ? object_again(STREAM) : NULL;
     if (stream == NULL) {
         stream = object_new(STREAM, sizeof *stream);
         stream->next_stream = streams;
@@ -42,7 +43,7 @@ static struct ihipStream_t *null_streams[STUB_MOST_DEVICES];
 struct ihipStream_t *stream_null(void) {
     struct ihipStream_t **null_stream = &null_streams[current_device()];
     if (*null_stream == NULL) {
-        *null_stream = stream_new(0);
+        *null_stream = stream_new(0, false);
         object_end(&(*null_stream)->object); /* no one holds a handle of it, none is counted */
     }
     return *null_stream;
@@ -242,7 +243,7 @@ hipError_t emu_hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
     if (stream == NULL || flags > hipStreamNonBlocking)
         return hipErrorInvalidValue;
     stream_null(); /* so that it is the first, and has the first delay */
-    *stream = stream_new(flags);
+    *stream = stream_new(flags, true);
     return hipSuccess;
 }
 

@@ -178,8 +178,8 @@ class Program:
         # submissions came first.
         self.null_order = null_order and self.threads == 1
         self.exits, self.head = exits, head
-        # Half of the programs work on the library's streams alone. Blocks that are freed while
-        # other streams are at work do not reach the pools.
+        # Half of the programs use only streams of the library's. Blocks that are freed while other
+        # streams are at work do not reach the pools.
         self.any_stream = head[0] & 4 != 0
         self.memory = memory  # bytes that the device has, which must do; 0: enough
         self.lines: list[str] = []

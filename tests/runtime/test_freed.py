@@ -67,14 +67,15 @@ def test_a_free_queries_no_stream_that_hip_destroyed(tmp_path: Path) -> None:
 
 @in_child(HIPSTUB_ASYNC="held")
 def test_a_wait_for_the_device_covers_streams_that_hip_destroyed(mgpu: Mgpu) -> None:
-    """The program has destroyed it by HIP itself, and a block waits for what was done on it."""
+    """The program has destroyed them by HIP itself, and a block waits for what was done on them."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
-    other = at_work(mgpu, block, KIB)
+    others = [at_work(mgpu, block, KIB) for _ in range(3)]
     mgpu.MemFree(block, stream)
-    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
-    mgpu.StreamDestroy(other)
-    assert "hipStreamDestroy" in mgpu.stderr()
+    for other in others:
+        assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(other)) == 0
+        mgpu.StreamDestroy(other)
+        assert "hipStreamDestroy" in mgpu.stderr()
     mgpu.StreamCreate()
     mgpu.MemFree(alloc(mgpu, MIB, mgpu.null), mgpu.null)
     assert alloc(mgpu, KIB, stream) == block

@@ -33,8 +33,6 @@ static bool add_wait(struct block *block, struct stream *stream) {
 
 enum at_work block_list_at_work(struct block *block, const struct stream *stream) {
     block->wait_count = 0;
-    if (stream_some_unknown(block->device))
-        return AT_WORK_UNKNOWN;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == stream || !stream_is_at_work(other) ||
             load_relaxed(&other->device) != block->device)

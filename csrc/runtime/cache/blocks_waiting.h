@@ -10,7 +10,7 @@
 #include "cache/types.h"
 
 /* Lists the other streams of the device that are at work. The caller has taken the block. Unknown:
- * there was no memory to list them, or to enter one of them when it was made. */
+ * there was no memory to list them. */
 enum at_work { NONE_AT_WORK, SOME_AT_WORK, AT_WORK_UNKNOWN };
 enum at_work block_list_at_work(struct block *block, const struct stream *stream);
 

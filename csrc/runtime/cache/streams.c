@@ -64,32 +64,6 @@ static void begin_life(struct stream *stream, int device, int state) {
     store_release(&stream->state, state);
 }
 
-/* ---- streams that are not in the table ----
- *
- * There was no memory to enter one, or a thread still had in hand the stream that had its handle
- * before. It may be at work on whatever is freed on its device. So each free there waits for the
- * device, as stock's does, and costs as much, until a reset ends the stream. Nothing else does:
- * the program may submit again after any wait, and may destroy it by HIP. */
-static uint64_t unknown_on; /* a bit for each device that has some */
-
-static uint64_t bit_of(int device) {
-    return device < MOST_DEVICES ? UINT64_C(1) << device : 0;
-}
-
-static struct stream *leave_unknown(int device) {
-    PROOF_STEP(unknown_stream_is_noted, fetch_or_relaxed(&unknown_on, bit_of(device)));
-    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS);
-    return NULL;
-}
-
-bool stream_some_unknown(int device) {
-    return (load_relaxed(&unknown_on) & bit_of(device)) != 0;
-}
-
-void stream_forget_unknown(int device) {
-    fetch_and_release(&unknown_on, device == ALL_DEVICES ? 0 : ~bit_of(device));
-}
-
 /* ---- null streams and untracked work ---- */
 
 /* An entry that never leaves again. */
@@ -129,13 +103,13 @@ __attribute__((noinline)) void stream_note_untracked(int device) {
 struct stream *stream_enter(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
-        return leave_unknown(device);
+        return NULL;
     pthread_mutex_lock(&tables_lock);
     const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_LOST);
     if (!in_hand)
         begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_FREE));
     pthread_mutex_unlock(&tables_lock);
-    return in_hand ? leave_unknown(device) : stream;
+    return in_hand ? NULL : stream;
 }
 
 /* ---- streams of the program's own ---- */
@@ -153,7 +127,7 @@ static void count_loans(int change) {
 struct stream *stream_lend(hipStream_t handle, int device) {
     struct stream *stream = handle_enter(&stream_map, handle);
     if (!stream)
-        return leave_unknown(device);
+        return NULL;
     PROOF_STEP(loan_is_entered_and_counted_at_once, pthread_mutex_lock(&tables_lock));
     if (stream_state(stream) == STREAM_GONE)
         begin_life(stream, device,

@@ -59,10 +59,11 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  *
  * The null stream of a device has an entry of its own, in no table, which never leaves.
  *
- * Untracked work is that on a stream that the program made by HIP and does not lend. It is also
- * work that HIP may go on with after it had a stream back. HIP may hand out the handle of such a
- * stream for another one, without a call here. So only a wait for the device proves that the work
- * is done. One entry for each device stands for all of it. */
+ * Untracked work is that on a stream without an entry: the program made it by HIP and does not lend
+ * it, or there was no memory for the entry. It is also work that HIP may go on with after it had a
+ * stream back. HIP may hand out the handle of such a stream for another one, without a call here.
+ * So only a wait for the device proves that the work is done. One entry for each device stands for
+ * all of it. */
 extern struct stream stream_null[MOST_DEVICES], stream_untracked[MOST_DEVICES];
 
 /* The entry of the current device's null stream. NULL: of a device that no table knows. */
@@ -206,11 +207,6 @@ static inline void stream_leaves_work(const struct stream *stream) {
 /* Enters a handle that HIP has just returned. NULL without memory, and while a thread has the
  * stream in hand that had the handle before. */
 struct stream *stream_enter(hipStream_t handle, int device);
-
-/* Whether the program may have a stream on a device that is not in the table. */
-bool stream_some_unknown(int device);
-/* It has none any more: the device was reset. */
-void stream_forget_unknown(int device);
 
 /* The entry of a stream that a thread lends, found or entered and counted at once: another thread
  * may end its own loan just then. NULL without memory. */

@@ -392,7 +392,6 @@ static void forget_streams(int device) {
             stream_settle(stream);
             store_release(&stream->awaited, false);
         }
-    PROOF_STEP(reset_ends_unknown_streams, stream_forget_unknown(device));
 }
 
 /* ---- streams of the program's own ---- */

@@ -184,12 +184,6 @@ CACHE = [
     ),
     Guard(
         "cache/blocks_waiting.c",
-        "    if (stream_some_unknown(block->device))\n        return AT_WORK_UNKNOWN;\n",
-        "",
-        f"{NO_MEMORY}:test_a_free_waits_for_a_stream_that_no_memory_was_left_to_record",
-    ),
-    Guard(
-        "cache/blocks_waiting.c",
         "    return block->wait_count ? SOME_AT_WORK : NONE_AT_WORK;",
         "    return NONE_AT_WORK;",
         f"{FREED}:test_a_chain_of_early_frees_computes_what_stock_computes",

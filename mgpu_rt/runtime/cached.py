@@ -303,8 +303,10 @@ class CachedRuntime(PlainRuntime):
         super().mem_free(address, stream)  # which waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
-        others = (one for one in list(owner.made) if one != stream)
-        return not self._others and not any(self.hip.stream_busy(one) for one in others)
+        if self._others or owner is not self._here:  # HIP knows the null stream of this device
+            return False
+        others = (one for one in (0, *owner.made) if one != stream)
+        return not any(self.hip.stream_busy(one) for one in others)
 
     def _submits(self, stream: int) -> None:
         if stream and stream not in self._home:

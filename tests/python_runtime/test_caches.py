@@ -206,9 +206,23 @@ def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
 def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
     """Perhaps on the block: HIP frees it, as with stock."""
     with mgpu_rt.intercept(CachedRuntime()):
-        stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+        stream = mgpu.StreamCreate()
+        for other in (mgpu.StreamCreate(), mgpu.null):
+            block = mgpu.MemAlloc(64, stream, False)
+            mgpu.Memset32(block, 1, 16, other)
+            freed = mgpu.count("hipFree")
+            mgpu.MemFree(block, stream)
+            assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2", **alone)
+def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
+    """HIP is asked about the current device's only."""
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
         block = mgpu.MemAlloc(64, stream, False)
-        mgpu.Memset32(block, 1, 16, other)
+        mgpu.Memset32(block, 1, 16, mgpu.null)
+        mgpu.SetDefaultDevice(1)
         freed = mgpu.count("hipFree")
         mgpu.MemFree(block, stream)
         assert mgpu.count("hipFree") == freed + 1

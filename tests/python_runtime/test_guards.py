@@ -38,6 +38,8 @@ GUARDS = [
         "is_ours",
         "a_free_waits_while_another_stream_is_at_work",
     ),
+    guard("(0, *owner.made)", "list(owner.made)", "a_free_waits_while_another_stream_is_at_work"),
+    guard(" or owner is not self._here", "", "a_free_waits_for_the_null_stream_of_the_block"),
     guard("            self._others = True", "pass", "memory_that_a_stream_of_the_program"),
     guard(
         "number is not None and number == self.hip.buffer_id(address)",

@@ -41,7 +41,9 @@ CHANGES = {
         "    if (false)",
     ),
     "streams_of_the_programs_own": Change(
-        _STREAMS, "        stream_note_untracked(ALL_DEVICES);", "        (void)0;"
+        _STREAMS,
+        "        PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));",
+        "        (void)0;",
     ),
     "its_own_stream_alone": Change(
         _POOL, "return !stream || stream_has_passed(", "return true || stream_has_passed("

@@ -59,8 +59,8 @@ static inline struct stream *stream_find(const struct thread *thread, hipStream_
  *
  * The null stream of a device has an entry of its own, in no table, which never leaves.
  *
- * Untracked work is that on a stream without an entry: the program made it by HIP and does not lend
- * it, or there was no memory for the entry. It is also work that HIP may go on with after it had a
+ * Untracked work is that on a stream without an entry. The program made it by HIP and does not lend
+ * it, or there was no memory for an entry. It is also work that HIP may go on with after it had a
  * stream back. HIP may hand out the handle of such a stream for another one, without a call here.
  * So only a wait for the device proves that the work is done. One entry for each device stands for
  * all of it. */

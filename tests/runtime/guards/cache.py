@@ -9,7 +9,6 @@ from tests.runtime.guards.guard import (
     LAZY_LOAD,
     LIMITS,
     MEMORY,
-    NO_MEMORY,
     RESET,
     SYNC,
     TRAPS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from mgpu_rt.images.elf import Elf
@@ -85,9 +84,11 @@ def _argument(values: dict[Any, Any]) -> Argument:
     )
 
 
-def _sizes(values: dict[Any, Any], key: str) -> tuple[int, ...] | None:
-    sizes = _get(values, key, list)
-    return tuple(itertools.takewhile(lambda s: isinstance(s, int), sizes)) if sizes else None
+def _sizes(values: dict[Any, Any], key: str) -> tuple[int, int, int] | None:
+    sizes = _get(values, key, list) or []
+    if len(sizes) != 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
+        return None
+    return sizes[0], sizes[1], sizes[2]
 
 
 def _kernel(values: dict[Any, Any]) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 CODE_OBJECT = "AMDGPU code object"
@@ -32,7 +33,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel; of NVIDIA's only the name is read. None: the image does not say."""
+    """A kernel. None: the image does not say; NVIDIA's images say less."""
 
     name: str
     arguments: tuple[Argument, ...] = ()
@@ -45,8 +46,19 @@ class Kernel:
     workgroup_memory: int | None = None
     scratch: int | None = None
     max_flat_workgroup_size: int | None = None
-    required_workgroup_size: tuple[int, ...] | None = None
+    required_workgroup_size: tuple[int, int, int] | None = None
     wavefront: int | None = None
+
+    def limit_on(self, block: tuple[int, int, int]) -> str:
+        """Why a launch cannot have blocks of these sizes, in words that follow the kernel's name;
+        "" if it may. HIP takes the required size, whatever a launch asks for."""
+        required, most = self.required_workgroup_size, self.max_flat_workgroup_size
+        if required and block != required:
+            sizes = " x ".join(map(str, required))
+            return f"was compiled for blocks of {sizes} threads, and runs with no other"
+        if most is not None and math.prod(block) > most:
+            return f"was compiled for blocks of at most {most} threads"
+        return ""
 
 
 @dataclass(frozen=True)

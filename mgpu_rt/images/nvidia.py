@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mgpu_rt.images.elf import Elf
 from mgpu_rt.images.model import Argument, Global, Image, Kernel
@@ -22,6 +23,8 @@ _PARAMETER = re.compile(
     rb"\.param\s+(?:\.align\s+(\d{1,9})\s+)?\.[busf](\d{1,9})(\s+\.ptr\b)?"
     rb"[^,\[]*(?:\[(\d{1,9})\])?"
 )
+#: The threads of a block, between a kernel's parameters and its body.
+_THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
 #: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
@@ -39,7 +42,7 @@ def describe_cubin(image: Image, elf: Elf) -> None:
         section = attributes.get(_INFORMATION + name)
         elf.budget.spend(section.size if section else 0)
         content = image.content[section.offset : section.offset + section.size] if section else b""
-        image.kernels.append(_kernel(name, _arguments_in(content)))
+        image.kernels.append(_cubins_kernel(name, content))
     image.globals = globals_of(elf)
 
 
@@ -49,51 +52,68 @@ def describe_ptx(image: Image) -> None:
     version, target = _VERSION.search(text), _TARGET.search(text)
     image.version = _decoded(version[1]) if version else None
     image.target = _decoded(target[1]) if target else None
-    entries: dict[bytes, bytes] = {}
-    for name, parameters in _entries(text):
-        entries.setdefault(name, parameters)  # the first of a name counts
-    image.kernels = [_kernel(_decoded(name), _declared(entries[name])) for name in entries]
+    kernels: dict[str, Kernel] = {}
+    for name, parameters, directives in _entries(text):
+        threads = {_THREADS_ARE[d[0]]: _sizes(d[1:]) for d in _THREADS.findall(directives)}
+        kernel = _kernel(_decoded(name), _declared(parameters), threads)
+        kernels.setdefault(kernel.name, kernel)  # the first of a name counts
+    image.kernels = [*kernels.values()]
     image.globals = [
         Global(_decoded(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)
     ]
 
 
-def _entries(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The names and parameters of kernels; parameters end before the next entry."""
+def _entries(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The names, parameters and directives of kernels; all of it ends before the next entry."""
     found = list(_ENTRY.finditer(text))
     for entry, following in itertools.zip_longest(found, found[1:]):
         end = following.start() if following else len(text)
         parameters = _PARAMETERS.match(text, entry.end(), end)
-        yield entry[1], parameters[1] if parameters else b""
+        begin = parameters.end() if parameters else entry.end()
+        body = text.find(b"{", begin, end)
+        directives = text[begin : body if body >= 0 else end]
+        yield entry[1], parameters[1] if parameters else b"", directives
 
 
 # ---- arguments ----
 
 _INFORMATION = ".nv.info."  # the name of a kernel's attributes' section begins so
 _VALUE, _PAYLOAD = 3, 4  # formats of attributes
-_ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19  # their numbers
+_MOST_THREADS, _THREADS_EXACTLY = 0x05, 0x10  # their numbers
+_ARGUMENT, _ARGUMENT_BYTES = 0x17, 0x19
+_THREADS_ARE = {b"maxntid": _MOST_THREADS, b"reqntid": _THREADS_EXACTLY}  # PTX's names
 _POINTER = "pointer"  # if the image says so; other arguments may be pointers too
 
 
-def _kernel(name: str, arguments: list[Argument] | None) -> Kernel:
+Threads = dict[int, tuple[int, int, int]]  # the most of a block, or all, by number
+
+
+def _kernel(name: str, arguments: list[Argument] | None, threads: Threads) -> Kernel:
     """None: the image does not say."""
-    if arguments is None:
-        return Kernel(name)
-    return Kernel(name, arguments=tuple(arguments), argument_bytes=_end(arguments))
+    known = {number: sizes for number, sizes in threads.items() if all(sizes)}
+    required = known.get(_THREADS_EXACTLY)
+    most = required or known.get(_MOST_THREADS)
+    return Kernel(
+        name,
+        arguments=tuple(arguments or ()),
+        argument_bytes=None if arguments is None else _end(arguments),
+        max_flat_workgroup_size=math.prod(most) if most else None,
+        required_workgroup_size=required,
+    )
 
 
 def _end(arguments: list[Argument]) -> int:
     return max(((a.offset or 0) + (a.size or 0) for a in arguments), default=0)
 
 
-def _arguments_in(attributes: bytes) -> list[Argument] | None:
-    """The arguments of a cubin's kernel; None if some are missing.
-
-    An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
+def _cubins_kernel(name: str, attributes: bytes) -> Kernel:
+    """An attribute is a format, a number and 2 bytes: a value, or the length of the payload after
     them. The payload of an argument is index, ordinal, offset and packed bits. Bits 8 to 11 name
-    the space that it points to, and those from 18 on are its size."""
+    the space that it points to, and those from 18 on are its size. The payload of the threads is
+    three sizes."""
     found, total, at = {}, None, 0
+    threads: Threads = {}
     while at + 4 <= len(attributes):
         form, number, value = struct.unpack_from("<BBH", attributes, at)
         at += 4
@@ -105,8 +125,17 @@ def _arguments_in(attributes: bytes) -> list[Argument] | None:
         if number == _ARGUMENT and len(payload) == 12:
             _, ordinal, offset, bits = struct.unpack("<IHHI", payload)
             found[ordinal] = Argument(offset, bits >> 18, _POINTER if bits >> 8 & 0xF else None)
+        if number in (_MOST_THREADS, _THREADS_EXACTLY) and len(payload) == 12:
+            threads[number] = struct.unpack("<III", payload)
     arguments = [found[ordinal] for ordinal in sorted(found)]
-    return arguments if _end(arguments) == (total or 0) and attributes else None
+    whole = _end(arguments) == (total or 0) and attributes  # else some are missing
+    return _kernel(name, arguments if whole else None, threads)
+
+
+def _sizes(words: Sequence[bytes]) -> tuple[int, int, int]:
+    """Sizes that PTX states; those it leaves out are 1."""
+    x, y, z = (int(word or 1) for word in words)
+    return x, y, z
 
 
 def _declared(parameters: bytes) -> list[Argument]:

@@ -167,7 +167,7 @@ class Kernel:
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.name = module, name
         description = module.kernels.get(name)
-        self._most = description.max_flat_workgroup_size if description else None
+        self._description = description
         self._parameters = parameters_of(description) if description else None
 
     def __repr__(self) -> str:
@@ -236,12 +236,8 @@ class Kernel:
 
     def _sizes(self, grid: Sizes, block: Sizes) -> tuple[int, ...]:
         blocks, threads = self._three("grid", grid), self._three("block", block)
-        count = threads[0] * threads[1] * threads[2]
-        if self._most is not None and count > self._most:
-            raise ValueError(
-                f"kernel '{self.name}': a block of {count} threads is more than the {self._most} "
-                "that it was compiled for (max_flat_workgroup_size)"
-            )
+        if self._description and (limit := self._description.limit_on(threads)):
+            raise ValueError(f"the block is {block}: kernel '{self.name}' {limit}")
         return *blocks, *threads
 
     def _three(self, what: str, sizes: Sizes) -> tuple[int, int, int]:

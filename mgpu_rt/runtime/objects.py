@@ -128,13 +128,17 @@ class Kernel:
         return (self.name, *(full_name(label, self.name) for label in known))
 
     @functools.cached_property
+    def description(self) -> KernelDescription | None:
+        """The image's own account of it."""
+        return self.image.kernels.get(self.name) if self.image else None
+
+    @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments that the image asks a launch for: offset, size, pointer or value. Empty
         where it does not say."""
         from mgpu_rt.launch.arguments import parameters_of
 
-        known = self.image.kernels.get(self.name) if self.image else None
-        return (parameters_of(known) or ()) if known else ()
+        return (parameters_of(self.description) or ()) if self.description else ()
 
 
 #: The kinds of arguments that lead into device memory: AMD's word, and NVIDIA's.
@@ -161,13 +165,17 @@ class MemRef:
 
 
 def _sizes_of(name: str) -> Any:
-    """The property of a launch that checks sizes: HIP cuts them to 32 bits."""
+    """The property of a launch that checks sizes: HIP cuts them to 32 bits, and takes a kernel's
+    compiled block size in place of another."""
 
     def change(launch: Launch, sizes: Any) -> None:
         if sizes is not None or name != "_cluster":
             sizes = tuple(map(operator.index, sizes))
             if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
                 raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
+        known = launch.kernel.description if name == "_block" else None
+        if known and sizes != launch.block and (limit := known.limit_on(sizes)):
+            raise ValueError(f"launch.block = {sizes}: kernel {launch.kernel.label} {limit}")
         setattr(launch, name, sizes)
 
     return property(operator.attrgetter(name), change)
@@ -219,8 +227,7 @@ class Launch:
     @property
     def is_described(self) -> bool:
         """True if it is known what the kernel gets: by its image, and by `params`."""
-        image = self.kernel.image
-        known = image.kernels.get(self.kernel.name) if image else None
+        known = self.kernel.description
         described = known is not None and known.argument_bytes is not None
         return described and bool(self.params or not self.kernel.arguments)
 

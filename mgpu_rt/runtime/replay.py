@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt import files
+from mgpu_rt.images.model import Kernel
 from mgpu_rt.launch.arguments import parameters_of
 from mgpu_rt.runtime import difference, manifest
 from mgpu_rt.runtime.difference import Difference, differences
@@ -128,7 +129,11 @@ class Recording:
             shared=launch.shared if shared is None else _bytes(shared),
         )
         code = self.blob(launch.image) if image is None else image
-        _check_fits(launch, code)
+        kernel = _kernel_for(launch, code)
+        if (image, block) != (None, None) and (limit := kernel.limit_on(launch.block)):
+            raise ValueError(
+                f"the block is {launch.block}: kernel '{shown(launch.kernel)}' {limit}"
+            )
         contents = [self._contents(held) for held in launch.blocks]
         seconds, iteration = [], 0
         found: list[Difference] = []
@@ -169,9 +174,9 @@ def _bytes(shared: int) -> int:
     return shared
 
 
-def _check_fits(launch: RecordedLaunch, code: bytes) -> None:
-    """Raises ValueError if the image has no such kernel, or one with other arguments: HIP reads as
-    many as the image states, wherever they lie."""
+def _kernel_for(launch: RecordedLaunch, code: bytes) -> Kernel:
+    """The launch's kernel in an image. Raises ValueError if that has no such one, or one with other
+    arguments: HIP reads as many as the image states, wherever they lie."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
         raise ValueError(f"this image cannot be loaded: {image.description.damage}")
@@ -190,6 +195,7 @@ def _check_fits(launch: RecordedLaunch, code: bytes) -> None:
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
         if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
             raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
+    return kernel
 
 
 def _sizes(sizes: Sequence[int | None]) -> str:

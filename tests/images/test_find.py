@@ -209,17 +209,22 @@ ODD_ATTRIBUTES = bytes.fromhex(
 
 
 def test_cubin_arguments_have_offsets() -> None:
-    assert [(a.offset, a.size) for a in nvidia._arguments_in(ODD_ATTRIBUTES)] == ODD_ARGUMENTS
+    kernel = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES)
+    assert [(a.offset, a.size) for a in kernel.arguments] == ODD_ARGUMENTS
     pointer = ODD_ATTRIBUTES.replace(bytes.fromhex("00f00500"), bytes.fromhex("00f50500"))
-    assert [a.kind for a in nvidia._arguments_in(pointer)] == ["pointer", None, None]
+    assert [a.kind for a in nvidia._cubins_kernel("odd", pointer).arguments] == [
+        "pointer",
+        None,
+        None,
+    ]
 
 
 def test_incomplete_arguments_are_not_described() -> None:
     """Are not told: a launch would pass the wrong number."""
-    assert nvidia._arguments_in(b"") is None
+    assert nvidia._cubins_kernel("odd", b"").argument_bytes is None
     for end in range(len(ODD_ATTRIBUTES)):
-        found = nvidia._arguments_in(ODD_ATTRIBUTES[:end])
-        assert not found or len(found) == 3
+        found = nvidia._cubins_kernel("odd", ODD_ATTRIBUTES[:end])
+        assert found.argument_bytes in (None, 0) or len(found.arguments) == 3
 
 
 def test_a_fatbin_has_its_entries(tmp_path: Path) -> None:

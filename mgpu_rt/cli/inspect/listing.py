@@ -125,16 +125,16 @@ def _answer(answer: Answer) -> str:
     return f"{answer.device}: " + ("takes it" if answer.loads else f"refuses it, {answer.reason}")
 
 
-def _resources(kernel: Kernel) -> list[tuple[str, str]]:
-    """The resources that AMD's images state."""
+def _threads(kernel: Kernel) -> str:
     required = kernel.required_workgroup_size
     size = f", exactly {' x '.join(map(str, required))}" if required else ""
+    return f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}"
+
+
+def _resources(kernel: Kernel) -> list[tuple[str, str]]:
+    """The resources that AMD's images state."""
     return [
-        (
-            "threads",
-            f"at most {_number(kernel.max_flat_workgroup_size)} a block{size}; "
-            f"wavefronts of {_number(kernel.wavefront)}",
-        ),
+        ("threads", f"{_threads(kernel)}; wavefronts of {_number(kernel.wavefront)}"),
         (
             "registers",
             f"{_number(kernel.sgprs)} SGPRs, {_number(kernel.vgprs)} VGPRs, "
@@ -153,8 +153,9 @@ def _kernel(kernel: Kernel, name: str) -> Iterator[str]:
     yield f"  kernel {name}"
     if kernel.argument_bytes is None and kernel.max_flat_workgroup_size is None:
         return
-    unknown = kernel.vgprs is None and kernel.wavefront is None
-    resources = [] if unknown else _resources(kernel)
+    resources = [("threads", _threads(kernel))] if kernel.max_flat_workgroup_size else []
+    if kernel.vgprs is not None or kernel.wavefront is not None:
+        resources = _resources(kernel)
     yield from _table([*resources, ("arguments", _bytes(kernel.argument_bytes))], 4)
     if kernel.arguments:
         table = [("offset", "size", "kind")]

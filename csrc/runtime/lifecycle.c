@@ -14,6 +14,7 @@
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
 #include "cache/modules_limit.h"
+#include "cache/registrations.h"
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
@@ -44,8 +45,10 @@ static bool installing; /* under it */
 /* The watch first: the others give back what is there still, and who asks it meanwhile is told of a
  * reset until they have forgotten. */
 static const struct cache *const caches[] = {
-    &watch_cache,  &staging_cache, &module_cache,    &block_cache, &environment_cache,
-    &stream_cache, &event_cache,   &gpu_times_cache, &graph_cache, NULL,
+    &watch_cache,  &staging_cache, &registration_cache,
+    &module_cache, &block_cache,   &environment_cache,
+    &stream_cache, &event_cache,   &gpu_times_cache,
+    &graph_cache,  NULL,
 };
 
 /* ---- fork ---- */
@@ -58,10 +61,15 @@ enum { LOCKS = sizeof locks / sizeof *locks };
 static void before_fork(void) {
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_lock(locks[i]);
+    registrations_before_fork();
 }
 static void after_fork(void) {
     for (size_t i = LOCKS; i-- > 0;)
         pthread_mutex_unlock(locks[i]);
+}
+static void in_parent(void) {
+    after_fork();
+    registrations_after_fork();
 }
 
 /* A thread of the parent's may have been at the first call: the child makes its own, from the
@@ -79,6 +87,7 @@ static void in_child(void) {
     override_forked();
     graph_forked();
     caches_forked();
+    registrations_forked();
     start_anew();
     if (started) {
         runtime_forked = true;
@@ -95,7 +104,7 @@ static void in_child(void) {
 
 /* Before any call: another thread's first one holds a lock that a child would wait for. */
 __attribute__((constructor)) static void watch_forks(void) {
-    pthread_atfork(before_fork, after_fork, in_child);
+    pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* ---- exit ---- */
@@ -127,6 +136,7 @@ static void run_exit(void) {
         manager_stop();
         lazy_settle(NULL);
         gpu_times_close();
+        registrations_end();
         if (options.caches && hip_version >= HIP_7)
             stream_give_back_idle();
         report_held();

@@ -27,7 +27,7 @@ struct fill {
 
 static void run_copy(struct operation *operation) {
     struct copy *copy = (struct copy *)operation;
-    memmove(copy->to, copy->from, copy->bytes);
+    memory_copy(copy->to, copy->from, copy->bytes);
 }
 
 static void end_copy(struct operation *operation) {

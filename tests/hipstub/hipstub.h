@@ -20,6 +20,8 @@
  *   HIPSTUB_CAPABILITY  ten times the devices' compute capability, 90: from 125 on, gfx1250's,
  *                     they have clusters, which hipDrvLaunchKernelEx of version 7 takes.
  *   HIPSTUB_PAGEABLE  1: the devices say that they reach pageable host memory.
+ *   HIPSTUB_PINS      1: copies from and to registered memory go by the pages that lay there
+ *                     when it was registered, as on a GPU. Up to 1 MB a range.
  *   HIPSTUB_MEMORY    bytes of device memory of all devices, 1 GiB; hipMalloc beyond answers 2.
  *                     hipExtMallocWithFlags' is not counted, nor by hipstub_live.
  *   HIPSTUB_KERNELS   a shared library with `void hipstub_kernels(void)`, called at the first

@@ -4,6 +4,7 @@
 #include "graph.h"
 #include "log.h"
 #include "mode.h"
+#include "pins.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -24,10 +25,11 @@ static void add(void *address, size_t bytes, enum memory_kind kind, unsigned fla
         blocks = realloc(blocks, block_capacity * sizeof *blocks);
     }
     static uint64_t number;
-    blocks[block_count++] = (struct block){address, bytes, kind, device, flags, ++number};
+    blocks[block_count++] = (struct block){address, bytes, kind, device, flags, ++number, NULL};
 }
 
 static void forget(struct block *block) {
+    pins_close(block->pins);
     memmove(block, block + 1, (size_t)(blocks + block_count-- - (block + 1)) * sizeof *block);
 }
 
@@ -56,6 +58,27 @@ int memory_check(const char *function, const void *address, size_t bytes) {
     else
         return 0;
     return -1;
+}
+
+void memory_copy(void *to, const void *from, size_t bytes) {
+    if (!pins_wanted()) {
+        memmove(to, from, bytes);
+        return;
+    }
+    stub_lock();
+    const struct block *source = find(from), *target = find(to);
+    if (source != NULL && source->pins != NULL)
+        pins_read(source->pins, from, to, bytes);
+    else
+        memmove(to, from, bytes);
+    if (target != NULL && target->pins != NULL) {
+        char *seen = malloc(bytes);
+        pins_read(target->pins, to, seen, bytes);
+        if (memcmp(seen, to, bytes) != 0)
+            stub_misuse("a copy to %p: other pages were registered there", to);
+        free(seen);
+    }
+    stub_unlock();
 }
 
 static int64_t count_kinds(enum memory_kind kind, enum memory_kind other) {
@@ -251,6 +274,7 @@ hipError_t emu_hipHostRegister(void *address, size_t bytes, unsigned flags) {
             blocks[i].address < to)
             return hipErrorHostMemoryAlreadyRegistered;
     add(address, bytes, MEMORY_REGISTERED, flags, current_device());
+    blocks[block_count - 1].pins = pins_open(address, bytes);
     return hipSuccess;
 }
 

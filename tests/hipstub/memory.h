@@ -24,7 +24,8 @@ struct block {
     enum memory_kind kind;
     int device;
     unsigned flags;
-    uint64_t number; /* no other block ever has it */
+    uint64_t number;   /* no other block ever has it */
+    struct pins *pins; /* of a registered range, or NULL (pins.h) */
 };
 
 /* The block that an address lies in, NULL if it lies in none. */
@@ -33,6 +34,9 @@ const struct block *memory_find(const void *address);
 /* Whether a device may access the range: 0 no such block (pageable memory), 1 yes, -1 freed or past
  * the end of its block, counted as misuse of `function`. */
 int memory_check(const char *function, const void *address, size_t bytes);
+
+/* Copies as the device does: what is registered, by the pages that were pinned. Takes the lock. */
+void memory_copy(void *to, const void *from, size_t bytes);
 
 /* Zeroed memory on its module's device, which is no allocation, and its end. */
 void *memory_add_global(size_t bytes, int device);

@@ -3,7 +3,6 @@
  * registered memory, which are never freed. So nothing is allocated here, and readers may walk it
  * without a lock. A sequence tells them whether it was written meanwhile. */
 #include "cache/ranges.h"
-#include "base/handles.h"
 #include "base/state.h"
 
 #include <stdbool.h>
@@ -145,26 +144,7 @@ void *ranges_begin(const void *address, size_t bytes) {
     return range ? (void *)range->begin : NULL;
 }
 
-/* ---- registered host memory ---- */
-
-struct registered {
-    struct handle handle; /* the address */
-    struct range range;
-};
-
-static struct handle_map registered_map = HANDLE_MAP(struct registered);
-
-void ranges_register(const void *address, size_t bytes) {
-    struct registered *entry = handle_enter(&registered_map, address);
-    pthread_mutex_lock(&tables_lock);
-    if (entry)
-        ranges_add(&entry->range, (uintptr_t)address, bytes, RANGE_REGISTERED);
-    else
-        ranges_change(); /* HIP is asked what it is */
-    pthread_mutex_unlock(&tables_lock);
-}
-
-void ranges_unregister(const void *address) {
+void ranges_drop(const void *address) {
     pthread_mutex_lock(&tables_lock);
     ranges_remove((uintptr_t)address);
     pthread_mutex_unlock(&tables_lock);

@@ -17,6 +17,7 @@ enum range_kind {
     RANGE_DEVICE,     /* hipMalloc */
     RANGE_MANAGED,    /* hipMallocManaged */
     RANGE_REGISTERED, /* hipHostRegister */
+    RANGE_IDLE,       /* that too, but the program has unregistered it (registrations.h) */
     RANGE_MIXED,      /* partly inside, or not known: HIP has to be asked */
 };
 
@@ -33,10 +34,8 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
 /* Removes the range that starts at `begin`, if any. */
 void ranges_remove(uintptr_t begin);
 
-/* HIP has registered host memory, or unregistered it. Both take tables_lock. Without memory for an
- * entry nothing is known of the address. */
-void ranges_register(const void *address, size_t bytes);
-void ranges_unregister(const void *address);
+/* ranges_remove, for who does not hold tables_lock. */
+void ranges_drop(const void *address);
 
 /* The kind of `bytes` bytes from an address on. Lock-free. */
 enum range_kind ranges_find(const void *address, size_t bytes);

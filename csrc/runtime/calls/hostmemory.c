@@ -1,11 +1,11 @@
 /* mgpuMemHostRegister and its kin: host memory that a kernel can reach.
  *
- * Never cached: pages that stay pinned after their unregister would be another memory's once the
- * program has unmapped them. Nothing tells this library of that. So HIP is told of each unregister
- * to the end, also at exit: else it would read what malloc hands out next too late. */
+ * A registration outlives its unregister only where its pages can be watched, and only if nobody
+ * else in the process calls HIP (cache/registrations.h). Pages that stay pinned after the program
+ * has unmapped them would be another memory's. */
 #include "base/abi.h"
 #include "cache/lazy_sync.h"
-#include "cache/ranges.h"
+#include "cache/registrations.h"
 #include "cache/thread.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -23,24 +23,22 @@ static struct advice no_device_pointer = {
 
 void impl_mgpuMemHostRegister(void *ptr, uint64_t sizeBytes) {
     (void)thread_get();
-    const hipError_t error = hip.HostRegister(ptr, sizeBytes, 0);
+    const hipError_t error = registration_acquire(ptr, sizeBytes);
     if (error != hipSuccess) {
         report_failure("hipHostRegister(ptr, sizeBytes, 0)", error, &not_registered, ptr,
                        (unsigned long long)sizeBytes);
         return;
     }
-    ranges_register(ptr, sizeBytes);
     lazy_visible(1);
 }
 
 void impl_mgpuMemHostUnregister(void *ptr) {
     (void)thread_get();
-    const hipError_t error = hip.HostUnregister(ptr);
+    const hipError_t error = registration_release(ptr);
     if (error != hipSuccess) {
         report_failure("hipHostUnregister(ptr)", error, &not_unregistered, ptr);
         return;
     }
-    ranges_unregister(ptr);
     lazy_visible(-1);
 }
 
@@ -80,6 +78,7 @@ void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descript
 static void *device_pointer(void *host) {
     void *device = NULL;
     (void)thread_get();
+    registrations_yield(host, 1);
     REPORT("hipSetDevice(0)", hip.SetDevice(0), NULL);
     REPORT("hipHostGetDevicePointer((void **)devicePtr, hostPtr, 0)",
            hip.HostGetDevicePointer(&device, host, 0), &no_device_pointer, host);

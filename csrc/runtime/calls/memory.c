@@ -75,7 +75,7 @@ static void free_foreign(void *address) {
     const bool managed = ranges_find(address, 1) == RANGE_MANAGED;
     if (around) /* HIP 5.2.3 takes an address inside a block for the block */
         block_forget(around);
-    ranges_unregister(address); /* before HIP can hand it out again */
+    ranges_drop(address); /* before HIP can hand it out again */
     const hipError_t error = hip.Free(address);
     if (error != hipSuccess)
         report_failure(free_expression, error, &foreign_free, address);

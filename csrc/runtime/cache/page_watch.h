@@ -1,0 +1,47 @@
+/* Tells when the pages under an address are taken away or moved.
+ *
+ * Watches by userfaultfd(2) in user mode, which needs no rights. A watched range is registered for
+ * write protection and nothing is protected, so no access ever faults. The kernel sends an event
+ * when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE). The call that
+ * does so waits until a thread of this library has read the event, about 20 us.
+ *
+ * Events prove nothing by themselves: munmap drops the pages before it sends its event. So another
+ * thread may map the address while the event is unread. A call of page_watch_settled closes that
+ * gap. */
+#ifndef MGPU_RT_PAGE_WATCH_H
+#define MGPU_RT_PAGE_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Starts the thread that reads events and calls `changed` for each, with the pages that were taken
+ * away. `changed` may take tables_lock. It must not call HIP or an allocator: a call that unmaps
+ * memory would wait for this very thread. Returns NULL, or the reason why pages cannot be watched
+ * here. Called once. */
+const char *page_watch_open(void (*changed)(uintptr_t begin, size_t bytes));
+
+/* Begins to watch the pages that hold these bytes. False if the kernel cannot: a mapping of a file,
+ * huge pages, or memory that the program watches by itself. */
+bool page_watch_add(const void *address, size_t bytes);
+
+/* Ends it for whole pages. */
+void page_watch_remove(uintptr_t begin, size_t bytes);
+
+/* True if `changed` has been told of every change that had begun when this was called. One system
+ * call, 0.5 us. False if some change is under way, or pages are not watched. */
+bool page_watch_settled(void);
+
+/* In a child of fork, where nothing is watched. */
+void page_watch_forked(void);
+
+/* Returns whether all these bytes lie in private memory of the process. No event tells when pages
+ * of files and of shared memory are replaced. HIP has to have made all pages present. */
+bool pages_are_private(const void *address, size_t bytes);
+
+static const size_t page_bytes = 4096; /* x86-64 */
+static inline uintptr_t page_of(uintptr_t address) {
+    return address & ~(uintptr_t)(page_bytes - 1);
+}
+
+#endif

@@ -1,0 +1,165 @@
+"""Registrations of host memory that outlive their unregister (MGPU_RT_EXCLUSIVE=on).
+
+tests/hosts/registered.c has the programs. The stub of HIP keeps the pages that it was given, as a
+GPU does. So the use of a registration whose pages were replaced shows as wrong bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT, Mgpu, in_child
+from tests.support.known import program, run_program
+
+SOURCE = ROOT / "tests" / "hosts" / "registered.c"
+KIB = 1 << 10
+PAGE = 4 * KIB
+
+#: The cases whose only word would be that the device saw other memory.
+CASES = (
+    "moved",
+    "first-page-is-shared",
+    "last-page-is-shared",
+    "shared-memory",
+    "forked",
+    "pending",
+    "pageable",
+    "exit",
+)
+
+#: Stock's lines for a second unregister, a second register and a third unregister.
+ERRORS = """\
+'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
+'hipHostRegister(ptr, sizeBytes, 0)' failed with 'hipErrorHostMemoryAlreadyRegistered'
+'hipHostUnregister(ptr)' failed with 'hipErrorHostMemoryNotRegistered'
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return program(tmp_path_factory.mktemp("registered"), SOURCE.read_text(), "-D_GNU_SOURCE")
+
+
+def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
+    """Returns what the program wrote to stderr, and the record of the stub."""
+    log = path.with_suffix(".json")
+    settings = {"MGPU_RT_EXCLUSIVE": exclusive, "MGPU_RT_PYTHON": "off", **variables}
+    done = run_program(path, *words, HIPSTUB_PINS="1", HIPSTUB_LOG=str(log), **settings)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(log.read_text())
+    assert record["misuses"] == 0, record["misuse"]
+    return done.stderr, record
+
+
+def registrations(record: dict) -> int:
+    return record["counts"]["hipHostRegister"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_case(path: Path, case: str) -> None:
+    said, _ = run(path, "case", case, HIPSTUB_ASYNC="held")
+    assert said == ""
+
+
+def test_random_programs(path: Path) -> None:
+    """Some of what `registered walk` can do: 20,000 programs are on record."""
+    _, record = run(path, "walk", 1, 150)
+    _, plain = run(path, "walk", 1, 150, exclusive="off")
+    assert registrations(record) < 0.8 * registrations(plain)
+
+
+def test_a_race(path: Path) -> None:
+    """munmap drops pages before its event is read, so another thread may map them first."""
+    _, record = run(path, "race", 1000)
+    assert registrations(record) < 1000 * 1.5
+
+
+@pytest.mark.check
+def test_a_long_race(path: Path) -> None:
+    """The moment between an event's reading and its mark is short."""
+    run(path, "race", 200_000)
+
+
+def test_a_program_that_registers_in_each_pass_registers_once(path: Path) -> None:
+    _, record = run(path, "case", "passes")
+    assert registrations(record) == 2
+    assert "hipHostUnregister" not in record["counts"]
+    assert record["live"]["registrations"] == 2
+
+
+def test_other_bytes_are_registered_by_hip(path: Path) -> None:
+    _, record = run(path, "case", "other-bytes")
+    assert registrations(record) == 4
+
+
+@pytest.mark.parametrize("variables", [{"exclusive": "off"}, {"MGPU_RT_CACHE": "off"}])
+def test_without_the_users_word_every_call_is_hips(path: Path, variables: dict) -> None:
+    _, record = run(path, "case", "passes", **variables)
+    assert registrations(record) == record["counts"]["hipHostUnregister"] == 200
+
+
+def test_idle_registrations_are_bounded(path: Path) -> None:
+    """The least recently used go first."""
+    _, record = run(path, "case", "limit", MGPU_RT_MEMORY_LIMIT="64K")
+    assert record["live"]["registrations"] == 16
+    assert record["counts"]["hipHostUnregister"] == 48 - 16
+
+
+def test_threads_may_register_the_same_memory(path: Path) -> None:
+    run(path, "case", "threads")
+
+
+def test_errors_are_those_of_stock(path: Path) -> None:
+    said, _ = run(path, "case", "errors")
+    plain, _ = run(path, "case", "errors", exclusive="off")
+    assert said == plain
+    assert "".join(f"{line}\n" for line in said.splitlines() if "failed" in line) == ERRORS
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_DEVICES="2")
+def test_another_device_registers_by_itself(mgpu: Mgpu) -> None:
+    memory = mgpu.ffi.new("char[]", PAGE)
+    for device, calls in ((0, 1), (0, 1), (1, 2), (1, 2), (0, 3)):
+        mgpu.SetDefaultDevice(device)
+        mgpu.MemHostRegister(memory, PAGE)
+        mgpu.MemHostUnregister(memory)
+        assert mgpu.count("hipHostRegister") == calls
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT="hipHostRegister:2:1")
+def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
+    """HIP may refuse memory because too much is pinned."""
+    first, second = mgpu.ffi.new("char[]", PAGE), mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(first, PAGE)
+    mgpu.MemHostUnregister(first)
+    assert mgpu.count("hipHostUnregister") == 0
+    mgpu.MemHostRegister(second, PAGE)
+    assert mgpu.counts("hipHostRegister", "hipHostUnregister") == {
+        "hipHostRegister": 3,
+        "hipHostUnregister": 1,
+    }
+    assert mgpu.stderr() == ""
+
+
+#: Refuses userfaultfd to the program that it runs, as a container's filter does.
+REFUSE = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, 323), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+text = b"".join(struct.pack("HBBI", *each) for each in code)
+buffer = ctypes.create_string_buffer(text)
+filter = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -> None:
+    variables = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_VERBOSE": "1", "HIPSTUB_PINS": "1"}
+    done = run_program(Path(sys.executable), "-c", REFUSE, path, "case", "passes", **variables)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the system call userfaultfd is forbidden here") == 1

@@ -114,4 +114,4 @@ def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: 
     (copy / "manifest.json").write_text(json.dumps(manifest))
     done = replay(copy, "--tolerance", "1e-6")
     assert done.returncode == 1
-    assert "block 2: 64 elements (f4) differ, the first [0], largest error" in done.stdout
+    assert "block 2: 64 elements (f32) differ, the first [0], largest error" in done.stdout

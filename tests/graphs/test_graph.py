@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.graphs.test_capture import Capture
 from tests.support.child import BACKENDS_WITH_GPU, BUILD, Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.known import forum
@@ -419,6 +420,23 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
             mgpu.Memset32(block, 1, 1, stream)
 
     refused(mgpu, use, "more than 32 streams")
+
+
+@in_child(backends=("stub", "softgpu"), policies=("builtin",))
+def test_a_graph_is_no_part_of_a_capture(mgpu: Mgpu) -> None:
+    """Which would use its memory once it is destroyed. 5.2.3 runs it at once."""
+    capture = Capture(mgpu)
+    block = mgpu.MemAlloc(KIB, capture.stream, False)
+    with built(mgpu) as graph:
+        mgpu.Memset32(block, 5, 1, capture.stream)
+    with capture():
+        assert mgpu.lib.mgpu_rt_graph_launch(graph[0], capture.stream) == -1
+        mgpu.Memset32(block, 6, 1, capture.stream)
+    assert "hipErrorStreamCaptureUnsupported" in mgpu.stderr()
+    capture.replay()
+    assert first(mgpu, block) == 6
+    replay(mgpu, graph[0], capture.stream)
+    assert first(mgpu, block) == 5
 
 
 @in_child(HIPSTUB_DEVICES="2")

@@ -59,6 +59,10 @@ bool capture_on_thread(void) {
     return runtime_is(MODE_LENT) && capture_of_thread().stream;
 }
 
+bool capture_on_stream(hipStream_t handle) {
+    return runtime_is(MODE_LENT) && capture_of_handle(handle).stream;
+}
+
 /* ---- calls of HIP's that a capture bears only in relaxed mode ---- */
 
 static int relax(void) {

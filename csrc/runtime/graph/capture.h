@@ -14,7 +14,9 @@
 /* By function: what answers it while a stream is lent; NULL: its implementation. */
 extern const mgpu_rt_function capture_calls[ABI_COUNT];
 
-/* Whether the stream that the calling thread lends is being captured. */
+/* Whether the stream that the calling thread lends is being captured; whether this one is, if a
+ * thread lends it. */
 bool capture_on_thread(void);
+bool capture_on_stream(hipStream_t handle);
 
 #endif

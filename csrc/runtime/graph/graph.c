@@ -13,6 +13,7 @@
 #include "cache/watch.h"
 #include "calls/stream.h"
 #include "graph/build.h"
+#include "graph/capture.h"
 #include "graph/graphs.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -26,6 +27,9 @@ static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
 static struct advice other_device = {
     .text = "the graph was built on device %d, and is launched on a stream of device %d: launch it "
             "on a stream of its own device"};
+static struct advice other_graph = {
+    .text = "stream %p captures: a graph of this library is no part of another graph, which would "
+            "use its memory after its end"};
 
 /* ---- all graphs ---- */
 
@@ -259,6 +263,11 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (device != graph->device) {
         report_failure(launch_expression, hipErrorInvalidDevice, &other_device, graph->device,
                        device);
+        return -1;
+    }
+    if (capture_on_stream(handle)) {
+        report_failure(launch_expression, hipErrorStreamCaptureUnsupported, &other_graph,
+                       (void *)handle);
         return -1;
     }
     if (!graph->executable)

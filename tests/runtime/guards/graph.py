@@ -306,4 +306,10 @@ GRAPH = [
         "        return impl_mgpuMemAlloc(bytes, handle, false);\n    if (false) {",
         f"{GRAPHS}:test_memory_that_is_not_cached_ends_the_building",
     ),
+    Guard(
+        "graph/graph.c",
+        "if (capture_on_stream(handle)) {",
+        "if (false) {",
+        f"{GRAPHS}:test_a_graph_is_no_part_of_a_capture",
+    ),
 ]

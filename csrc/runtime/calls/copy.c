@@ -143,14 +143,10 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
     struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
     if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
         return;
-<<<<<<< HEAD
-    const bool cached =
-        cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && handle && copy.stream;
-=======
     registrations_yield(dst, sizeBytes);
     registrations_yield(src, sizeBytes);
-    const bool cached = cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && copy.stream;
->>>>>>> ce60d54 (Keep registrations of host memory with the kernel's word, where nobody else calls HIP)
+    const bool cached =
+        cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && handle && copy.stream;
     if (cached && is_block(dst, sizeBytes))
         copy_up(&copy);
     else if (!cached || !copy_down(&copy))

@@ -41,6 +41,8 @@
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define cas_acq_rel_acquire(at, expected, value)                                                   \
     __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define cas_seq_cst(at, expected, value)                                                           \
+    __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 #define cas_weak_relaxed(at, expected, value)                                                      \
     __atomic_compare_exchange_n(at, expected, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define cas_weak_release(at, expected, value)                                                      \

@@ -7,7 +7,7 @@
     mgpu_rt.use_stream(stream)         # lowered functions run on a stream of PyTorch's or CuPy's
     with mgpu_rt.graph() as graph:     # what is called becomes a graph; graph.replay()
     with mgpu_rt.intercept(MyHook()):  # calls are looked at, or answered, in Python
-    mgpu_rt.stats()["cache"]           # hits, misses and evictions so far
+    mgpu_rt.stats()["cache"]           # misses and evictions so far; hits, if asked for
     mgpu_rt.memory_summary()           # device memory: allocated, reserved, hits
     mgpu_rt.empty_cache()              # give back to the driver what nobody holds
     mgpu_rt.load()                     # the library in this process, with all its functions

@@ -76,7 +76,7 @@ class Library:
     def stats(self) -> dict[str, Any]:
         """The statistics so far, as mgpu_rt.h describes them.
 
-        Calls and times are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
+        Calls, times and hits are 0 unless the first call found MGPU_RT_STATS or MGPU_RT_TRACE set.
         """
         text = self._lib.mgpu_rt_stats_json()
         if not text:
@@ -109,7 +109,8 @@ class Library:
 
         The program holds the allocated bytes, and the library the reserved ones. Both have peaks.
 
-        `peak_allocated` is 0 unless MGPU_RT_STATS was set at the first call.
+        `peak_allocated` is 0, and hits are not shown, unless MGPU_RT_STATS was set at the first
+        call.
         """
         return memory_table.memory_summary(self.stats())
 

@@ -20,6 +20,7 @@ def memory_summary(stats: dict[str, Any]) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    hits = stats["cache"]["memory"]
-    last = "{hits} hits, {misses} misses, {evictions} given back".format(**hits)
+    cache = stats["cache"]["memory"]
+    counted = "{hits} hits, {misses} misses, " if stats["abi"] else "{misses} misses, "
+    last = (counted + "{evictions} given back").format(**cache)
     return "\n".join(["Device memory", *lines, last]) + "\n"

@@ -60,8 +60,8 @@ int mgpu_rt_empty_cache(void);
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
  *     manager    none, starting, serving, ended
  *
- * Calls and times are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The
- * library always keeps the counts of the caches that cost nothing: on misses. */
+ * Calls, times and hits are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The
+ * library always counts misses, evictions and memory. */
 char *mgpu_rt_stats_json(void);
 
 /* The same JSON, or a trace's, from the recording at a path. MGPU_RT_STATS or MGPU_RT_TRACE has

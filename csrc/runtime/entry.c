@@ -34,19 +34,23 @@ static struct advice hip_is_over = {
 /* Begins a call on the slow way; false if it is to be left out. */
 static bool begin_slow(struct call *call) {
     runtime_start();
-    call_now.native = override_inside;
+    call_enter(call);
     if (LIKELY(!override_inside)) /* else it is part of a call, which is recorded */
-        recorder_begins(call);
+        recorder_begins();
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
-    if (!is_release(call->function))
+    if (!is_release(call_now.function))
         report_not_made(hipErrorDeinitialized, &hip_is_over);
     return false;
 }
 
-static void end_slow(const struct call *call, const void *result) {
-    if (LIKELY(!override_inside))
-        recorder_ended(call, result);
+static void end_slow(const struct call *outer, const void *result) {
+    if (LIKELY(!override_inside)) {
+        recorder_ended(result);
+        call_now = *outer;
+    } else {
+        call_leave(outer);
+    }
 }
 
 #define EXPORT __attribute__((visibility("default")))
@@ -56,13 +60,17 @@ static void end_slow(const struct call *call, const void *result) {
 
 #define ABI_TYPE(name) __typeof__(&name)
 
+/* The told_ functions here are those of implementations that have nothing to tell. */
 #define MGPU_FN(result, name, params, args, first, last)                                           \
+    __attribute__((weak)) result told_##name params {                                              \
+        return impl_##name args;                                                                   \
+    }                                                                                              \
     static __attribute__((noinline, cold)) result slow_##name params {                             \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         result value = {0};                                                                        \
         if (begin_slow(&call)) {                                                                   \
             const ABI_TYPE(name) taken = (ABI_TYPE(name))override_answer(ABI_##name);              \
-            value = taken ? taken args : impl_##name args;                                         \
+            value = taken ? taken args : told_##name args;                                         \
         }                                                                                          \
         end_slow(&call, &value);                                                                   \
         return value;                                                                              \
@@ -73,6 +81,9 @@ static void end_slow(const struct call *call, const void *result) {
         return slow_##name args;                                                                   \
     }
 #define MGPU_VOID(name, params, args, first, last)                                                 \
+    __attribute__((weak)) void told_##name params {                                                \
+        impl_##name args;                                                                          \
+    }                                                                                              \
     static __attribute__((noinline, cold)) void slow_##name params {                               \
         struct call call = {.function = ABI_##name, DETAIL_##name};                                \
         if (begin_slow(&call)) {                                                                   \
@@ -80,7 +91,7 @@ static void end_slow(const struct call *call, const void *result) {
             if (taken)                                                                             \
                 taken args;                                                                        \
             else                                                                                   \
-                impl_##name args;                                                                  \
+                told_##name args;                                                                  \
         }                                                                                          \
         end_slow(&call, NULL);                                                                     \
     }                                                                                              \

@@ -172,3 +172,14 @@ def test_the_image_is_counted_by_both_its_handles(mgpu: Mgpu) -> None:
     assert (counted["loads"], counted["driver_loads"]) == (2, 1)
     assert sorted(counted["kernels"]) == kernels
     assert mgpu.stats()["cache"]["modules"] == {"hits": 1, "misses": 1, "evictions": 0}
+
+
+@in_child(**LAZY, policies=("builtin",), MGPU_RT_STATS="/dev/null")
+def test_a_deferred_load_is_a_hit_if_the_cache_has_the_image_by_then(mgpu: Mgpu) -> None:
+    content = code_object("many", "part0")
+    for image in constants(mgpu, {"one": content, "other": content}).values():
+        module = mgpu.load(image)
+        assert mgpu.stats()["cache"]["modules"]["hits"] == 0
+        mgpu.function(module, "kernel00")
+        mgpu.ModuleUnload(module)
+    assert mgpu.stats()["cache"]["modules"] == {"hits": 1, "misses": 1, "evictions": 0}

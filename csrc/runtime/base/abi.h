@@ -49,10 +49,12 @@ enum abi_index {
     ABI_COUNT
 };
 
-/* The exported functions, and behind each its implementation, named impl_<name>. */
+/* The exported functions, and behind each its implementation, named impl_<name>. told_<name> does
+ * the same for the slow entry, and tells how the call was served (base/call.h). */
 #define MGPU_FN(result, name, params, args, first, last)                                           \
     result name params;                                                                            \
-    result impl_##name params;
+    result impl_##name params;                                                                     \
+    result told_##name params;
 #define MGPU_VOID(name, params, args, first, last) MGPU_FN(void, name, params, args, first, last)
 #include "../../abi.def"
 #undef MGPU_FN

@@ -1,6 +1,5 @@
 #include "base/counters.h"
 #include "base/atomics.h"
-#include "base/call.h"
 #include "base/keys.h"
 
 #include <string.h>
@@ -8,8 +7,7 @@
 #include <time.h>
 
 struct counts counts;
-__thread struct call_outcome call_now __attribute__((tls_model("initial-exec")));
-static __thread enum decision decision __attribute__((tls_model("initial-exec")));
+__thread struct call call_now __attribute__((tls_model("initial-exec")));
 
 const char *const abi_names[] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -47,17 +45,15 @@ void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
 
 void stats_miss(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].misses, 1);
-    decision = DECISION_MISS;
+    call_tell(CALL_MISS);
 }
+
+void stats_hit(enum cache_kind cache) {
+    fetch_add_relaxed(&counts.caches[cache].hits, 1);
+}
+
 void stats_eviction(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].evictions, 1);
-}
-void stats_bypass(enum cache_kind cache) {
-    fetch_add_relaxed(&counts.caches[cache].bypasses, 1);
-    decision = DECISION_BYPASS;
-}
-void stats_bypass_ends(enum cache_kind cache) {
-    fetch_sub_relaxed(&counts.caches[cache].bypasses, 1);
 }
 
 void stats_failure(enum abi_index function, hipError_t error) {
@@ -66,12 +62,6 @@ void stats_failure(enum abi_index function, hipError_t error) {
         key_enter(counts.failure_keys, FAILURES, failure_key(function, error), &fresh);
     if (row < FAILURES)
         fetch_add_relaxed(&counts.failures[row], 1);
-}
-
-enum decision stats_take_decision(void) {
-    const enum decision taken = decision;
-    decision = DECISION_NONE;
-    return taken;
 }
 
 /* The pages may be those of the parent's file, and a copy of what was touched would cost more than

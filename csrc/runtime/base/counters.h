@@ -3,7 +3,7 @@
 #ifndef MGPU_RT_COUNTERS_H
 #define MGPU_RT_COUNTERS_H
 
-#include "base/abi.h"
+#include "base/call.h"
 #include "base/options.h"
 #include "base/state.h"
 
@@ -28,9 +28,6 @@ enum copy_way {
     COPY_WAYS
 };
 
-/* A cache's part in the call at hand. */
-enum decision { DECISION_NONE, DECISION_HIT, DECISION_MISS, DECISION_BYPASS };
-
 /* MGPU_RT_STATS or MGPU_RT_TRACE asks for that. */
 static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0];
@@ -39,20 +36,13 @@ static inline bool stats_wanted(void) {
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
 void stats_abi_call(enum abi_index function, uint64_t nanoseconds);
 void stats_hip_call(enum hip_index function, uint64_t nanoseconds);
+/* HIP has made what the cache keeps: tells so of the call, and counts it, in every process. */
 void stats_miss(enum cache_kind cache);
+void stats_hit(enum cache_kind cache);
 void stats_eviction(enum cache_kind cache);
-/* A call that a cache did not serve and did not count as a miss: it is no hit either. */
-void stats_bypass(enum cache_kind cache);
-
-/* The call that was bypassed is served now, in a later call of the program's: that counts, be it a
- * miss or a hit. */
-void stats_bypass_ends(enum cache_kind cache);
 
 /* A call of the program's failed; ABI_COUNT: no call of a function of the ABI. */
 void stats_failure(enum abi_index function, hipError_t error);
-
-/* The calling thread's miss or bypass since it was last taken. */
-enum decision stats_take_decision(void);
 
 /* A child of fork counts from 0, in pages of its own. */
 void stats_reset(void);
@@ -63,7 +53,7 @@ struct counter {
     uint64_t calls, nanoseconds;
 };
 struct cache_counter {
-    uint64_t misses, evictions, bypasses;
+    uint64_t hits, misses, evictions;
 };
 struct copy_counter {
     uint64_t calls, bytes;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum trace_kind {
-    TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum decision */
+    TRACE_PROGRAM, /* a call of the program: function is an abi_index, detail an enum call_how */
     TRACE_DRIVER,  /* one of the driver: function is a hip_index */
     TRACE_GPU,     /* work of the GPU: function is the hip_index that has submitted it */
     TRACE_START,   /* HIP's start */

@@ -187,12 +187,12 @@ static bool fits_device(size_t size, int device) {
 
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     void *address = NULL;
-    stats_miss(CACHE_MEMORY);
     *error = ask_hip(&address, size, shared);
     if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) && caches_make_room(*error))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;
+    stats_miss(CACHE_MEMORY);
     device_watch(device);
     const bool entered = block_enter(address, size, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
     if (entered && shared && !exclusive_hip()) /* without memory for the entry: freed by hipFree */
@@ -204,7 +204,7 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
 
 static void *allocate_as_stock(uint64_t bytes, hipError_t *error) {
     void *address = NULL;
-    stats_bypass(CACHE_MEMORY);
+    call_tell(CALL_BYPASS);
     *error = hip.Malloc(&address, bytes);
     return *error == hipSuccess ? address : NULL;
 }
@@ -212,6 +212,12 @@ static void *allocate_as_stock(uint64_t bytes, hipError_t *error) {
 static void count_live(const struct block *block, int sign) {
     if (block)
         block_count(block->device, sign * (ptrdiff_t)block->size);
+}
+
+/* The address of a block that was kept. */
+static void *hand_out(const struct block *block) {
+    call_tell(CALL_HIT);
+    return block_address(block);
 }
 
 void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
@@ -236,7 +242,7 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
     const size_t size = block_round(bytes);
     struct stream *order = stream && stream->device == device ? stream : NULL;
     struct block *block = block_search(device, size, order);
-    void *address = block ? block_address(block) : allocate_new(size, device, false, error);
+    void *address = block ? hand_out(block) : allocate_new(size, device, false, error);
     if (UNLIKELY(runtime_counting()))
         count_live(block_find(address), 1);
     return address;
@@ -247,7 +253,7 @@ void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     (void)device_kept(device);
     struct block *block = block_search_shared(device, size);
     *error = hipSuccess;
-    void *address = block ? block_address(block) : allocate_new(size, device, true, error);
+    void *address = block ? hand_out(block) : allocate_new(size, device, true, error);
     if (*error == hipErrorNotSupported) { /* no managed memory here */
         device_forget_error(*error);
         return block_alloc(bytes, device, NULL, error);
@@ -431,9 +437,10 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     (void)device_kept(device);
     struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
     if (block)
-        return block_address(block);
-    stats_miss(CACHE_MEMORY);
+        return hand_out(block);
     *error = hip.Malloc(&address, size);
+    if (*error == hipSuccess)
+        stats_miss(CACHE_MEMORY);
     if (*error != hipSuccess || !block_enter(address, size, device, BLOCK_GRAPH))
         return address;
     block = block_find(address);

@@ -1,5 +1,5 @@
 #include "cache/lazy_load.h"
-#include "base/counters.h"
+#include "base/call.h"
 #include "base/options.h"
 
 /* By image; and by what the program calls them, their addresses. */
@@ -20,7 +20,7 @@ struct deferred *deferred_new(const struct load *load) {
         !cas_acq_rel(&deferred->state, &unused, DEFERRED_HELD))
         return NULL;
     deferred->device = load->device;
-    stats_bypass(CACHE_MODULES);
+    call_tell(CALL_BYPASS);
     return deferred;
 }
 

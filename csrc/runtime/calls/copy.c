@@ -9,8 +9,8 @@
  * library's, managed or mapped memory. HIP is asked, where the answer matters: only for a copy that
  * would be staged. If nobody else calls HIP, an answer holds until a call of ours changes what some
  * address is. */
-#include "base/abi.h"
 #include "base/atomics.h"
+#include "base/call.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/proof.h"
@@ -114,18 +114,24 @@ static void copy_by_hip(const struct copy *copy) {
     stream_launched(copy->thread, copy->stream); /* it may write host memory */
 }
 
-/* To a block: what HIP submits by itself writes no host memory, whatever the source is. */
-static void copy_up(const struct copy *copy) {
+/* NVIDIA's driver takes the bytes of a small copy during the call. */
+static bool hip_takes_at_once(const struct copy *copy) {
+    return cuda_present() && copy->bytes <= STAGING_CUDA_TAKES;
+}
+
+/* To a block: what HIP submits by itself writes no host memory, whatever the source is. True if the
+ * bytes went through pinned memory. */
+static bool copy_up(const struct copy *copy) {
     hipError_t error = hipSuccess;
-    if (!(cuda_present() && copy->bytes <= STAGING_CUDA_TAKES) && copy->bytes <= STAGING_UP_LIMIT &&
-        is_settled(copy->stream) && is_pageable(copy->thread, copy->from, copy->bytes) &&
-        staging_up(copy, &error)) {
+    if (!hip_takes_at_once(copy) && copy->bytes <= STAGING_UP_LIMIT && is_settled(copy->stream) &&
+        is_pageable(copy->thread, copy->from, copy->bytes) && staging_up(copy, &error)) {
         if (UNLIKELY(error != hipSuccess))
             report_copy(error, copy);
-        return;
+        return true;
     }
     submit_copy(copy);
     stream_submitted(copy->thread, copy->stream);
+    return false;
 }
 
 /* True if that was all: from a block to pageable memory, through pinned memory. */
@@ -139,18 +145,41 @@ static bool copy_down(const struct copy *copy) {
     return true;
 }
 
+/* True if it went through pinned memory. */
+static inline __attribute__((always_inline)) bool copy_bytes(struct copy *copy) {
+    registrations_yield(copy->to, copy->bytes);
+    registrations_yield(copy->from, copy->bytes);
+    const bool cached = cache_is_on(CACHE_STAGING) && copy->to && copy->from && copy->bytes &&
+                        copy->handle && copy->stream;
+    if (cached && is_block(copy->to, copy->bytes))
+        return copy_up(copy);
+    if (cached && copy_down(copy))
+        return true;
+    copy_by_hip(copy);
+    return false;
+}
+
 void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
+    struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
+    if (stream_usable(copy.thread, handle, &copy.stream, copy_expression))
+        (void)copy_bytes(&copy);
+}
+
+/* Whether pinned memory would be of use: between a block and memory that nobody here has pinned. */
+static bool may_be_staged(const struct copy *copy) {
+    const enum range_kind to = ranges_find(copy->to, copy->bytes);
+    const enum range_kind from = ranges_find(copy->from, copy->bytes);
+    return (to == RANGE_DEVICE && from == RANGE_NONE && !hip_takes_at_once(copy)) ||
+           (to == RANGE_NONE && from == RANGE_DEVICE);
+}
+
+void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {
     struct copy copy = {thread_get(), NULL, handle, dst, src, sizeBytes};
     if (!stream_usable(copy.thread, handle, &copy.stream, copy_expression))
         return;
-    registrations_yield(dst, sizeBytes);
-    registrations_yield(src, sizeBytes);
-    const bool cached =
-        cache_is_on(CACHE_STAGING) && dst && src && sizeBytes && handle && copy.stream;
-    if (cached && is_block(dst, sizeBytes))
-        copy_up(&copy);
-    else if (!cached || !copy_down(&copy))
-        copy_by_hip(&copy);
+    const bool staged = copy_bytes(&copy);
+    if (call_now.error == hipSuccess && (staged || may_be_staged(&copy)))
+        call_tell(staged ? CALL_HIT : CALL_BYPASS);
 }
 
 void impl_mgpuMemset32(void *dst, int value, size_t count, hipStream_t handle) {

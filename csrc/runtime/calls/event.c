@@ -51,14 +51,13 @@ static bool is_recorded(const struct event *event) {
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {
     hipEvent_t handle = NULL;
-    if (event_cache_serves())
-        stats_miss(CACHE_EVENTS);
-    else
-        stats_bypass(CACHE_EVENTS);
+    call_tell(CALL_BYPASS);
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
-    if (handle && event_cache_serves())
-        event_enter(handle, device);
+    if (!handle || !event_cache_serves())
+        return handle;
+    stats_miss(CACHE_EVENTS);
+    event_enter(handle, device);
     return handle;
 }
 
@@ -67,6 +66,16 @@ hipEvent_t impl_mgpuEventCreate(void) {
     const int device = hip_current_device();
     struct event *event = event_take(thread, device);
     return LIKELY(event) ? event_handle(event) : create_event(device);
+}
+
+hipEvent_t told_mgpuEventCreate(void) {
+    struct thread *thread = thread_get();
+    const int device = hip_current_device();
+    struct event *event = event_take(thread, device);
+    if (!event)
+        return create_event(device);
+    call_tell(CALL_HIT);
+    return event_handle(event);
 }
 
 /* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then

@@ -34,7 +34,7 @@ static struct advice foreign_module = {
 
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
-    stats_bypass(CACHE_FUNCTIONS);
+    call_tell(CALL_BYPASS);
     REPORT(expression, hip.ModuleGetFunction(&function, module, name),
            module ? &foreign_module : &null_module, name ? name : "(null)", (void *)module);
     return function;
@@ -58,13 +58,13 @@ static void report_unknown(struct module *module, const char *name, hipError_t e
 /* Asks HIP, and keeps the answer. */
 static hipFunction_t ask_function(const struct lookup *lookup) {
     hipFunction_t function = NULL;
-    stats_miss(CACHE_FUNCTIONS);
     const hipError_t error =
         hip.ModuleGetFunction(&function, module_handle(lookup->module), lookup->name);
     if (error != hipSuccess) {
         report_unknown(lookup->module, lookup->name, error);
         return NULL;
     }
+    stats_miss(CACHE_FUNCTIONS);
     function_enter(lookup, function);
     return function;
 }
@@ -72,7 +72,7 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
 /* With the cache of functions off. */
 static hipFunction_t ask_uncached(struct module *module, const char *name) {
     hipFunction_t function = NULL;
-    stats_bypass(CACHE_FUNCTIONS);
+    call_tell(CALL_BYPASS);
     const hipError_t error = hip.ModuleGetFunction(&function, module_handle(module), name);
     if (error != hipSuccess)
         report_unknown(module, name, error);
@@ -94,15 +94,20 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
         return ask_uncached(module, name);
     const struct lookup lookup = {thread, known_as, name, module, module_generation(module)};
     const hipFunction_t known = function_find_known(&lookup);
-    return known ? known : ask_function(&lookup);
+    if (!known)
+        return ask_function(&lookup);
+    call_tell(CALL_HIT);
+    return known;
 }
 
 static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
                                                         const char *name) {
     const hipFunction_t near = function_find_near(thread, handle, name);
-    if (near)
-        return near;
     hipModule_t loaded = handle;
+    if (near) {
+        call_tell(CALL_HIT);
+        return near;
+    }
     if (lazy_load(&loaded, name))
         return get_known(thread, handle, loaded, name);
     report_unloaded(handle, name);
@@ -113,4 +118,13 @@ hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
     struct thread *thread = thread_get();
     const hipFunction_t own = function_find_own(thread, module, name);
     return LIKELY(own) ? own : get_slow(thread, module, name);
+}
+
+hipFunction_t told_mgpuModuleGetFunction(hipModule_t module, const char *name) {
+    struct thread *thread = thread_get();
+    const hipFunction_t own = function_find_own(thread, module, name);
+    if (!own)
+        return get_slow(thread, module, name);
+    call_tell(CALL_HIT);
+    return own;
 }

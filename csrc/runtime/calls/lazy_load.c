@@ -13,7 +13,7 @@ static hipModule_t load_on_its_device(const struct deferred *deferred) {
     const int current = hip_current_device();
     if (current != deferred->device)
         REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL);
-    const hipModule_t module = impl_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
+    const hipModule_t module = told_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
     if (current != deferred->device)
         REPORT("hipSetDevice(device)", hip.SetDevice(current), NULL);
     return module;
@@ -23,7 +23,8 @@ static void load_now(struct deferred *deferred, const char *kernel) {
     if (deferred_module(deferred) || deferred_state(deferred) != DEFERRED_HELD)
         return;
     const hipModule_t module = load_on_its_device(deferred);
-    stats_bypass_ends(CACHE_MODULES);
+    if (runtime_counting() && call_now.how == CALL_HIT)
+        stats_hit(CACHE_MODULES); /* a hit of its own, beside what the look-up is */
     if (!module) {
         if (deferred_end(deferred, DEFERRED_FAILED))
             report_once(&put_off, deferred->image.key, kernel);

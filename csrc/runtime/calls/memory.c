@@ -7,7 +7,7 @@
  * Unless nobody else in the process calls HIP (exclusive.h), the library asks HIP whether a freed
  * block is still the one that it handed out. The program may have freed it by hipFree, and its
  * address may be a smaller one's by now. */
-#include "base/abi.h"
+#include "base/call.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/state.h"
@@ -61,6 +61,17 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
     const bool shared = late_host_shared && !handle;
     void *address = LIKELY(!shared) ? block_reuse(sizeBytes, device, stream) : NULL;
     return LIKELY(address) ? address : allocate_slow(sizeBytes, device, stream, shared);
+}
+
+void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    struct stream *stream = block_order(thread_get(), handle);
+    const int device = hip_current_device();
+    const bool shared = late_host_shared && !handle;
+    void *address = shared ? NULL : block_reuse(sizeBytes, device, stream);
+    if (!address)
+        return allocate_slow(sizeBytes, device, stream, shared);
+    call_tell(CALL_HIT);
+    return address;
 }
 
 /* ---- mgpuMemFree ---- */

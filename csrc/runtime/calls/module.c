@@ -1,5 +1,4 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. */
-#include "base/abi.h"
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/observe.h"
@@ -43,7 +42,7 @@ static struct advice null_unload = {
 
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
-    stats_bypass(CACHE_MODULES);
+    call_tell(CALL_BYPASS);
     lazy_end();
     const hipError_t error = RETRY(hip.ModuleLoadData(&module, data));
     if (error != hipSuccess) {
@@ -56,7 +55,6 @@ static hipModule_t load_directly(const void *data) {
 }
 
 static hipModule_t load_new(struct load *load) {
-    stats_miss(CACHE_MODULES);
     if (!module_copy_image(load))
         return load_directly(load->data);
     hipModule_t handle = NULL;
@@ -66,16 +64,20 @@ static hipModule_t load_new(struct load *load) {
     if (error != hipSuccess) {
         advise_image(load_expression, error, &load->image);
         free(load->copy);
-    } else if (module_enter(load, handle)) {
-        evict_modules(load->hash);
+        return NULL;
     }
+    stats_miss(CACHE_MODULES);
+    if (module_enter(load, handle))
+        evict_modules(load->hash);
     return handle;
 }
 
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     const struct module *near = module_take_near(thread, data);
-    if (near)
+    if (near) {
+        call_tell(CALL_HIT);
         return module_handle(near);
+    }
     if (!cache_is_on(CACHE_MODULES))
         return load_directly(data);
     struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
@@ -92,7 +94,10 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
         return deferred_handle(deferred);
     load.hash = image_hash(&load.image);
     const struct module *known = load.image.writable ? NULL : module_take_known(&load);
-    return known ? module_handle(known) : load_new(&load);
+    if (!known)
+        return load_new(&load);
+    call_tell(CALL_HIT);
+    return module_handle(known);
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
@@ -101,6 +106,17 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
     const struct module *own = module_take_own(thread, image);
     return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
+}
+
+hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
+    (void)late_size;
+    struct thread *thread = thread_get();
+    (void)device_kept(hip_current_device());
+    const struct module *own = module_take_own(thread, image);
+    if (!own)
+        return load_slow(thread, image);
+    call_tell(CALL_HIT);
+    return module_handle(own);
 }
 
 /* A module with writable globals goes back to HIP at once, as with stock: the next load is to see
@@ -162,15 +178,20 @@ void impl_mgpuModuleUnload(hipModule_t handle) {
 
 /* NVIDIA's driver compiles PTX when it loads it, so there a compiled module is kept like any other.
  * Its text is what finds it again: the level it was first compiled at stays. */
-hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
+hipModule_t told_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
     if (cuda_present()) {
         cuda.jit_level(level);
-        return impl_mgpuModuleLoad(assembly, late_size);
+        return told_mgpuModuleLoad(assembly, late_size);
     }
     const struct image image = image_describe(assembly);
     if (image.kind != IMAGE_PTX && image.kind != IMAGE_TEXT && image.kind != IMAGE_BITCODE)
-        return impl_mgpuModuleLoad(assembly, late_size);
+        return told_mgpuModuleLoad(assembly, late_size);
+    call_tell(CALL_REFUSED);
     report_failure("mgpuModuleLoadJIT(data, optLevel)", hipErrorNotSupported, &no_jit,
                    image_kind_text(&image));
     return NULL;
+}
+
+hipModule_t impl_mgpuModuleLoadJIT(void *assembly, int level, size_t late_size) {
+    return told_mgpuModuleLoadJIT(assembly, level, late_size);
 }

@@ -28,13 +28,13 @@ static struct advice null_destroyed = {.text =
 
 static hipStream_t create_new(struct thread *thread, int device) {
     hipStream_t handle = NULL;
-    stats_miss(CACHE_STREAMS);
     const hipError_t error = RETRY(hip.StreamCreate(&handle));
     register_exit();
     if (error != hipSuccess) {
         report_failure("hipStreamCreate(&stream)", error, NULL);
         return NULL;
     }
+    stats_miss(CACHE_STREAMS);
     struct stream *stream = stream_pool_enter(thread, handle, device);
     if (stream)
         block_stream_enters(stream);
@@ -43,18 +43,21 @@ static hipStream_t create_new(struct thread *thread, int device) {
 
 static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
     if (thread->chosen) {
-        stats_bypass(CACHE_STREAMS);
+        call_tell(CALL_BYPASS);
         return stream_handle(thread->chosen);
     }
     if (!cache_is_on(CACHE_STREAMS)) {
         hipStream_t handle = NULL;
-        stats_bypass(CACHE_STREAMS);
+        call_tell(CALL_BYPASS);
         REPORT("hipStreamCreate(&stream)", hip.StreamCreate(&handle), NULL);
         return handle;
     }
     lazy_note_stream();
     const struct stream *stream = stream_pool_take(thread, device);
-    return stream ? stream_handle(stream) : create_new(thread, device);
+    if (!stream)
+        return create_new(thread, device);
+    call_tell(CALL_HIT);
+    return stream_handle(stream);
 }
 
 hipStream_t impl_mgpuStreamCreate(void) {
@@ -62,6 +65,16 @@ hipStream_t impl_mgpuStreamCreate(void) {
     const int device = hip_current_device();
     const struct stream *own = stream_pool_take_own(thread, device);
     return LIKELY(own) ? stream_handle(own) : create_stream_slow(thread, device);
+}
+
+hipStream_t told_mgpuStreamCreate(void) {
+    struct thread *thread = thread_get();
+    const int device = hip_current_device();
+    const struct stream *own = stream_pool_take_own(thread, device);
+    if (!own)
+        return create_stream_slow(thread, device);
+    call_tell(CALL_HIT);
+    return stream_handle(own);
 }
 
 /* ---- mgpuStreamDestroy ---- */

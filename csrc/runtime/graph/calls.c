@@ -31,7 +31,7 @@ static void built_synchronize(hipStream_t handle) {
 }
 
 static hipEvent_t built_event_create(void) {
-    const hipEvent_t handle = impl_mgpuEventCreate();
+    const hipEvent_t handle = told_mgpuEventCreate();
     if (handle)
         (void)graph_event_enter(handle);
     return handle;
@@ -117,7 +117,7 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     if (shared && !handle)
         graph_fail("it allocates memory that the host shares");
     if (!bytes)
-        return impl_mgpuMemAlloc(bytes, handle, false);
+        return told_mgpuMemAlloc(bytes, handle, false);
     if (!block_serves(bytes, graph_building->device)) {
         graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
                    (unsigned long long)bytes, options.cache);
@@ -207,7 +207,7 @@ static void refuse_globals(hipModule_t handle) {
 }
 
 static hipModule_t built_load(void *image, size_t size) {
-    const hipModule_t module = impl_mgpuModuleLoad(image, size);
+    const hipModule_t module = told_mgpuModuleLoad(image, size);
     if (!module)
         graph_fail("a module was not loaded");
     refuse_globals(module);
@@ -215,7 +215,7 @@ static hipModule_t built_load(void *image, size_t size) {
 }
 
 static hipModule_t built_load_jit(void *assembly, int level, size_t size) {
-    const hipModule_t module = impl_mgpuModuleLoadJIT(assembly, level, size);
+    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
     if (!module)
         graph_fail("a module was not loaded");
     refuse_globals(module);

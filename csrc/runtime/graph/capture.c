@@ -1,5 +1,5 @@
 #include "graph/capture.h"
-#include "base/abi.h"
+#include "base/counters.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
@@ -110,11 +110,13 @@ static void captured_event_synchronize(hipEvent_t handle) {
 static hipEvent_t captured_event_create(void) {
     hipEvent_t handle = NULL;
     if (!capture_of_thread().stream)
-        return impl_mgpuEventCreate();
+        return told_mgpuEventCreate();
     REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
            hip.EventCreateWithFlags(&handle, hipEventDisableTiming), NULL);
-    if (handle)
-        event_enter(handle, hip_current_device());
+    if (!handle)
+        return NULL;
+    stats_miss(CACHE_EVENTS);
+    event_enter(handle, hip_current_device());
     return handle;
 }
 
@@ -132,7 +134,7 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     const struct capture capture = capture_of_handle(handle);
     hipError_t error;
     if (!capture.stream || !block_serves(bytes, capture.stream->device))
-        return impl_mgpuMemAlloc(bytes, handle, shared);
+        return told_mgpuMemAlloc(bytes, handle, shared);
     const int before = relax();
     void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
     relax_no_more(before);
@@ -158,7 +160,7 @@ static void captured_free(void *address, hipStream_t handle) {
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
     if (!capture.stream) {
-        impl_mgpuMemcpy(to, from, bytes, handle);
+        told_mgpuMemcpy(to, from, bytes, handle);
         return;
     }
     REPORT("hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
@@ -171,7 +173,7 @@ static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle
 static hipModule_t captured_load(void *image, size_t size) {
     const bool captures = capture_of_thread().stream != NULL;
     const int before = captures ? relax() : -1;
-    const hipModule_t module = impl_mgpuModuleLoad(image, size);
+    const hipModule_t module = told_mgpuModuleLoad(image, size);
     relax_no_more(before);
     return module;
 }
@@ -179,7 +181,7 @@ static hipModule_t captured_load(void *image, size_t size) {
 static hipModule_t captured_load_jit(void *assembly, int level, size_t size) {
     const bool captures = capture_of_thread().stream != NULL;
     const int before = captures ? relax() : -1;
-    const hipModule_t module = impl_mgpuModuleLoadJIT(assembly, level, size);
+    const hipModule_t module = told_mgpuModuleLoadJIT(assembly, level, size);
     relax_no_more(before);
     return module;
 }
@@ -187,7 +189,7 @@ static hipModule_t captured_load_jit(void *assembly, int level, size_t size) {
 static hipFunction_t captured_function(hipModule_t module, const char *name) {
     const bool captures = capture_of_thread().stream != NULL;
     const int before = captures ? relax() : -1;
-    const hipFunction_t function = impl_mgpuModuleGetFunction(module, name);
+    const hipFunction_t function = told_mgpuModuleGetFunction(module, name);
     relax_no_more(before);
     return function;
 }

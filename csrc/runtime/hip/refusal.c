@@ -1,5 +1,5 @@
 #include "hip/refusal.h"
-#include "base/abi.h"
+#include "base/call.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 
@@ -8,6 +8,7 @@ static char unknown[4096];
 
 /* HIP's answer; the error by which it is known where HIP was not asked, or took it. */
 static hipError_t or_known(hipError_t answer, hipError_t known) {
+    call_tell(CALL_REFUSED);
     return answer != hipSuccess ? answer : known;
 }
 
@@ -16,8 +17,8 @@ hipError_t refusal_of_stream(void) {
     const hipStream_t stream = (hipStream_t)(void *)unknown;
     hipError_t answer = hipSuccess;
     if (cuda_present())
-        return hipErrorContextIsDestroyed;
-    if (hip_version < HIP_7)
+        answer = hipErrorContextIsDestroyed;
+    else if (hip_version < HIP_7)
         answer = hip.StreamQuery(stream);
     else
         answer = hip.ModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
@@ -27,23 +28,22 @@ hipError_t refusal_of_stream(void) {
 /* HIP 5.2 reads what an event's handle points to, and later ones do in some calls. */
 hipError_t refusal_of_event(void) {
     const hipError_t known = hipErrorInvalidHandle;
-    return cuda_present() ? known : or_known(hip.EventSynchronize(NULL), known);
+    return or_known(cuda_present() ? known : hip.EventSynchronize(NULL), known);
 }
 
 hipError_t refusal_of_module(void) {
     const hipError_t known = hipErrorNotFound;
-    return cuda_present() ? known : or_known(hip.ModuleUnload((hipModule_t)(void *)unknown), known);
+    return or_known(cuda_present() ? known : hip.ModuleUnload((hipModule_t)(void *)unknown), known);
 }
 
 hipError_t refusal_of_block(void) {
     const hipError_t known = hipErrorInvalidValue;
-    return cuda_present() ? known : or_known(hip.Free(unknown), known);
+    return or_known(cuda_present() ? known : hip.Free(unknown), known);
 }
 
 hipError_t refusal_of_image(const void *data) {
     hipModule_t module;
     const hipError_t known = hipErrorInvalidImage;
-    if (cuda_present())
-        return known;
-    return or_known(hip.ModuleLoadData(&module, data ? unknown : NULL), known);
+    const bool asked = !cuda_present();
+    return or_known(asked ? hip.ModuleLoadData(&module, data ? unknown : NULL) : known, known);
 }

@@ -104,7 +104,8 @@ hipError_t report_take_error(void) {
 
 /* Notes a failure, with or without a message of its own. */
 static void note_failure(hipError_t error) {
-    thread_error = call_now.error = error;
+    thread_error = error;
+    call_fail(error);
     if (!call_now.begun && runtime_counting())
         stats_failure(ABI_COUNT, error);
     exit_status_fails();

@@ -1,6 +1,5 @@
 #include "recording/recorder.h"
 #include "base/atomics.h"
-#include "base/call.h"
 #include "base/counters.h"
 #include "base/keys.h"
 #include "base/options.h"
@@ -9,8 +8,6 @@
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/ranges.h"
-#include "cache/staging.h"
-#include "hip/cuda.h"
 #include "hip/hip.h"
 #include "image/image.h"
 #include "recording/module_name.h"
@@ -97,11 +94,11 @@ static void count_driver_loads(size_t row) {
         fetch_add_relaxed(&counts.modules[row].driver_loads, loaded.times);
 }
 
-static void count_load(const struct call *call, const hipModule_t *handle, enum decision decision) {
+static void count_load(const struct call *call, const hipModule_t *handle) {
     if (!*handle)
         return;
     size_t row = meaning_of(&modules, *handle) - 1;
-    if (decision != DECISION_HIT) {
+    if (call->how != CALL_HIT) {
         row = image_row(call->image);
         set_meaning(&modules, *handle, row < MODULES ? row + 1 : 0);
     }
@@ -175,36 +172,6 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
     fetch_add_relaxed(&counts.copies[way].bytes, bytes);
 }
 
-/* The kind of HIP's last copy for the calling thread: memory of the program, or pinned memory. */
-static __thread struct {
-    const void *to, *from;
-} copied __attribute__((tls_model("initial-exec")));
-static hipError_t (*copy_of_hip)(void *to, const void *from, size_t bytes, int kind,
-                                 hipStream_t stream);
-
-static hipError_t watch_copy(void *to, const void *from, size_t bytes, int kind,
-                             hipStream_t stream) {
-    copied.to = to;
-    copied.from = from;
-    return copy_of_hip(to, from, bytes, kind, stream);
-}
-
-/* Whether pinned memory would be of use: between a block and memory that nobody here has pinned,
- * unless NVIDIA's driver takes the bytes at once. */
-static bool may_be_staged(const struct call *call) {
-    const enum copy_way way = way_of(call);
-    if (way == COPY_TO_DEVICE)
-        return ranges_find(call->from, call->bytes) == RANGE_NONE &&
-               !(cuda_present() && call->bytes <= STAGING_CUDA_TAKES);
-    return way == COPY_FROM_DEVICE && ranges_find(call->to, call->bytes) == RANGE_NONE;
-}
-
-static enum decision decision_for_copy(const struct call *call) {
-    if (!copied.to || !may_be_staged(call))
-        return DECISION_NONE;
-    return copied.to == call->to && copied.from == call->from ? DECISION_BYPASS : DECISION_HIT;
-}
-
 /* ---- a call ---- */
 
 static uint16_t last_stream;
@@ -222,56 +189,46 @@ uint16_t recorder_stream(hipStream_t stream) {
     return number;
 }
 
-static bool is_served_by_a_cache(enum abi_index function) {
+/* The cache that serves a function; CACHE_COUNT if none does. */
+static enum cache_kind cache_behind(enum abi_index function) {
     switch (function) {
     case ABI_mgpuModuleLoad:
     case ABI_mgpuModuleLoadJIT:
+        return CACHE_MODULES;
     case ABI_mgpuModuleGetFunction:
+        return CACHE_FUNCTIONS;
     case ABI_mgpuStreamCreate:
+        return CACHE_STREAMS;
     case ABI_mgpuEventCreate:
+        return CACHE_EVENTS;
     case ABI_mgpuMemAlloc:
-        return true;
+        return CACHE_MEMORY;
     default:
-        return false;
+        return CACHE_COUNT;
     }
 }
 
 void recorder_watch_hip(void) {
     load_of_hip = hip.ModuleLoadData;
     hip.ModuleLoadData = watch_load;
-    copy_of_hip = hip.MemcpyAsync;
-    hip.MemcpyAsync = watch_copy;
 }
 
-void recorder_begins(struct call *call) {
-    if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
+void recorder_begins(void) {
+    if (runtime_counting() && call_now.function != ABI_mgpuSetDefaultDevice)
         start_device();
-    (void)stats_take_decision(); /* of what mgpu_rt.h offers */
-    call_now = (struct call_outcome){.begun = true};
     loaded.times = 0;
-    copied.to = copied.from = NULL;
-    call->begin = stats_now();
-}
-
-static enum decision decision_for(const struct call *call) {
-    const enum decision decision = stats_take_decision();
-    if (call->function == ABI_mgpuMemcpy)
-        return decision_for_copy(call);
-    if (!is_served_by_a_cache(call->function))
-        return DECISION_NONE;
-    return decision == DECISION_NONE ? DECISION_HIT : decision;
+    call_now.begin = stats_now();
 }
 
 /* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
-static size_t count_details(const struct call *call, const void *result, enum decision decision,
-                            uint64_t nanoseconds) {
+static size_t count_details(const struct call *call, const void *result, uint64_t nanoseconds) {
     switch (call->function) {
     case ABI_mgpuModuleLoad:
     case ABI_mgpuModuleLoadJIT:
-        count_load(call, result, decision);
+        count_load(call, result);
         break;
     case ABI_mgpuModuleGetFunction:
-        if (decision != DECISION_HIT)
+        if (call->how != CALL_HIT)
             enter_kernel(call, result);
         count_driver_loads(meaning_of(&modules, call->module) - 1);
         break;
@@ -293,30 +250,32 @@ static size_t count_details(const struct call *call, const void *result, enum de
     return TRACE_NO_KERNEL;
 }
 
-void recorder_ended(const struct call *call, const void *result) {
-    call_now.begun = false;
+void recorder_ended(const void *result) {
+    const struct call call = call_now;
+    const enum cache_kind cache = cache_behind(call.function);
     if (!runtime_counting())
         return; /* the first call of all, or one after the exit */
-    const uint64_t nanoseconds = stats_now() - call->begin;
-    const enum decision decision = decision_for(call);
-    stats_abi_call(call->function, nanoseconds);
-    if (call_now.error != hipSuccess)
-        stats_failure(call->function, call_now.error);
-    if (call_now.overridden && !call_now.native)
+    const uint64_t nanoseconds = stats_now() - call.begin;
+    stats_abi_call(call.function, nanoseconds);
+    if (cache < CACHE_COUNT && call.how == CALL_HIT)
+        stats_hit(cache);
+    if (call.error != hipSuccess)
+        stats_failure(call.function, call.error);
+    if (call.overridden && !call.native)
         fetch_add_relaxed(&counts.overridden, 1);
-    store_relaxed(&counts.last, call->begin + nanoseconds);
-    const size_t kernel = count_details(call, result, decision, nanoseconds);
+    store_relaxed(&counts.last, call.begin + nanoseconds);
+    const size_t kernel = count_details(&call, result, nanoseconds);
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
-                                        .function = (uint16_t)call->function,
-                                        .begin = call->begin,
+                                        .function = (uint16_t)call.function,
+                                        .begin = call.begin,
                                         .nanoseconds = nanoseconds,
-                                        .bytes = call->bytes,
+                                        .bytes = call.bytes,
                                         .kernel = (uint16_t)kernel,
-                                        .stream = call->in_stream ? recorder_stream(call->stream)
-                                                                  : TRACE_NO_STREAM,
-                                        .detail = (uint16_t)decision,
-                                        .error = (uint16_t)call_now.error});
+                                        .stream = call.in_stream ? recorder_stream(call.stream)
+                                                                 : TRACE_NO_STREAM,
+                                        .detail = (uint16_t)call.how,
+                                        .error = (uint16_t)call.error});
 }
 
 /* ---- the files ---- */

@@ -7,23 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call of the program; what its arguments say is in call_details.h. */
-struct call {
-    enum abi_index function;
-    uint64_t begin;
-    bool in_stream;
-    hipStream_t stream;
-    const void *image, *kernel;
-    hipModule_t module;
-    const char *name;
-    const void *to, *from;
-    uint64_t bytes;
-};
-
-/* A call begins, which is counted then. */
-void recorder_begins(struct call *call);
+/* A call begins (call_now), which is counted then. */
+void recorder_begins(void);
 /* It has ended. result: what it returns; NULL if nothing. */
-void recorder_ended(const struct call *call, const void *result);
+void recorder_ended(const void *result);
 
 /* The row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
 size_t recorder_kernel(const void *handle);

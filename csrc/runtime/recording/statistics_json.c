@@ -191,32 +191,22 @@ static void print_copies(FILE *out, const struct counts *record) {
     fputs("}", out);
 }
 
-struct served {
-    const char *name;
-    enum abi_index entry; /* the function that asks it */
-};
-static const struct served served[CACHE_COUNT] = {
-    [CACHE_MODULES] = {"modules", ABI_mgpuModuleLoad},
-    [CACHE_FUNCTIONS] = {"functions", ABI_mgpuModuleGetFunction},
-    [CACHE_STREAMS] = {"streams", ABI_mgpuStreamCreate},
-    [CACHE_EVENTS] = {"events", ABI_mgpuEventCreate},
-    [CACHE_MEMORY] = {"memory", ABI_mgpuMemAlloc},
-};
+static const char *const cache_names[CACHE_COUNT] = {[CACHE_MODULES] = "modules",
+                                                     [CACHE_FUNCTIONS] = "functions",
+                                                     [CACHE_STREAMS] = "streams",
+                                                     [CACHE_EVENTS] = "events",
+                                                     [CACHE_MEMORY] = "memory"};
 
 static void print_caches(FILE *out, const struct counts *record) {
     bool first = true;
     fputs("\"cache\": {", out);
-    for (size_t i = 0; i < CACHE_COUNT; i++) {
-        const struct cache_counter *cache = &record->caches[i];
-        const uint64_t misses = load_relaxed(&cache->misses);
-        const uint64_t unserved = misses + load_relaxed(&cache->bypasses);
-        const uint64_t calls = record->abi[served[i].entry].calls;
+    for (size_t i = 0; i < CACHE_COUNT; i++)
         fprintf(out,
                 "%s\"%s\": {\"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"evictions\": %" PRIu64
                 "}",
-                json_separator(&first), served[i].name, calls > unserved ? calls - unserved : 0,
-                misses, load_relaxed(&cache->evictions));
-    }
+                json_separator(&first), cache_names[i], load_relaxed(&record->caches[i].hits),
+                load_relaxed(&record->caches[i].misses),
+                load_relaxed(&record->caches[i].evictions));
     fputs("}", out);
 }
 

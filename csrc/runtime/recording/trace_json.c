@@ -58,8 +58,11 @@ static void print_stream_names(FILE *out, const struct process *process, int64_t
 
 /* ---- events ---- */
 
-static const char *const decisions[] = {
-    [DECISION_HIT] = "hit", [DECISION_MISS] = "miss", [DECISION_BYPASS] = "bypass"};
+static const char *const hows[CALL_HOWS] = {[CALL_HIT] = "hit",
+                                            [CALL_MISS] = "miss",
+                                            [CALL_BYPASS] = "bypass",
+                                            [CALL_REFUSED] = "refused",
+                                            [CALL_FAILED] = "failed"};
 
 static const char *function_of(const struct trace_event *event) {
     if (event->kind == TRACE_PROGRAM)
@@ -90,8 +93,8 @@ static void print_args(FILE *out, const struct trace_event *event, const char *k
             fprintf(out, "%s\"stream\": %u", json_separator(&first), event->stream);
         if (event->bytes)
             fprintf(out, "%s\"bytes\": %" PRIu64, json_separator(&first), event->bytes);
-        if (event->detail > DECISION_NONE && event->detail <= DECISION_BYPASS)
-            fprintf(out, "%s\"result\": \"%s\"", json_separator(&first), decisions[event->detail]);
+        if (event->detail > CALL_PLAIN && event->detail < CALL_HOWS)
+            fprintf(out, "%s\"result\": \"%s\"", json_separator(&first), hows[event->detail]);
     }
     if (event->error) {
         fprintf(out, "%s\"error\": ", json_separator(&first));

@@ -276,8 +276,10 @@ def _cache_row(run: Run, name: str) -> list[Content]:
     if not (cache.hits or cache.misses):
         return [name, *[NONE] * 5]
     program = run.statistics.program
-    asked = sum(program[f].calls for f in _SERVED.get(name, ()) if f in program)
-    passed_on = max(0, asked - cache.hits - cache.misses)
+    served = _SERVED.get(name, ())
+    asked = sum(program[f].calls for f in served if f in program)
+    failed = sum(n for failure, n in run.statistics.failed.items() if failure.function in served)
+    passed_on = max(0, asked - cache.hits - cache.misses - failed)
     counts = map(count, (cache.hits, cache.misses, passed_on))
     return [name, *counts, hit_rate(cache), count(cache.evictions)]
 

@@ -92,6 +92,18 @@ for command in (lower, inspect, stats, compare, report, trace, record, replay, s
     "the program was killed, `mgpu-rt trace PATH` makes the Chrome trace.",
 )
 @click.option(
+    "--exclusive",
+    is_flag=True,
+    help="Your word that nothing else in the process calls HIP: fewer questions to it, and "
+    "registered memory stays registered (docs/rule.md).",
+)
+@click.option(
+    "--lazy",
+    is_flag=True,
+    help="With --exclusive, put off each wait whose result no host code can see. The program's "
+    "own clock then measures the submission.",
+)
+@click.option(
     "--fail-on-error",
     is_flag=True,
     help="End with status 1 if one of the library's calls failed and the program's own status "
@@ -105,6 +117,8 @@ def run(
     stats: bool,
     stats_json: str | None,
     trace: str | None,
+    exclusive: bool,
+    lazy: bool,
     fail_on_error: bool,
     runtime: str | None,
     hooks: tuple[str, ...],
@@ -123,6 +137,8 @@ def run(
 
     for sentence in options.misspelt():
         click.echo(f"mgpu-rt: {sentence}", err=True)
+    if lazy and not exclusive:
+        raise CommandError("--lazy takes --exclusive: another user of HIP could see a wait put off")
     for output in filter(None, (stats_json, trace)):
         files.check_writable(output)
     environment = preload.environment(preload.announced(device))
@@ -133,6 +149,10 @@ def run(
         environment["MGPU_RT_STATS"] = ",".join(wanted)
     if trace:
         environment["MGPU_RT_TRACE"] = os.path.abspath(trace)
+    if exclusive:
+        environment["MGPU_RT_EXCLUSIVE"] = "on"
+    if lazy:
+        environment["MGPU_RT_SYNC"] = "lazy"
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
     environment |= interception.environment(runtime, hooks, kernel, nth)

@@ -49,6 +49,30 @@ def test_options_after_the_program_are_its_own() -> None:
     assert result.stdout.startswith("Python 3")
 
 
+WORD = """[os.environ.get(f"MGPU_RT_{name}") for name in ("EXCLUSIVE", "SYNC")]"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), [None, None]),
+        (("--exclusive",), ["on", None]),
+        (("--exclusive", "--lazy"), ["on", "lazy"]),
+    ],
+)
+def test_the_users_word_is_put_into_the_environment(
+    options: tuple[str, ...], expected: list[str | None]
+) -> None:
+    done = command("run", *options, *python(WORD)[1:])
+    assert json.loads(done.stdout) == expected
+
+
+def test_lazy_takes_exclusive() -> None:
+    done = command("run", "--lazy", "--", "true")
+    assert done.returncode == 2
+    assert "--lazy takes --exclusive" in done.stderr
+
+
 def test_the_program_replaces_the_command() -> None:
     """Its process id is the command's, so a signal reaches it."""
     words = [COMMAND, "run", "--", "cat"]

@@ -136,7 +136,7 @@ def _questions(run: Run) -> Iterator[Advice]:
             "The library asks the driver often",
             f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
             f"{share(asked.ns, _program_ns(run))} of the program's calls.",
-            "If nothing else in the process calls HIP, set MGPU_RT_EXCLUSIVE=on.",
+            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive.",
         )
 
 
@@ -151,8 +151,8 @@ def _registrations(run: Run) -> Iterator[Advice]:
             "The program registers host memory again and again",
             f"{plural(calls.calls, 'registration')} took {duration(both.ns)} with their ends, "
             f"{share(both.ns, _program_ns(run))} of the program's calls.",
-            "Register the memory once, before the loop, or copy it with gpu.memcpy: registrations "
-            "are never cached (docs/how-it-works.md).",
+            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
+            "then stays registered. Else register it once, before the loop.",
         )
 
 

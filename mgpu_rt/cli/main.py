@@ -17,6 +17,7 @@ import mgpu_rt
 from mgpu_rt.cli import parameters
 from mgpu_rt.cli.errors import CommandError, tolerate_encodings
 from mgpu_rt.cli.inspect.command import inspect
+from mgpu_rt.cli.install import softgpu
 from mgpu_rt.cli.lower import lower
 from mgpu_rt.cli.record import record
 from mgpu_rt.cli.replay import replay
@@ -60,7 +61,7 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare, report, trace, record, replay, selftest):
+for command in (lower, inspect, stats, compare, report, trace, record, replay, selftest, softgpu):
     main.add_command(command)
 
 

@@ -79,6 +79,10 @@ def man_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for inner in sorted(command.commands):
+            yield from _command(f"{name} {inner}", command.commands[inner])
+        return
     context = click.Context(command, info_name=name)
     usage = " ".join(command.collect_usage_pieces(context))
     yield f".SS {_escaped(f'mgpu-rt {name} {usage}')}"

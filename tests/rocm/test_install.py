@@ -1,0 +1,90 @@
+"""`mgpu-rt softgpu install`: a HIP in a folder of the user, over this machine's C library."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt import debian, older_libc, releases
+from tests.support.command import invoke
+from tests.support.compiled import compile_c
+
+#: A C library of the year 2099, as far as a linker looks.
+NEWER_LIBC = "long __isoc23_strtol(void) { return 0; } int strlen(void) { return 0; } int %s;"
+VERSIONS = "GLIBC_2.2.5 { strlen; }; GLIBC_2.99 { __isoc23_strtol; novelty; } GLIBC_2.2.5;"
+
+LIBRARY = """
+extern long parse(const char *, char **, int) __asm__("__isoc23_strtol");
+extern unsigned long strlen(const char *);
+long both(const char *text) { return parse(text, 0, 10) * 10 + strlen(text); }
+%s
+"""
+
+
+def linked(folder: Path, more: str = "") -> Path:
+    """A library that was linked against the newer C library."""
+    (folder / "versions").write_text(VERSIONS)
+    libc = compile_c(
+        *(folder / "libc.so.6", NEWER_LIBC % "novelty", "-shared", "-fPIC", "-nostdlib", "-w"),
+        *("-fno-builtin", "-Wl,-soname=libc.so.6", f"-Wl,--version-script={folder}/versions"),
+    )
+    flags = ("-shared", "-fPIC", "-nostdlib", "-fno-builtin", "-w", str(libc))
+    return compile_c(folder / "library.so", LIBRARY % more, *flags)
+
+
+def test_a_library_of_a_newer_system_is_fitted_to_this_one(tmp_path: Path) -> None:
+    library = linked(tmp_path)
+    with pytest.raises(OSError, match=r"GLIBC_2\.99' not found"):
+        ctypes.CDLL(str(library))
+    older_libc.fit(library)
+    fitted = library.read_bytes()
+    assert ctypes.CDLL(str(library)).both(b"42") == 422
+    older_libc.fit(library)
+    assert library.read_bytes() == fitted
+
+
+def test_a_function_that_no_older_system_has_is_named(tmp_path: Path) -> None:
+    library = linked(tmp_path, "extern int novelty; int get(void) { return novelty; }")
+    with pytest.raises(older_libc.LibraryTooOld, match=r"library\.so needs novelty of GLIBC_2\.99"):
+        older_libc.fit(library)
+
+
+def unpack(release: releases.Release, root: Path) -> None:
+    """A release of one library and of the C library."""
+    folder = root / "usr/lib/x86_64-linux-gnu"
+    folder.mkdir(parents=True)
+    (folder / "libc.so.6").touch()
+    (folder / f"{release.library}.1").write_text("HIP")
+    (folder / release.library).symlink_to(f"{release.library}.1")
+
+
+def test_a_release_is_installed_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases.Release, "unpack", unpack)
+    here = {"XDG_DATA_HOME": str(tmp_path)}
+    place = tmp_path / "mgpu_rt" / "hip-7.2.4"
+    for _ in range(2):
+        done = invoke("softgpu", "install", "7.2", **here)
+        assert (done.exit_code, done.stdout) == (0, f"{place}/libamdhip64.so.7\n")
+        assert (place / "libamdhip64.so.7").read_text() == "HIP"
+        assert not (place / "libc.so.6").exists()
+
+    def fail(release: releases.Release, root: Path) -> None:
+        unpack(release, root)
+        raise debian.PackagesMissing("apt-get update: no network")
+
+    monkeypatch.setattr(releases.Release, "unpack", fail)
+    done = invoke("softgpu", "install", "5.7.1", **here)
+    assert done.exit_code == 2
+    assert "HIP 5.7.1 was not installed: apt-get update: no network" in done.stderr
+    assert [path.name for path in place.parent.iterdir()] == ["hip-7.2.4"]
+
+
+def test_an_unknown_release_is_refused() -> None:
+    for version in ("8", "5.70", ""):
+        done = invoke("softgpu", "install", version)
+        assert done.exit_code == 2
+        assert "name one of 5.7.1, 6.4.3, 7.2.4" in done.stderr

@@ -68,10 +68,22 @@ def find(base: Mapping[str, str]) -> list[Hip]:
 
 def seams(hip: str) -> list[str]:
     """The names in SEAMS that the ROCr below a HIP library loads."""
+    content = _rocr(hip)
+    return [name for name, mark in SEAMS.items() if mark in content]
+
+
+def knows(hip: str, target: str) -> bool:
+    """False if the ROCr below a HIP library is known not to know a target, such as gfx942: it has
+    the names of others."""
+    content = _rocr(hip)
+    return target.encode() in content or b"gfx90" not in content
+
+
+def _rocr(hip: str) -> bytes:
+    """The file of the ROCr that a HIP library loads; nothing if it cannot be read."""
     folders = (Path(os.path.realpath(hip)).parent, *LOADERS_FOLDERS)
     runtime = next((path for folder in folders if (path := folder / HSA).is_file()), None)
     try:
-        content = runtime.read_bytes() if runtime else b""
+        return runtime.read_bytes() if runtime else b""
     except OSError:
-        return []
-    return [name for name, mark in SEAMS.items() if mark in content]
+        return b""

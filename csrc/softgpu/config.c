@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const struct softgpu_target targets[] = {
     {"gfx942", 9, 4, 2},
 };
 
-#define KNOWN_TARGETS "gfx90a, gfx906, gfx908, gfx942"
+#define KNOWN_TARGETS "gfx90a (MI200), gfx906 (MI50), gfx908 (MI100), gfx942 (MI300)"
 #define GIB (UINT64_C(1) << 30)
 
 static const struct softgpu_target *devices[SOFTGPU_MAX_DEVICES];
@@ -30,6 +31,27 @@ static const struct softgpu_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
+/* True if an object of the process is ROCr and lacks a name among its constants. */
+static int lacks_name(struct dl_phdr_info *object, size_t size, void *data) {
+    const char *name = *(const char **)data;
+    (void)size;
+    if (!strstr(object->dlpi_name, "/libhsa-runtime64.so"))
+        return false;
+    for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_R &&
+            memmem((const void *)(object->dlpi_addr + segment->p_vaddr), segment->p_filesz, name,
+                   strlen(name)))
+            return false;
+    }
+    return true;
+}
+
+/* ROCr 5.2 ends the process at a device that it does not know. */
+static bool rocr_knows(const char *name) {
+    return !dl_iterate_phdr(lacks_name, &name);
+}
+
 static bool read_targets(const char *list) {
     for (const char *name = list;;) {
         size_t length = strcspn(name, ",");
@@ -38,6 +60,12 @@ static bool read_targets(const char *list) {
             softgpu_say("MGPU_RT_SOFTGPU=%s: '%.*s' is not a target it can present (" KNOWN_TARGETS
                         "); no device",
                         list, (int)length, name);
+            return false;
+        }
+        if (!rocr_knows(target->name)) {
+            softgpu_say("MGPU_RT_SOFTGPU=%s: this HIP does not know %s. HIP 5.7 and later ones do: "
+                        "`mgpu-rt softgpu install 5.7` fetches one; no device",
+                        list, target->name);
             return false;
         }
         if (device_count == SOFTGPU_MAX_DEVICES) {

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mgpu_rt
-from mgpu_rt import hip_search, layout
+from mgpu_rt import hip_search, layout, releases
 from mgpu_rt.cli import conflicts, cuda, options, preload
 from mgpu_rt.cli.checklist import FAILURE, NOTE, OK, WARNING, Checklist
 from mgpu_rt.cli.errors import CommandError
@@ -165,12 +165,15 @@ def _ending(result: subprocess.CompletedProcess[str]) -> str:
 def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     """Why a program takes this HIP library; names the others that are installed."""
     found = hip_search.find(base)
+    fetched = Path(hip) in releases.installed()
     others = [f"{other.path} ({other.origin})" for other in found if not _same(other.path, hip)]
     beside = f"; there is also {', '.join(others)}" if others else ""
     if device == "cuda":
         return "which is mgpu_rt's own, over NVIDIA's driver"
     if base.get("MGPU_RT_HIP"):
         return f"as MGPU_RT_HIP says{beside}"
+    if fetched:
+        return f"which `mgpu-rt softgpu install` fetched{beside}"
     origin = next((other.origin for other in found if _same(other.path, hip)), "")
     if origin in ("ROCM_PATH", "HIP_PATH", "LD_LIBRARY_PATH"):
         return f"as {origin} says{beside}"
@@ -221,17 +224,30 @@ def _hip(
             "devices",
             FAILURE,
             f"HIP cannot count them: {error}" if error else "HIP has found none",
-            "see nvidia-smi and CUDA_VISIBLE_DEVICES"
-            if checklist.device == "cuda"
-            else "see rocminfo, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; with no AMD GPU: "
-            "--device softgpu",
+            _where_devices_are(checklist.device, environment),
         )
     if result.returncode == 0:
         checklist.add("a program", OK, "has created, synchronised and destroyed a stream")
         return
-    failed = [line for line in said if "failed with" in line] or said[-1:] or ["it said nothing"]
+    failed = [line for line in said if line.startswith("softgpu: ") or "failed with" in line]
+    failed += [line for line in said[-1:] if not line.startswith("mgpu_rt: HIP: ")]
+    failed += ["it said nothing"]
     text = f"could not create a stream: {failed[0]}{_ending(result)}"
     checklist.add("a program", FAILURE, text)
+
+
+#: The variables that hide devices from HIP, and NVIDIA's from its driver.
+_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
+    """The way out where HIP finds no device."""
+    hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
+    if hiding:
+        return f"{' and '.join(hiding)} may hide them: unset it"
+    if device == "cuda":
+        return "see nvidia-smi"
+    return "" if device == "softgpu" else "see rocminfo; with no AMD GPU: --device softgpu"
 
 
 def _python(
@@ -306,6 +322,33 @@ def _devices(hip: str, environment: Mapping[str, str]) -> tuple[list[str], str]:
         return [], ""
 
 
+# ---- lowering ----
+
+
+def _lowering(checklist: Checklist) -> None:
+    """Looks for what `mgpu-rt lower` runs: LLVM's tools of each release, and the C compiler."""
+    from mgpu_rt.lowering import object_files, pipelines, toolchain
+    from mgpu_rt.packages import how_to_install
+
+    for llvm in toolchain.RELEASES:
+        needs = object_files.needs(pipelines.pipeline(llvm))
+        if absent := toolchain.missing(needs):
+            lacking = f"mgpu-rt lower lacks {', '.join(each.tool for each in absent)}"
+            packages = " ".join(dict.fromkeys(each.package for each in absent))
+            checklist.add(f"LLVM {llvm}", NOTE, lacking, how_to_install(packages))
+        else:
+            tools = ", ".join(dict.fromkeys(name for name, _ in needs))
+            checklist.add(f"LLVM {llvm}", OK, f"mgpu-rt lower has its {tools}")
+    for name, use, find in (
+        ("amdgcn", "code for AMD's GPUs", toolchain.device_libraries),
+        ("cc", "executables", toolchain.compiler),
+    ):
+        try:
+            checklist.add(name, OK, f"{find()}, for {use}")
+        except toolchain.ToolchainMissing as lacking:
+            checklist.add(name, NOTE, f"mgpu-rt lower makes no {use}", str(lacking))
+
+
 def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
     """Examines what `mgpu-rt run --device DEVICE` would do in this environment."""
     checklist = Checklist(device)
@@ -315,6 +358,7 @@ def examine(device: str, base: Mapping[str, str] = os.environ) -> Checklist:
         _examine(checklist, device, base)
     except hip_search.NoProcess as error:
         checklist.add("HIP", FAILURE, str(error))
+    _lowering(checklist)
     return checklist
 
 
@@ -336,7 +380,7 @@ def _examine(checklist: Checklist, device: str, base: Mapping[str, str]) -> None
         environment = preload.environment(checklist.device, base)
     except CommandError as error:
         if checklist.possible:
-            checklist.add("environment", FAILURE, str(error))
+            checklist.add("HIP", FAILURE, str(error))
         return
     _run(checklist, environment, base)
     for text, advice in conflicts.find(environment, checklist.hip):

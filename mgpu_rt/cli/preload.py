@@ -75,7 +75,23 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
             return cuda.environment(base)
         except cuda.CudaUnavailable as error:
             raise CommandError(f"no NVIDIA GPUs: {error}") from None
+    if problem := _without_hip(base):
+        raise CommandError(problem)
     return dict(base)
+
+
+def _without_hip(base: Mapping[str, str]) -> str:
+    """Why programs would find no HIP; empty if they may find one."""
+    named = base.get("MGPU_RT_HIP", "")
+    if "/" in named and not Path(named).exists():
+        return f"MGPU_RT_HIP={named}: there is no such file"
+    runtime()  # which looks for HIP
+    if named or hip_search.find(base):
+        return ""
+    return (
+        "there is no HIP library (libamdhip64): install ROCm, or set MGPU_RT_HIP to its path, also "
+        "to that of one which the program brings; with no AMD GPU: --device softgpu"
+    )
 
 
 # ---- the library ----

@@ -11,13 +11,24 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mgpu_rt import hip_search, layout
+from mgpu_rt import hip_search, layout, releases
 from mgpu_rt.packages import how_to_install
 
 BUILD = layout.DEVICES
 DRIVER = "libhsakmt.so.1"
 DTIF = "libdtif.so"
 DEFAULT_TARGETS = "gfx90a"
+
+#: The devices that there are (csrc/softgpu/config.c), and the products that have them.
+TARGETS = {
+    "gfx90a": "MI210, MI250",
+    "gfx906": "MI50, MI60",
+    "gfx908": "MI100",
+    "gfx942": "MI300A, MI300X",
+}
+
+#: The first HIP that knows all of them.
+SINCE = "5.7"
 
 
 class SoftGpuUnavailable(RuntimeError):
@@ -38,28 +49,53 @@ def serves(hip: str, build: Path | None = None) -> bool:
     return any((folder / name).exists() for name in hip_search.seams(hip))
 
 
+def targets(base: Mapping[str, str]) -> list[str]:
+    """The devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for one that there is
+    not."""
+    text = base.get("MGPU_RT_SOFTGPU") or DEFAULT_TARGETS
+    for name in text.split(","):
+        if name not in TARGETS:
+            known = ", ".join(f"{target} ({gpu})" for target, gpu in TARGETS.items())
+            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{name}' is none of {known}")
+    return text.split(",")
+
+
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:
-    """The HIP library to run: ``MGPU_RT_HIP``, else the newest that can. Raises
+    """The HIP library to run, which knows the devices: ``MGPU_RT_HIP``, else the newest of this
+    machine. If there is none, it is the newest that `mgpu-rt softgpu install` has fetched. Raises
     SoftGpuUnavailable."""
     environment = os.environ if base is None else base
+    wanted = targets(environment)
     named = environment.get("MGPU_RT_HIP")
-    if named:
-        if not Path(named).exists():
-            raise SoftGpuUnavailable(f"MGPU_RT_HIP={named}: there is no such file")
-        return Path(named)
-    found = hip_search.find(environment)
-    for candidate in found:
-        if serves(candidate.path, build):
-            return Path(candidate.path)
-    if found:
-        unfit = ", ".join(candidate.path for candidate in found)
-        raise SoftGpuUnavailable(
-            f"it runs AMD's HIP, and none here can be run so ({unfit}): {_how_to_get_hip()}, or "
-            "set MGPU_RT_HIP to the path of another"
-        )
+    if named and not Path(named).exists():
+        raise SoftGpuUnavailable(f"MGPU_RT_HIP={named}: there is no such file")
+    found = [Path(named)] if named else _candidates(environment)
+    fit = [path for path in found if named or serves(str(path), build)]
+    for path in fit:
+        if all(hip_search.knows(str(path), target) for target in wanted):
+            return path
+    if fit:
+        raise SoftGpuUnavailable(_unknown_to(fit, wanted, found if named else []))
+    unfit = ", ".join(map(str, found))
+    there = f"none here can be run so ({unfit})" if found else "there is none"
     raise SoftGpuUnavailable(
-        f"it runs AMD's HIP library, libamdhip64.so, and there is none: {_how_to_get_hip()}, or "
-        "set MGPU_RT_HIP to its path"
+        f"it runs AMD's HIP, libamdhip64.so, and {there}: {_how_to_get_hip()}, or set MGPU_RT_HIP "
+        "to the path of another"
+    )
+
+
+def _candidates(base: Mapping[str, str]) -> list[Path]:
+    return [*(Path(found.path) for found in hip_search.find(base)), *releases.installed()]
+
+
+def _unknown_to(fit: list[Path], wanted: list[str], named: list[Path]) -> str:
+    """Why no HIP runs these devices."""
+    unknown = next(t for t in wanted if not all(hip_search.knows(str(path), t) for path in fit))
+    which = f"{', '.join(map(str, fit))} {'does' if len(fit) == 1 else 'do'}"
+    instead = "unset MGPU_RT_HIP, and " if named else ""
+    return (
+        f"MGPU_RT_SOFTGPU={','.join(wanted)}: {which} not know {unknown}, HIP {SINCE} and later "
+        f"ones do: {instead}`mgpu-rt softgpu install {SINCE}` fetches one"
     )
 
 
@@ -79,9 +115,14 @@ def environment(
     result = dict(os.environ if base is None else base)
     directory = str(driver(build).parent)
     paths = [path for path in result.get("LD_LIBRARY_PATH", "").split(":") if path]
-    result["LD_LIBRARY_PATH"] = ":".join([directory, *(p for p in paths if p != directory)])
-    result["MGPU_RT_HIP"] = str(hip(result, build))
+    library = hip(result, build)
+    fetched = [str(library.parent)] if library in releases.installed() else []
+    search = [directory, *paths, *fetched]  # a fetched HIP has its own libraries beside it
+    result["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
+    result["MGPU_RT_HIP"] = str(library)
     result.setdefault("MGPU_RT_SOFTGPU", DEFAULT_TARGETS)
     if Path(directory, DTIF).exists():
         result.setdefault("HSA_ENABLE_DTIF", "1")
+        # HIP 7's pools would want virtual memory that programs manage, which softgpu has not.
+        result.setdefault("DEBUG_HIP_MEM_POOL_VMHEAP", "0")
     return result

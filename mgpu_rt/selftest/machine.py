@@ -98,12 +98,7 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
     made = preload.device_environment(kind, clean)
     if not made.get("MGPU_RT_HIP"):
-        found = hip_search.find(made)
-        if not found:
-            raise CommandError(
-                "there is no HIP library: install ROCm, or set MGPU_RT_HIP to its path"
-            )
-        made["MGPU_RT_HIP"] = found[0].path
+        made["MGPU_RT_HIP"] = hip_search.find(made)[0].path
     folder = str((library or Path(preload.runtime())).parent)
     search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
     made["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))

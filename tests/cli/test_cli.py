@@ -17,6 +17,7 @@ from mgpu_rt import abi
 from mgpu_rt.cli import doctor as doctor_module
 from mgpu_rt.cli import options, preload
 from mgpu_rt.cli.main import main
+from mgpu_rt.lowering import toolchain
 from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, RUNTIME, compile_c
@@ -152,7 +153,7 @@ def test_doctor_prints_a_list_for_people() -> None:
     assert "A run is possible: mgpu-rt run --device hip -- PROGRAM" in result.stdout
     result = command("doctor", MGPU_RT_HIP="/nowhere/hip", COLUMNS="300", PYTHONIOENCODING="ascii")
     assert result.returncode == 1
-    assert "no HIP " in result.stdout
+    assert "MGPU_RT_HIP=/nowhere/hip: there is no such file" in result.stdout
     assert "A run is not possible" in result.stdout
 
 
@@ -170,11 +171,38 @@ def test_doctor_prints_long_paths_in_full() -> None:
     assert f"/nowhere/{'x' * 200}/hip" in "".join(result.stdout.split())
 
 
-def test_doctor_names_the_way_to_a_missing_hip() -> None:
-    status, report = doctor(MGPU_RT_HIP="/nowhere/libamdhip64.so")
+def test_doctor_names_the_way_to_a_hip_that_is_none(tmp_path: Path) -> None:
+    """The other way to one that is not there."""
+    hip = tmp_path / "libamdhip64.so"
+    hip.write_text("no library")
+    status, report = doctor(MGPU_RT_HIP=str(hip))
     assert status == 1
-    assert "Tried: /nowhere/libamdhip64.so: set MGPU_RT_HIP to its path" in line(report, "HIP")
+    assert f"MGPU_RT_HIP names {hip} (" in line(report, "HIP")
+    assert ": set it to the path of a libamdhip64, or unset it" in line(report, "HIP")
     assert not report["possible"]
+
+
+def test_doctor_names_variables_that_hide_devices() -> None:
+    _, report = doctor(HIPSTUB_DEVICES="0", HIP_VISIBLE_DEVICES="7")
+    assert line(report, "devices").endswith("HIP_VISIBLE_DEVICES=7 may hide them: unset it")
+
+
+def test_doctor_looks_at_what_lowers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = doctor_module.Checklist("hip")
+    doctor_module._lowering(found)
+    assert {check.name: check.state for check in found.checks} == dict.fromkeys(
+        ["LLVM 22", "LLVM 19", "LLVM 15", "amdgcn", "cc"], "ok"
+    )
+    monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", (tmp_path,) * 2)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda _: None)
+    monkeypatch.setattr(toolchain, "RELEASES", (23,))
+    tmp_path.rmdir()
+    lacking = doctor_module.Checklist("hip")
+    doctor_module._lowering(lacking)
+    assert lacking.possible and {check.state for check in lacking.checks} == {"note"}
+    (llvm, amdgcn, cc) = lacking.checks
+    assert "lacks mlir-opt-23, " in llvm.text and "mlir-23-tools" in llvm.advice
+    assert "rocm-device-libs" in amdgcn.advice and "gcc" in cc.advice
 
 
 def test_doctor_fails_if_hip_has_no_device() -> None:
@@ -217,7 +245,8 @@ def test_doctor_reports_a_hip_that_hangs(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(doctor_module, "TIMEOUT", 0.5)
     report = doctor_module.examine("auto", environment(HIPSTUB_DELAY="hipInit:20000000"))
     assert not report.possible
-    assert "did not return in" in report.checks[-1].text
+    (found,) = [check for check in report.checks if check.name == "HIP"]
+    assert "did not return in" in found.text
 
 
 @pytest.mark.parametrize(

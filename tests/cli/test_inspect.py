@@ -266,8 +266,11 @@ def test_a_hip_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_missing_hip_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, code_object("forum"))
-    report = inspect(path, MGPU_RT_HIP="/nowhere/libamdhip64.so")
-    assert "/nowhere/libamdhip64.so cannot be asked: " in report["hip"]["unasked"]
+    report = inspect(path, MGPU_RT_HIP=str(path))
+    assert f"{path} cannot be asked: " in report["hip"]["unasked"]
+    result = invoke("inspect", str(path), MGPU_RT_HIP="/nowhere/libamdhip64.so")
+    assert result.exit_code == 2
+    assert "MGPU_RT_HIP=/nowhere/libamdhip64.so: there is no such file" in result.stderr
 
 
 # ---- bad input ----

@@ -430,6 +430,31 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
         preload.choose("auto", {})
 
 
+@pytest.mark.parametrize("device", ["auto", "hip"])
+@pytest.mark.parametrize(
+    "words", [("run",), ("compare", "--"), ("report", "--"), ("record", "-o", "folder")]
+)
+def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
+    device: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    at = words.index("--") if "--" in words else len(words)
+    command_line = (*words[:at], "--device", device, *words[at:], "touch", str(ran))
+    result = invoke(*command_line, MGPU_RT_HIP="/nowhere/libamdhip64.so")
+    assert result.exit_code == 2
+    assert "MGPU_RT_HIP=/nowhere/libamdhip64.so: there is no such file" in result.stderr
+    assert not ran.exists()
+
+
+def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loader may find one by its name only."""
+    monkeypatch.setattr(preload.hip_search, "find", lambda _: [])
+    result = invoke("run", "--device", "hip", "true")
+    assert result.exit_code == 2
+    assert "there is no HIP library (libamdhip64): install ROCm, or set" in result.stderr
+    assert preload.device_environment("hip", {"MGPU_RT_HIP": "libamdhip64.so.6"})
+
+
 def test_auto_says_what_it_chose(program: Path) -> None:
     result = command("run", program, MGPU_RT_HIP="")
     assert result.returncode == 3

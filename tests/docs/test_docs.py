@@ -192,6 +192,7 @@ ELSEWHERE = {
     "mgpu-rt selftest --json selftest.json --page selftest.html": "tests/selftest",
     "mgpu-rt selftest --image kernels.tar.xz": "tests/selftest",
     "mgpu-rt replay recording": "tests/python_runtime",
+    "mgpu-rt softgpu install 5.7": "tests/docs/test_sessions.py",
 }
 
 

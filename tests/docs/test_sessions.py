@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from bench import PROGRAMS
+from mgpu_rt import releases
+from mgpu_rt.debian import PackagesMissing
 from mgpu_rt.lowering import lower
 from tests.docs import sessions
+from tests.rocm import packages
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
+from tests.support.folders import locked
 from tests.support.patience import HANG
 
 PAGES = ("README.md", "docs/tutorial.md", "docs/commands.md")
@@ -28,6 +32,26 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_session_prints_what_the_page_shows(page: str, folder: Path) -> None:
+    _follow(page, folder)
+
+
+@pytest.mark.check
+def test_the_session_with_an_mi300_prints_what_the_page_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fetches HIP once, 60 MB."""
+    data = packages.cache() / "data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))
+    try:
+        with locked(data):
+            releases.install(releases.find("5.7"))
+    except PackagesMissing as reason:
+        pytest.skip(str(reason))
+    _follow("docs/mi300.md", folder)
+
+
+def _follow(page: str, folder: Path) -> None:
+    """Writes the files of a page and runs its commands."""
     env = environment(MGPU_RT_HIP="", MGPU_RT_PYTHON="off", COLUMNS="80")
     env["PATH"] = f"{COMMAND.parent}:{env['PATH']}"
     commands = 0

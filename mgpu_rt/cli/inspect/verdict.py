@@ -85,9 +85,7 @@ def ask(images: Sequence[Image], device: str, base: Mapping[str, str] = os.envir
         if device == "softgpu":
             return Verdict(unasked=f"{why.partition(':')[0]}; --device softgpu asks the HIP of it")
     environment = preload.device_environment(device, base)
-    hip = environment.get("MGPU_RT_HIP") or next((h.path for h in hip_search.find(base)), "")
-    if not hip:
-        return Verdict(unasked="there is no HIP library: install ROCm, or set MGPU_RT_HIP")
+    hip = environment.get("MGPU_RT_HIP") or hip_search.find(base)[0].path
     return _ask(images, hip, device == "cuda", environment)
 
 

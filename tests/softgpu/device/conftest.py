@@ -83,10 +83,10 @@ def run(driver: Path, compiled: Callable[[str], Path], kernels: Callable[[str], 
         program: str, case: str, *, chip: str = "gfx90a", variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         base = {name: value for name, value in os.environ.items() if not name.startswith("HSA_")}
-        environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip, **(variables or {})})
+        environment = softgpu.environment({**base, "MGPU_RT_SOFTGPU": chip})
         done = subprocess.run(
             [compiled(program), case, kernels(chip)],
-            env=environment,
+            env={**environment, **(variables or {})},
             capture_output=True,
             text=True,
             timeout=HANG,

@@ -8,6 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from mgpu_rt import hip_search
+from mgpu_rt.cli import softgpu
+
 from .conftest import Run
 
 TARGETS = ("gfx90a", "gfx906", "gfx908")
@@ -124,6 +127,14 @@ def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: 
     assert done.returncode == 0
     assert message in done.stderr
     assert done.stdout == "hipInit: 101\n"
+
+
+@pytest.mark.skipif(hip_search.knows(str(softgpu.hip({})), "gfx942"), reason="this HIP knows it")
+def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
+    """HIP 5.2.3 would end the process at it."""
+    done = run("process", "no_device", variables={"MGPU_RT_SOFTGPU": "gfx90a,gfx942"})
+    assert (done.returncode, done.stdout) == (0, "hipInit: 101\n")
+    assert "this HIP does not know gfx942. HIP 5.7 and later ones do" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from mgpu_rt import hip_search
+from mgpu_rt import hip_search, layout
 from mgpu_rt.cli import softgpu
 
 
@@ -73,3 +74,45 @@ def test_a_hip_that_cannot_be_emulated_is_named(
     result = softgpu.environment({}, build=build)
     assert result["MGPU_RT_HIP"] == hip
     assert result["HSA_ENABLE_DTIF"] == "1"
+
+
+def test_the_devices_are_those_of_softgpu() -> None:
+    table = (layout.CHECKOUT / "csrc/softgpu/config.c").read_text()
+    assert re.findall(r'^    \{"(gfx\w+)", ', table, re.MULTILINE) == [*softgpu.TARGETS]
+
+
+@pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])
+def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -> None:
+    with pytest.raises(softgpu.SoftGpuUnavailable, match=r"gfx942 \(MI300A, MI300X\)") as refused:
+        softgpu.environment({"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": name}, build=build)
+    assert f"MGPU_RT_SOFTGPU={name}: '{name.rpartition(',')[2]}' is none of " in str(refused.value)
+
+
+def _lay(folder: Path, name: str, knows: str) -> Path:
+    """A HIP and its ROCr, which knows these targets."""
+    folder.mkdir(parents=True)
+    (folder / hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
+    (folder / name).touch()
+    return folder / name
+
+
+def test_a_device_that_hip_does_not_know_wants_another_hip(
+    build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The one that `mgpu-rt softgpu install` has fetched is taken, for that device only."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
+    monkeypatch.setattr(hip_search, "find", lambda _: [hip_search.Hip("/opt/rocm", str(old))])
+    (build / "softgpu" / "libhsakmt.so.1").touch()
+    wanted = {"MGPU_RT_SOFTGPU": "gfx90a,gfx942", "LD_LIBRARY_PATH": "/one"}
+    for base, instead in ((wanted, ""), ({**wanted, "MGPU_RT_HIP": str(old)}, "unset MGPU_RT_HIP")):
+        with pytest.raises(softgpu.SoftGpuUnavailable, match=f"{old} does not know gfx942") as said:
+            softgpu.environment(base, build=build)
+        assert f"{instead}" in str(said.value)
+        assert "`mgpu-rt softgpu install 5.7` fetches one" in str(said.value)
+    newer = _lay(tmp_path / "data/mgpu_rt/hip-5.7.1", "libamdhip64.so.5", "gfx90a gfx942")
+    result = softgpu.environment(wanted, build=build)
+    assert result["MGPU_RT_HIP"] == str(newer)
+    assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one:{newer.parent}"
+    assert softgpu.environment(result, build=build) == result
+    assert softgpu.environment({}, build=build)["MGPU_RT_HIP"] == str(old)

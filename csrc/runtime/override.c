@@ -2,7 +2,9 @@
 #include "base/atomics.h"
 #include "base/call.h"
 #include "base/options.h"
+#include "cache/caches.h"
 #include "cache/lazy_sync.h"
+#include "cache/registrations.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
 #include "graph/build.h"
@@ -51,8 +53,6 @@ static bool any_taken(void) {
 }
 
 static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
-    if (instead)
-        lazy_settle(NULL); /* an override may ask HIP by itself */
     pthread_mutex_lock(&take_lock);
     store_release(place, instead);
     if (instead)
@@ -62,11 +62,20 @@ static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_unlock(&take_lock);
 }
 
+/* An override may call HIP by itself, also on streams and memory of the library's. */
+static void end_exclusive_hip(void) {
+    store_relaxed(&options.exclusive_on, false);
+    lazy_settle(NULL);
+    (void)registration_cache.give_back(ALL_DEVICES);
+}
+
 EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
+    if (instead && !end)
+        end_exclusive_hip();
     take(end ? &at_end : &taken[index], instead);
     return 0;
 }
@@ -202,10 +211,12 @@ mgpu_rt_function override_find(enum abi_index function) {
 /* ---- begin and end ---- */
 
 void override_start(void) {
-    if (!options.runtime[0])
-        return;
-    store_release(&awaited, 1);
-    fetch_or_release(&runtime_mode, MODE_OVERRIDE);
+    if (options.runtime[0]) {
+        store_release(&awaited, 1);
+        fetch_or_release(&runtime_mode, MODE_OVERRIDE);
+    }
+    if (awaited || any_taken())
+        end_exclusive_hip();
 }
 
 static void answer_alone(void) {

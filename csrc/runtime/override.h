@@ -28,8 +28,8 @@ mgpu_rt_function override_find(enum abi_index function);
  *     3. An override.
  *     4. The capture of a stream that another thread lends.
  *
- * Calls that an override makes are answered by 1, 4 and the implementations. MGPU_RT_SYNC=lazy puts
- * nothing off while there is an override, which may look at memory at any call. */
+ * Calls that an override makes are answered by 1, 4 and the implementations. The first override
+ * ends MGPU_RT_EXCLUSIVE, and with it MGPU_RT_SYNC=lazy: it may call HIP, or look at memory. */
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_LENT)) ? override_find(function)
                                                                         : NULL;

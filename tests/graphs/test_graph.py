@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -420,6 +421,23 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
             mgpu.Memset32(block, 1, 1, stream)
 
     refused(mgpu, use, "more than 32 streams")
+
+
+@in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
+def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
+    """HIP would read the pages that lay there when it was registered. Nor does the building."""
+    pages = mmap.mmap(-1, 8 * KIB)
+    host = mgpu.ffi.from_buffer(pages)
+    block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
+    for calls in range(2):
+        mgpu.MemHostRegister(host, 4 * KIB)
+        mgpu.MemHostUnregister(host)
+        if calls == 0:
+            with built(mgpu) as graph:
+                mgpu.Memcpy(block, host, KIB, stream)
+        else:
+            replay(mgpu, graph[0], stream)
+        assert mgpu.count("hipHostUnregister") == 1 + calls
 
 
 @in_child(backends=("stub", "softgpu"), policies=("builtin",))

@@ -1,5 +1,5 @@
-"""Graphs, lent streams and MGPU_RT_SYNC=lazy beside hooks and runtimes: who answers a call, and
-what cannot be combined (csrc/runtime/override.h)."""
+"""Graphs, lent streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE beside hooks and runtimes: who
+answers a call, and what cannot be combined (csrc/runtime/override.h)."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
     assert mgpu.stderr().count("the hook looks at no launch that a stream captures") == 1
 
 
-# ---- synchronises that are put off ---------------------------------------------------------------
+# ---- the user's word, and synchronises that are put off ------------------------------------------
 
 
 @in_child(HIPSTUB_ASYNC="held", MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", **alone)
@@ -283,6 +283,16 @@ def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
         mgpu.Memset32(block, 1, 1, stream)
         mgpu.StreamSynchronize(stream)
         assert mgpu.pending(stream) == 0
-    mgpu.Memset32(block, 1, 1, stream)
-    mgpu.StreamSynchronize(stream)
+
+
+@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
+def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
+    """As a runtime in Python does, it submits by HIP's own functions."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    with overridden(mgpu):
+        at = mgpu.for_stub(block), 1, KIB, mgpu.for_stub(stream)
+        assert mgpu.stub.hipMemsetAsync(*at) == 0
     assert mgpu.pending(stream) == 1
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(stream) == 0

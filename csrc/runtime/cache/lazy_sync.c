@@ -23,7 +23,7 @@ static bool possible = true; /* no kernel is known that prints, nor a second str
 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
-           load_relaxed(&visible) || runtime_is(MODE_EXITING | MODE_OVERRIDE) || !exclusive_hip() ||
+           load_relaxed(&visible) || runtime_exiting() || !exclusive_hip() ||
            device_reaches_pageable(stream->device);
 }
 

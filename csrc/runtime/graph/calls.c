@@ -3,6 +3,7 @@
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
 #include "cache/modules.h"
+#include "cache/registrations.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
 #include "graph/build.h"
@@ -146,6 +147,8 @@ static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     char label[64];
     if (!stream || graph_building->failed || !bytes)
         return;
+    registrations_yield(to, bytes);
+    registrations_yield(from, bytes);
     const struct graph_place place = graph_place(stream);
     graph_lock();
     const hipError_t error =

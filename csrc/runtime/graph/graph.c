@@ -8,6 +8,7 @@
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/modules.h"
+#include "cache/registrations.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
 #include "cache/watch.h"
@@ -273,6 +274,8 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (!graph->executable)
         return 0;
     lazy_end();
+    if (load_relaxed(&registrations_idle)) /* memory that HIP has pinned may be a node's */
+        (void)registration_cache.give_back(ALL_DEVICES);
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? stats_now() : 0;
     const hipError_t error = launch_on_device(graph, handle);

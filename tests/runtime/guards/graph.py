@@ -271,15 +271,27 @@ GRAPH = [
     ),
     Guard(
         "override.c",
-        "    if (instead)\n        lazy_settle(NULL);",
-        "    if (false)\n        lazy_settle(NULL);",
+        "    lazy_settle(NULL);\n",
+        "",
         f"{OVERRIDES}:test_nothing_is_put_off_that_an_override_may_see",
     ),
     Guard(
-        "cache/lazy_sync.c",
-        "runtime_is(MODE_EXITING | MODE_OVERRIDE)",
-        "runtime_is(MODE_EXITING)",
-        f"{OVERRIDES}:test_nothing_is_put_off_that_an_override_may_see",
+        "override.c",
+        "    store_relaxed(&options.exclusive_on, false);\n",
+        "",
+        f"{OVERRIDES}:test_an_override_ends_the_word_that_nobody_else_calls_hip",
+    ),
+    Guard(
+        "graph/graph.c",
+        "    if (load_relaxed(&registrations_idle))",
+        "    if (false)",
+        f"{GRAPHS}:test_a_replay_finds_no_memory_registered_that_the_program_has_not",
+    ),
+    Guard(
+        "graph/calls.c",
+        "    registrations_yield(from, bytes);\n",
+        "",
+        f"{GRAPHS}:test_a_replay_finds_no_memory_registered_that_the_program_has_not",
     ),
     Guard(
         "graph/graph.c",

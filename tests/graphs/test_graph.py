@@ -426,7 +426,7 @@ def test_work_on_too_many_streams_ends_the_building(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
 def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
     """HIP would read the pages that lay there when it was registered. Nor does the building."""
-    pages = mmap.mmap(-1, 8 * KIB)
+    pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     host = mgpu.ffi.from_buffer(pages)
     block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
     for calls in range(2):

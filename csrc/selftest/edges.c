@@ -2,12 +2,15 @@
  * that wait for the program. Threads are at work when the process ends. */
 #include "steps.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 /* device WHO NUMBER */
 static void play_device(const struct step *step) {
@@ -18,28 +21,127 @@ static void play_device(const struct step *step) {
         check(step, HIP(hipSetDevice, int)(device));
 }
 
+/* ondevice BUFFER: that its memory is on */
+static void play_on_device(const struct step *step) {
+    struct { /* the beginning of hipPointerAttribute_t, which has grown since HIP 5 */
+        int type, device;
+        char rest[120];
+    } found = {0};
+    check(step, HIP(hipPointerGetAttributes, void *, const void *)(&found, BUFFER(0)));
+    say(step, "on device %d", found.device);
+}
+
 /* ---- a stream that waits for the program ---- */
 
-/* Holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
-static sem_t *holds[MOST_OBJECTS];
+struct hold {
+    sem_t let;
+    long long ms; /* after which it goes on by itself; 0: never */
+};
 
-static void wait_to_be_let(void *stream, int error, void *hold) {
+/* Holds by their numbers. Never freed: a stream may come to its hold after the sequence. */
+static struct hold *holds[MOST_OBJECTS];
+
+static void wait_to_be_let(void *stream, int error, void *argument) {
+    struct hold *hold = argument;
+    struct timespec until;
     (void)stream, (void)error;
-    while (sem_wait(hold) != 0)
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += hold->ms > 0 ? hold->ms / 1000 : 1 << 20;
+    until.tv_nsec += hold->ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (sem_timedwait(&hold->let, &until) != 0 && errno == EINTR)
         continue;
 }
 
-/* hold STREAM HOLD: its work after this begins once it is let go on */
+/* hold STREAM HOLD MS: its work after this begins once it is let go on, or after that time */
 static void play_hold(const struct step *step) {
-    sem_t *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
-    sem_init(hold, 0, 0);
+    struct hold *hold = holds[ARGUMENT(1)] = malloc(sizeof *hold);
+    sem_init(&hold->let, 0, 0);
+    hold->ms = ARGUMENT(2);
     check(step, HIP(hipStreamAddCallback, void *, void (*)(void *, int, void *), void *,
                     unsigned)(STREAM(0), wait_to_be_let, hold, 0));
 }
 
 /* let HOLD */
 static void play_let(const struct step *step) {
-    sem_post(holds[ARGUMENT(0)]);
+    sem_post(&holds[ARGUMENT(0)]->let);
+}
+
+/* atwork STREAM */
+static void play_at_work(const struct step *step) {
+    const int error = HIP(hipStreamQuery, void *)(STREAM(0));
+    say(step, "%s", error == NOT_READY ? "at work" : error == 0 ? "done" : "failed");
+    HIP(hipGetLastError, void)(); /* "not ready" stays there in some releases */
+}
+
+/* ---- handles ---- */
+
+enum { BUFFERS, STREAMS, EVENTS, MODULES, FUNCTIONS };
+
+static void **object(long long kind, long long number) {
+    void **const all[] = {buffers, streams, events, modules, functions};
+    return &all[kind][number];
+}
+
+/* same KIND OBJECT OBJECT: whether they have one handle */
+static void play_same(const struct step *step) {
+    const void *first = *object(ARGUMENT(0), ARGUMENT(1));
+    say(step, "%s", first == *object(ARGUMENT(0), ARGUMENT(2)) ? "same" : "different");
+}
+
+/* name KIND NEW KIND OBJECT OFFSET: a handle gets another number, of any kind; or the address so
+ * many bytes further on */
+static void play_name(const struct step *step) {
+    char *handle = *object(ARGUMENT(2), ARGUMENT(3));
+    *object(ARGUMENT(0), ARGUMENT(1)) = handle + ARGUMENT(4);
+}
+
+/* flags STREAM: as HIP has them */
+static void play_flags(const struct step *step) {
+    unsigned flags = 0;
+    check(step, HIP(hipStreamGetFlags, void *, unsigned *)(STREAM(0), &flags));
+    say(step, "flags %u", flags);
+}
+
+/* managed BUFFER: whether HIP moves its memory between host and device */
+static void play_managed(const struct step *step) {
+    enum { IS_MANAGED = 8 };
+    unsigned is_managed = 0;
+    check(step,
+          HIP(hipPointerGetAttribute, void *, int, void *)(&is_managed, IS_MANAGED, BUFFER(0)));
+    say(step, "%s", is_managed != 0 ? "managed" : "not managed");
+}
+
+/* One more of the foreign user's. `how`: the flags of a stream, the bytes of a buffer; an image */
+static void make_foreign(const struct step *step, long long kind, long long how, void **made) {
+    size_t bytes;
+    if (kind == STREAMS)
+        check(step, HIP(hipStreamCreateWithFlags, void **, unsigned)(made, (unsigned)how));
+    else if (kind == EVENTS)
+        check(step, HIP(hipEventCreateWithFlags, void **, unsigned)(made, DISABLE_TIMING));
+    else if (kind == MODULES)
+        check(step,
+              HIP(hipModuleLoadData, void **, const void *)(made, image_content((int)how, &bytes)));
+    else if (how > 0)
+        check(step, HIP(hipMalloc, void **, size_t)(made, (size_t)how));
+    else
+        check(step, HIP(hipMallocManaged, void **, size_t, unsigned)(made, (size_t)-how, 1));
+}
+
+/* again KIND NEW OBJECT HOW: the foreign user makes some until one has the handle that HIP has
+ * back. If none gets it, the last one counts. */
+static void play_again(const struct step *step) {
+    enum { MOST = 64 };
+    void *made = NULL;
+    for (int i = 0; i < MOST && (i == 0 || made != *object(ARGUMENT(0), ARGUMENT(2))); ++i)
+        make_foreign(step, ARGUMENT(0), ARGUMENT(3), &made);
+    *object(ARGUMENT(0), ARGUMENT(1)) = made;
+}
+
+/* nap MS */
+static void play_nap(const struct step *step) {
+    usleep((useconds_t)ARGUMENT(0) * 1000);
 }
 
 /* ---- many handles ---- */
@@ -334,14 +436,27 @@ static const struct {
     const char *name;
     void (*play)(const struct step *step);
 } table[] = {
-    {"device", play_device},   {"hold", play_hold},       {"crowd", play_crowd},
-    {"uncrowd", play_uncrowd}, {"refused", play_refused}, {"hoard", play_hoard},
-    {"busy", play_busy},       {"let", play_let},
+    {"ondevice", play_on_device},
+    {"device", play_device},
+    {"hold", play_hold},
+    {"crowd", play_crowd},
+    {"uncrowd", play_uncrowd},
+    {"refused", play_refused},
+    {"hoard", play_hoard},
+    {"busy", play_busy},
+    {"let", play_let},
+    {"atwork", play_at_work},
+    {"same", play_same},
+    {"name", play_name},
+    {"again", play_again},
+    {"flags", play_flags},
+    {"managed", play_managed},
+    {"nap", play_nap},
 };
 
 void (*edge_find(const char *name))(const struct step *step) {
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
         if (strcmp(table[i].name, name) == 0)
             return table[i].play;
-    return NULL;
+    return graph_find(name);
 }

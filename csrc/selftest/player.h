@@ -29,6 +29,9 @@ void say(const struct step *step, const char *format, ...) __attribute__((format
 /* An image by its number. */
 const void *image_content(int number, size_t *bytes);
 
+/* A library beside the images, opened once more. */
+void *library_open(const char *name);
+
 /* HIP for the foreign user: opened when it is first asked for. */
 void foreign_open(void);
 void *foreign_symbol(const char *name);

@@ -2,6 +2,7 @@
  * mgpu*; others are the foreign user, by HIP's functions. */
 #include "steps.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +94,7 @@ static void host_drop(enum place place, void *address, size_t bytes) {
 
 /* ---- memory ---- */
 
-enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER };
+enum { BY_MGPU, BY_MALLOC, BY_MANAGED, BY_PINNED, BY_MGPU_REGISTER, BY_REGISTER, BY_HEAP };
 
 /* malloc WHO BUFFER BYTES STREAM SHARED */
 static void play_malloc(const struct step *step) {
@@ -115,6 +116,9 @@ static void play_malloc(const struct step *step) {
     case BY_MGPU_REGISTER:
         address = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
         mgpuMemHostRegister(address, bytes);
+        break;
+    case BY_HEAP:
+        address = calloc(bytes, 1);
         break;
     default:
         address = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
@@ -140,6 +144,9 @@ static void play_free(const struct step *step) {
         break;
     case BY_MGPU_REGISTER:
         mgpuMemHostUnregister(address);
+        free(address);
+        break;
+    case BY_HEAP:
         free(address);
         break;
     default:
@@ -335,16 +342,38 @@ static void play_unevent(const struct step *step) {
 
 /* ---- modules and launches ---- */
 
-/* The place of an image when it is loaded. It is always at one address of its own, as a constant of
- * the program. Or it is in one of two places that all images share, as a JIT's, or mapped for the
- * call. */
-enum { IMAGE_CONSTANT, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED };
+/* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
+ * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
+ * library (constants.c of tests/selftest), which stays open, or may be closed. */
+enum { IMAGE_FIXED, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED, IMAGE_CONSTANT, IMAGE_CLOSABLE };
 enum { ROOM = 1 << 16 };
 
-static void *image_at(long long place, const void *content, size_t bytes) {
+static void *closable;
+
+static void *image_in(void *library, long long number) {
+    char name[32];
+    snprintf(name, sizeof name, "image%lld", number);
+    void *found = library != NULL ? dlsym(library, name) : NULL;
+    if (found == NULL)
+        give_up("no library holds the constant %s", name);
+    return found;
+}
+
+/* library NUMBER: in the place of the one that was open */
+static void play_library(const struct step *step) {
+    if (closable != NULL)
+        dlclose(closable);
+    closable = library_open(ARGUMENT(0) == 0 ? "closable0" : "closable1");
+}
+
+static void *image_at(long long place, long long number, const void *content, size_t bytes) {
     static char rooms[2][ROOM] __attribute__((aligned(4096)));
-    if (place == IMAGE_CONSTANT)
+    if (place == IMAGE_FIXED)
         return (void *)(uintptr_t)content;
+    if (place == IMAGE_CONSTANT)
+        return image_in(library_open("constants"), number);
+    if (place == IMAGE_CLOSABLE)
+        return image_in(closable, number);
     void *at = rooms[place == IMAGE_SECOND];
     if (place == IMAGE_MAPPED)
         at = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -360,7 +389,7 @@ static void play_load(const struct step *step) {
     const void *content = image_content((int)ARGUMENT(2), &bytes);
     void *module = NULL;
     pthread_mutex_lock(&rooms_mutex);
-    void *at = image_at(ARGUMENT(3), content, bytes);
+    void *at = image_at(ARGUMENT(3), ARGUMENT(2), content, bytes);
     if (ARGUMENT(0) == 0)
         module = mgpuModuleLoad(at, bytes);
     else
@@ -446,6 +475,17 @@ static void play_launch(const struct step *step) {
     memset(&arguments, 0xEE, sizeof arguments); /* the caller's again */
 }
 
+void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
+                int64_t k) {
+    struct arguments arguments = {.words = {0}};
+    for (unsigned i = 0; i < 12; ++i)
+        arguments.params[i] = &arguments.words[i];
+    set_memref(&arguments, 0, block, count);
+    arguments.words[5] = count;
+    arguments.words[6] = k;
+    launch(step, 0, function, (unsigned)((count + 63) / 64), 64, stream, arguments.params);
+}
+
 /* ---- what goes wrong, and must go wrong as with stock ---- */
 
 enum {
@@ -461,7 +501,43 @@ enum {
     BAD_DEVICE,
     BAD_STREAM,
     BAD_COPY,
+    BAD_NULL_IMAGE,
+    BAD_PAGE,      /* an image that cannot be read */
+    BAD_FEW_BYTES, /* one of 12 bytes, behind which nothing can be read */
+    BAD_ELF_32,    /* OBJECT: a good image, of which this is what was changed */
+    BAD_ELF_ENDLESS,
 };
+
+/* An image at the end of what can be read. */
+static void *image_at_end(const void *content, size_t bytes) {
+    const size_t page = 4096, room = (bytes + page - 1) / page * page;
+    char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(at + room, page, PROT_NONE);
+    return memcpy(at + room - bytes, content, bytes);
+}
+
+static void *bad_image(const struct step *step) {
+    static const char noise[12] = "no image";
+    size_t bytes;
+    const void *content = image_content((int)ARGUMENT(1), &bytes);
+    char *at;
+    switch (ARGUMENT(0)) {
+    case BAD_NULL_IMAGE:
+        return NULL;
+    case BAD_PAGE:
+        return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    case BAD_FEW_BYTES:
+        return image_at_end(noise, sizeof noise);
+    case BAD_ELF_32:
+        at = image_at_end(content, bytes);
+        at[4] = 1;
+        return at;
+    default:
+        at = image_at_end(content, bytes);
+        memset(at + 40, 0x7f, 6); /* where its sections are */
+        return at;
+    }
+}
 
 /* bad KIND OBJECT */
 static void play_bad(const struct step *step) {
@@ -503,16 +579,27 @@ static void play_bad(const struct step *step) {
     case BAD_STREAM:
         mgpuStreamDestroy(NULL);
         break;
-    default:
+    case BAD_COPY:
         mgpuMemcpy(NULL, words, 16, NULL);
+        break;
+    default:
+        say_handle(step, mgpuModuleLoad(bad_image(step), 4096));
     }
 }
 
-/* lasterror SAY: reads and clears the thread's last error */
+/* lasterror SAY: reads and clears the thread's last error; 1 says it, 2 whether there is one */
 static void play_lasterror(const struct step *step) {
     const int error = HIP(hipGetLastError, void)();
-    if (ARGUMENT(0) != 0)
+    if (ARGUMENT(0) == 1)
         say(step, "last error %d", error);
+    else if (ARGUMENT(0) == 2)
+        say(step, "%s", error != 0 ? "an error" : "no error");
+}
+
+/* error: the library's name of the last one that it has printed; forgets it */
+static void play_error(const struct step *step) {
+    const char *name = mgpu_rt_take_error();
+    say(step, "%s", name != NULL ? name : "none");
 }
 
 /* ---- the rest ---- */
@@ -573,12 +660,14 @@ static const struct {
     {"waitevent", play_waitevent},
     {"eventsync", play_eventsync},
     {"unevent", play_unevent},
+    {"library", play_library},
     {"load", play_load},
     {"unload", play_unload},
     {"function", play_function},
     {"launch", play_launch},
     {"bad", play_bad},
     {"lasterror", play_lasterror},
+    {"error", play_error},
     {"reset", play_reset},
     {"empty", play_empty},
     {"misuse", play_misuse},

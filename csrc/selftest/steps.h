@@ -29,6 +29,7 @@ void mgpuMemHostRegister(void *address, uint64_t bytes);
 void mgpuMemHostUnregister(void *address);
 void mgpuSetDefaultDevice(int32_t device);
 extern int mgpu_rt_empty_cache(void) __attribute__((weak));
+extern const char *mgpu_rt_take_error(void) __attribute__((weak));
 
 /* HIP's, by name; HIP(name, parameters) is its address. */
 #define HIP(name, ...) ((int (*)(__VA_ARGS__))foreign(#name))
@@ -36,6 +37,10 @@ void (*foreign(const char *name))(void);
 
 /* A failure of the foreign user's shows as a result, which no other runtime has. */
 void check(const struct step *step, int error);
+
+/* The kernel "mix" over words of a block. */
+void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
+                int64_t k);
 
 void say_handle(const struct step *step, const void *handle);
 
@@ -59,8 +64,10 @@ extern sem_t marks[4 * MOST_OBJECTS];
 #define MODULE(n) modules[ARGUMENT(n)]
 #define FUNCTION(n) functions[ARGUMENT(n)]
 
-/* The step of a name at a program's edges (edges.c); NULL if there is none. */
+/* The step of a name at a program's edges (edges.c) or around graphs (graphs.c); NULL if there is
+ * none. */
 void (*edge_find(const char *name))(const struct step *step);
+void (*graph_find(const char *name))(const struct step *step);
 /* Gives back all that those steps have left of the sequence before. */
 void edges_reset(void);
 

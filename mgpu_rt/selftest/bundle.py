@@ -25,6 +25,15 @@ def marker(program: str, module: str) -> bytes:
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
 
+#: Libraries of the sequences' images as constants, and their images in the order of their numbers.
+#: The first one cannot be closed.
+CONSTANTS = {
+    "constants": [*(f"plain{i}" for i in range(6)), *(f"cell{i}" for i in range(3))],
+    "closable0": ["plain0"],
+    "closable1": ["plain1"],
+}
+
+
 def library_name(llvm: str | int) -> str:
     """The programs as that release lowers them, in the bundle and where they are laid out."""
     return f"programs/{llvm}.so"
@@ -66,15 +75,16 @@ class Bundle:
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
     def lay_out(self, images: dict[str, bytes], folder: Path) -> None:
-        """Writes FOLDER/images/NAME, and FOLDER/programs/LLVM.so with these images in them."""
+        """Writes FOLDER/images/NAME, and the libraries with these images in them."""
         for name, content in images.items():
             path = folder / "images" / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        for llvm in self.programs:
-            path = folder / library_name(llvm)
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(_filled(self.members[library_name(llvm)], images))
+        for name, content in self.members.items():
+            if name.endswith(".so"):
+                path = folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(_filled(content, images))
 
 
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
@@ -82,9 +92,9 @@ def _filled(library: bytes, images: dict[str, bytes]) -> bytes:
     filled = bytearray(library)
     for name, content in images.items():
         program, dot, module = name.partition(".")
-        at = filled.find(marker(program, module)) if dot else -1
+        at = filled.find(marker(program, module) if dot else marker("sequences", name))
         if at < 0:
-            continue  # an image of the sequences, or of a program that this release has not
+            continue  # an image of another library
         if len(content) >= ROOM:
             raise ValueError(f"{name} has {len(content)} bytes; there is room for {ROOM - 1}")
         filled[at : at + ROOM] = content.ljust(ROOM, b"\0")

@@ -29,12 +29,22 @@ SIDES: dict[str, dict[str, str]] = {
     "library": {},
     "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
     "lazy": {"MGPU_RT_SYNC": "lazy", "MGPU_RT_LOAD": "lazy"},
+    "lazy and exclusive": {
+        "MGPU_RT_EXCLUSIVE": "on",
+        "MGPU_RT_SYNC": "lazy",
+        "MGPU_RT_LOAD": "lazy",
+    },
     "tight": {
         "MGPU_RT_MEMORY_LIMIT": "1M",
         "MGPU_RT_STREAM_LIMIT": "2",
         "MGPU_RT_MODULE_LIMIT": "2",
     },
 }
+#: Kinds of sequences in the bundle, those of random programs among them.
+KINDS, HARSH = ("proofs", "calm"), ("resets", "harsh")
+RANDOM = ("calm", "harsh")
+#: Steps that the library over NVIDIA's driver does not serve.
+NOT_WITH_CUDA = ("capture", "reset")
 #: In sequences others call HIP too, which EXCLUSIVE rules out.
 WITH_OTHERS = ("library", "lazy", "tight")
 
@@ -75,7 +85,7 @@ class Check:
 
 
 def checks(
-    bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = ("calm",)
+    bundle: Bundle, machine: Machine, folder: Path, kinds: Sequence[str] = KINDS
 ) -> list[Check]:
     """All that can be checked on this machine, the programs first."""
     found = [*_program_checks(bundle, machine, folder)]
@@ -84,10 +94,15 @@ def checks(
     images = folder / "images"
     found += [_python_check(part, machine, images / "plain0") for part in ("graph", "hook")]
     for kind in kinds:
+        part = "sequences" if kind in RANDOM else "proofs"
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
-            known = case.until_exit() if machine.kind == "cuda" else case
-            found.append(_sequence_check(name, known, machine, images))
+            if machine.kind == "cuda":
+                if case.plays(*NOT_WITH_CUDA):
+                    continue
+                case = case.until_exit()
+            if case.devices == 1 or machine.both is not None:
+                found.append(_sequence_check(part, name, case, machine, images))
     return found
 
 
@@ -222,14 +237,32 @@ def _python_check(part: str, machine: Machine, image: Path) -> Check:
 Play = Callable[..., tuple[Output, list[str]]]
 
 
-def _sequence_check(name: str, case: Case, machine: Machine, images: Path) -> Check:
+def _sequence_check(part: str, name: str, case: Case, machine: Machine, images: Path) -> Check:
+    if case.devices > 1 and machine.both is not None:
+        machine = dataclasses.replace(machine, environment=machine.both)
+
     def play(side: str, stock: Output | None = None) -> tuple[Output, list[str]]:
-        return _played(case, machine, images, OFF if side == STOCK else SIDES[side], stock)
+        options = OFF if side == STOCK else SIDES[side]
+        return _played(case, machine, images, {**options, **case.options}, stock)
 
-    return Check("sequences", name, WITH_OTHERS, lambda: sequence_compared(play))
+    sides = case.sides or WITH_OTHERS
+    if case.known:
+        return Check(part, name, sides, lambda: known_compared(play, sides))
+    return Check(part, name, sides, lambda: sequence_compared(play, sides))
 
 
-def sequence_compared(play: Play) -> Findings:
+def known_compared(play: Play, sides: Sequence[str]) -> Findings:
+    """The faults of a sequence of which all answers are known; stock's behaviour has others."""
+    found = Findings()
+    for side in sides:
+        said, wrong = play(side, Output())
+        found.add(side, wrong)
+        if said.status == children.HUNG:
+            break
+    return found
+
+
+def sequence_compared(play: Play, sides: Sequence[str] = WITH_OTHERS) -> Findings:
     """The faults of a sequence, by side. HIP itself may end the process now and then: where
     stock's behaviour ends so too, that is HIP's failure, and says nothing of the library. The side
     is compared if it comes to its end when it is played again."""
@@ -246,7 +279,7 @@ def sequence_compared(play: Play) -> Findings:
         found.wrong[STOCK] = wrong
     if wrong:
         return found
-    for side in WITH_OTHERS:
+    for side in sides:
         said, wrong = play(side, stock)
         if not wrong or said.status == children.HUNG:
             found.add(side, wrong)

@@ -88,7 +88,7 @@ def _test(
     step: Callable[[str], None],
 ) -> None:
     seconds = 60 * asked.minutes
-    kinds = ("harsh", "calm") if asked.harsh else ("calm",)
+    kinds = (*right.HARSH, *right.KINDS) if asked.harsh else right.KINDS
     checks = right.checks(read, found, folder, kinds)
     known = [check.name for check in checks]
     if unknown := [name for name in asked.only if name not in (*known, TIME)]:

@@ -5,7 +5,7 @@
 
 random_dir := build/random_driver
 random_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic
-random_sources := csrc/selftest/player.c csrc/selftest/steps.c csrc/selftest/edges.c
+random_sources := csrc/selftest/player.c csrc/selftest/steps.c csrc/selftest/edges.c csrc/selftest/graphs.c
 random_library := build/lib/libmlir_rocm_runtime.so
 
 include $(if $(hipstub_dir),,tests/hipstub/build.mk)

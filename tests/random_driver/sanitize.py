@@ -80,7 +80,9 @@ def build(name: str) -> None:
         objects = list(pool.map(compile_one, sources))
     link = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}"]
     _run(compiler, *sanitize, *objects, *link, "-Wl,-z,nodelete", "-ldl", "-pthread", "-o", library)
-    players = [ROOT / "csrc" / "selftest" / name for name in ("player.c", "steps.c", "edges.c")]
+    players = [
+        ROOT / "csrc" / "selftest" / name for name in ("player.c", "steps.c", "edges.c", "graphs.c")
+    ]
     for player, more in (("player", []), ("player-linked", ["build/hipstub/libamdhip64.so.5"])):
         needed = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed", library, *more]
         _run(compiler, *FLAGS, *sanitize, *players, *needed, "-pthread", "-ldl", "-o", out / player)

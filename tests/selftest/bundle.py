@@ -30,6 +30,7 @@ from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
 from mgpu_rt.selftest import bundle
 from mgpu_rt.selftest.bundle import ROOM, marker
 from tests.random_driver import cases, images, runner
+from tests.selftest.proofs import groups
 from tests.support.folders import write_whole
 
 #: Iterations of a program's loop; None: it has no loop.
@@ -152,6 +153,33 @@ def sequences() -> dict[str, bytes]:
     return made
 
 
+def constants(name: str) -> bytes:
+    """A library that has room for images among its constants."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source, out = Path(scratch, "constants.s"), Path(scratch, "constants.so")
+        lines = ['.section .note.GNU-stack,"",@progbits', ".section .rodata"]
+        for number, image in enumerate(bundle.CONSTANTS[name]):
+            mark = marker("sequences", image).decode()
+            lines += [f".balign 64\n.global image{number}", f'image{number}: .ascii "{mark}"']
+            lines += [f".skip {ROOM - len(mark)}"]
+        source.write_text("\n".join(lines) + "\n")
+        words = [toolchain.compiler(), "-shared", "-nostdlib", "-s", "-Wl,--hash-style=both"]
+        words += ["-Wl,-z,max-page-size=4096", "-Wl,--build-id=none"]
+        words += ["-Wl,-z,nodelete"] if name == "constants" else []
+        toolchain.run([*words, source, "-o", out])
+        return out.read_bytes()
+
+
+def proofs() -> dict[str, bytes]:
+    """The programs of tests/selftest/proofs; those that reset a device are kept apart."""
+    made = {}
+    for group in groups():
+        kind = "resets" if group.harsh else "proofs"
+        text = json.dumps(dataclasses.asdict(group.case()), separators=(",", ":"))
+        made[f"sequences/{kind}-{group.name}.json"] = text.encode()
+    return made
+
+
 # ---- the whole ----
 
 
@@ -165,14 +193,8 @@ def inputs() -> str:
     return state.hexdigest()
 
 
-def contents() -> Iterator[tuple[str, bytes]]:
-    """All that is in it, by name."""
-    manifest = {
-        "inputs": inputs(),
-        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.RELEASES},
-        "chips": list(CHIPS),
-    }
-    yield "manifest.json", json.dumps(manifest, indent=1).encode()
+def _compiled() -> Iterator[tuple[str, bytes]]:
+    """The members that LLVM makes: some minutes' work."""
     for llvm in toolchain.RELEASES:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
@@ -181,7 +203,27 @@ def contents() -> Iterator[tuple[str, bytes]]:
             every.update(found)
     # The same kernel for one chip after the other, which packs best.
     yield from sorted(every.items(), key=lambda item: (item[0].split("/")[2], item[0]))
+
+
+def contents(old: bundle.Bundle | None) -> Iterator[tuple[str, bytes]]:
+    """All that is in it, by name. An old one of the same inputs gives the members that LLVM
+    made."""
+    manifest = {
+        "inputs": inputs(),
+        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.RELEASES},
+        "chips": list(CHIPS),
+    }
+    yield "manifest.json", json.dumps(manifest, indent=1).encode()
+    if old is not None and old.manifest == manifest:
+        for name, content in old.members.items():
+            if name.startswith(("programs/", "kernels/")):
+                yield name, content
+    else:
+        yield from _compiled()
     yield from sequences().items()
+    yield from proofs().items()
+    for name in bundle.CONSTANTS:
+        yield f"images/{name}.so", constants(name)
 
 
 def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
@@ -198,11 +240,13 @@ def pack(members: Iterable[tuple[str, bytes]]) -> bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.selftest.bundle", description="make the bundle")
     parser.add_argument("--chip", help="the kernels of this chip alone, for selftest's --image")
+    parser.add_argument("--all", action="store_true", help="compile what is there, too")
     parser.add_argument("out", nargs="?", type=Path, default=bundle.PATH)
     options = parser.parse_args()
     if options.chip and options.out == bundle.PATH:
         parser.error("name the file for the chip's kernels")
-    packed = pack(kernels(options.chip).items() if options.chip else contents())
+    old = bundle.read() if bundle.PATH.exists() and not options.all else None
+    packed = pack(kernels(options.chip).items() if options.chip else contents(old))
     write_whole(options.out, packed)
     print(f"{options.out}: {len(packed):,} bytes", file=sys.stderr)
 

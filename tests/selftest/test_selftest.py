@@ -33,6 +33,7 @@ from mgpu_rt.selftest import (
 from mgpu_rt.selftest import page as pages
 from mgpu_rt.selftest.bundle import Bundle
 from tests.random_driver import images
+from tests.selftest.proofs import groups
 from tests.support.child import environment
 from tests.support.command import invoke
 from tests.support.patience import HANG
@@ -206,8 +207,39 @@ def test_a_full_disk_keeps_the_results_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_two_devices_are_tested_concurrently() -> None:
-    ended = selftest("--only", "both", MGPU_RT_SOFTGPU="gfx90a,gfx90a")
-    assert "yes, all are as with stock's behaviour (two devices 1 of 1)" in ended.stdout
+    words = ("--only", "both", "--only", "proofs-devices-chosen")
+    ended = selftest(*words, MGPU_RT_SOFTGPU="gfx90a,gfx90a")
+    assert "yes, all are as with stock's behaviour (two devices 1 of 1, proofs 1 of 1)" in (
+        ended.stdout
+    )
+
+
+def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Part:
+    """Returns the part of a selftest that has the proofs: all, or these groups."""
+    read = bundle.read()
+    found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
+    read.lay_out(read.kernels(found.chip), folder)
+    checks = right.checks(read, found, folder, ("proofs", "resets"))
+    checks = [check for check in checks if check.part == "proofs"]
+    checks = [check for check in checks if not names or check.name in names]
+    parts: list[result.Part] = []
+    right.perform(checks, parts, math.inf, lambda text: None, "")
+    return parts[0]
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("chips", ["gfx90a", "gfx90a,gfx90a"])
+def test_all_proofs_are_compared_and_right(chips: str, tmp_path: Path) -> None:
+    """Also those that reset a device."""
+    part = proofs_played(tmp_path, chips=chips)
+    assert (part.compared, part.wrong) == (part.total, [])
+    assert part.total == sum(group.devices <= len(chips.split(",")) for group in groups())
+
+
+def test_proofs_are_right(tmp_path: Path) -> None:
+    """Two of the groups; the others are for `make check`."""
+    part = proofs_played(tmp_path, "proofs-shared", "proofs-memory-others")
+    assert (part.compared, part.total, part.wrong) == (2, 2, [])
 
 
 def test_no_gpu_that_hip_finds_is_said() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.random_driver import images, model, programs, runner, script
 
-PROGRAMS, AT_ONCE, ENDINGS = 600, 20, 40
+PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40
 HANGS = 12  # seconds: where a library hangs, it is noticed then
 
 Cases = Iterator[runner.Case]

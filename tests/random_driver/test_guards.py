@@ -18,37 +18,8 @@ from tests.support.variants import Change, build
 PROGRAMS, AT_ONCE = 1200, 20
 HANGS = 12  # seconds: where a library hangs, it is noticed then
 
-_WAITING = "csrc/runtime/cache/blocks_waiting.c"
-_STREAMS = "csrc/runtime/cache/streams.h"
-_POOL = "csrc/runtime/cache/blocks_pool.c"
 _HANDLES = "csrc/runtime/base/handles.c"
 _LIFECYCLE = "csrc/runtime/lifecycle.c"
-_EVENTS = "csrc/runtime/cache/events.c"
-
-#: By what a freed block does not wait for.
-CHANGES = {
-    "other_streams": Change(
-        _WAITING,
-        "    return block->wait_count ? SOME_AT_WORK : NONE_AT_WORK;",
-        "    return NONE_AT_WORK;",
-    ),
-    "a_second_other_stream": Change(
-        _WAITING, "i < block->wait_count; i++", "i < block->wait_count && i < 1; i++"
-    ),
-    "its_own_stream_beside_others": Change(
-        _WAITING,
-        "    if (block->stream && !is_past(block->stream, block->mark, stream))",
-        "    if (false)",
-    ),
-    "streams_of_the_programs_own": Change(
-        _STREAMS,
-        "        PROOF_STEP(launch_elsewhere_is_noted, stream_note_untracked(ALL_DEVICES));",
-        "        (void)0;",
-    ),
-    "its_own_stream_alone": Change(
-        _POOL, "return !stream || stream_has_passed(", "return true || stream_has_passed("
-    ),
-}
 
 
 def _side(name: str, *changes: Change) -> runner.Side:
@@ -59,22 +30,6 @@ def _side(name: str, *changes: Change) -> runner.Side:
 def _program(source: random.Random) -> programs.Bytes:
     actions = [source.randbytes(script.ACTION) for _ in range(60)]
     return source.randbytes(4), actions
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_random_programs_notice_a_free_that_does_not_wait_for(name: str) -> None:
-    """On streams that do nothing before somebody waits for them, so it is no matter of time."""
-    images.write("gfx90a")
-    side = _side(name, CHANGES[name])
-    source = random.Random(12)
-    for _ in range(PROGRAMS // AT_ONCE):
-        drawn = [_program(source) for _ in range(AT_ONCE)]
-        case = programs.Plan(runner.HELD, drawn, (side,), late=False, linked=False).case()
-        found = runner.problems(case, runner.HELD, [side])
-        assert "stock" not in found
-        if found:
-            return
-    pytest.fail(f"{PROGRAMS} programs differ nowhere")
 
 
 # ---- at the edges --------------------------------------------------------------------------------

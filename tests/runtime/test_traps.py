@@ -97,6 +97,9 @@ def test_02_one_name_in_two_modules_gives_two_functions(mgpu: Mgpu) -> None:
     for _ in range(3):
         assert mgpu.function(first, name) != mgpu.function(second, name)
     assert mgpu.count("hipModuleGetFunction") == 2
+    image = mgpu.image(code_object("samename", "first"))
+    modules = [mgpu.load(image) for _ in range(60)]  # as many that some share their slots
+    assert len({mgpu.function(module, name) for module in modules}) == 60
 
 
 @in_child()

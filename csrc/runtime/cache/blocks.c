@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/observe.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_table.h"
 #include "cache/blocks_waiting.h"
@@ -137,7 +138,8 @@ static __attribute__((noinline)) void keep_to_limit(int device, size_t size) {
     if (!limit || block_reserved(device) <= limit ||
         add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
         return;
-    store_relaxed(&freed[device], give_oldest_back(device, limit - limit / 8));
+    PROOF_STEP(blocks_beyond_the_limit_leave,
+               store_relaxed(&freed[device], give_oldest_back(device, limit - limit / 8)));
 }
 
 /* HIP was asked for more: from here on frees are added up, if the device is over its limit now. */
@@ -146,7 +148,7 @@ static void note_reserved(int device, size_t size) {
     if (now <= limit)
         return;
     if (now - size <= limit)
-        store_relaxed(&freed[device], limit); /* not counted so far */
+        PROOF_STEP(earlier_frees_count, store_relaxed(&freed[device], limit));
     fetch_or_relaxed(&care_of_frees, CARE_OVER_LIMIT);
 }
 
@@ -182,13 +184,14 @@ static hipError_t ask_hip(void **address, size_t size, bool shared) {
  * succeeds would clear the error that the program is to meet. */
 static bool fits_device(size_t size, int device) {
     const size_t total = load_relaxed(&totals[device]);
-    return !total || size <= total;
+    return PROOF(device_can_have_so_much, !total || size <= total);
 }
 
 static void *allocate_new(size_t size, int device, bool shared, hipError_t *error) {
     void *address = NULL;
     *error = ask_hip(&address, size, shared);
-    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) && caches_make_room(*error))
+    if (UNLIKELY(*error != hipSuccess) && fits_device(size, device) &&
+        DOUBT(allocation_may_succeed_with_room, caches_make_room(*error)))
         *error = ask_hip(&address, size, shared);
     if (*error != hipSuccess)
         return NULL;
@@ -222,7 +225,7 @@ static void *hand_out(const struct block *block) {
 
 void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
     struct block_pool *pool = NULL;
-    (void)device_kept(device);
+    PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
     if (LIKELY(stream && stream->device == device))
         pool = load_acquire(&stream->pool);
     else if (device < MOST_DEVICES)
@@ -250,12 +253,12 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
 
 void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
     const size_t size = block_round(bytes);
-    (void)device_kept(device);
+    PROOF_STEP(reset_before_shared_block_reuse, (void)device_kept(device));
     struct block *block = block_search_shared(device, size);
     *error = hipSuccess;
     void *address = block ? hand_out(block) : allocate_new(size, device, true, error);
-    if (*error == hipErrorNotSupported) { /* no managed memory here */
-        device_forget_error(*error);
+    if (DOUBT(device_has_no_managed_memory, *error == hipErrorNotSupported)) {
+        PROOF_STEP(attempt_leaves_no_error, device_forget_error(*error));
         return block_alloc(bytes, device, NULL, error);
     }
     if (UNLIKELY(runtime_counting()))
@@ -281,8 +284,9 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
 static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
     const int device = block->device;
     const size_t size = block->size;
-    const hipError_t error = stream_wait_for_device(device);
-    if (UNLIKELY(error != hipSuccess)) { /* nothing says that it is idle */
+    const hipError_t error =
+        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(device), hipSuccess);
+    if (UNLIKELY(DOUBT(nothing_says_it_is_idle, error != hipSuccess))) {
         device_forget_error(error);
         return free_now(block);
     }
@@ -335,14 +339,14 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     const int state = load_acquire(&block->state);
     if (state == BLOCK_GRAPH && block_keep(block, NULL))
         return (struct block_freed){FREE_DONE, hipSuccess};
-    if (state == BLOCK_GRAPH || state == BLOCK_LIVE) /* its graph has just begun, or ended */
+    if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
         return block_free(block_address(block), stream);
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
         return (struct block_freed){block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN, hipSuccess};
     lazy_visible(-1);
     if (runtime_counting())
         count_live(block, -1);
-    if (!exclusive_hip() && !block_confirm_shared(block))
+    if (!exclusive_hip() && !PROOF(hip_has_the_shared_block, block_confirm_shared(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (!stream || stream->device != block->device)
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
@@ -352,11 +356,12 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
     int live = BLOCK_LIVE;
-    if (UNLIKELY(!block || !cas_acq_rel(&block->state, &live, BLOCK_CACHED)))
+    if (UNLIKELY(!block ||
+                 !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_CACHED))))
         return free_other(block, stream);
     if (UNLIKELY(runtime_counting()))
         count_live(block, -1);
-    if (UNLIKELY(!exclusive_hip() && !block_confirm(block)))
+    if (UNLIKELY(!exclusive_hip() && !PROOF(hip_has_the_block, block_confirm(block))))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (UNLIKELY(!stream || stream->device != block->device))
         return (struct block_freed){FREE_WAITED, free_unordered(block)};
@@ -376,7 +381,7 @@ bool block_keep(struct block *block, struct stream *stream) {
     block->stream = stream; /* the program's, as long as it holds the block */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
-    if (!cas_acq_rel(&block->state, &state, BLOCK_KEPT))
+    if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_KEPT)))
         return false;
     if (state == BLOCK_SHARED)
         lazy_visible(-1);
@@ -399,7 +404,8 @@ bool block_give_graph(void *address) {
 
 bool block_serve_graph(void *address) {
     struct block *block = block_find(address);
-    const bool served = change_block(block, BLOCK_KEPT, BLOCK_GRAPH);
+    const bool served =
+        PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_KEPT, BLOCK_GRAPH));
     if (served && runtime_counting())
         count_live(block, 1);
     return served;
@@ -421,8 +427,9 @@ static struct block *take_kept(size_t size, int device, const struct stream *str
                                uint64_t graph) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         int kept = BLOCK_KEPT;
-        if (block_size(block) == size && block_device(block) == device && block->graph == graph &&
-            block->stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
+        if (block_size(block) == size && block_device(block) == device &&
+            PROOF(block_is_of_this_capture, block->graph == graph) && block->stream == stream &&
+            cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
             return block;
     }
     return NULL;
@@ -441,7 +448,9 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     *error = hip.Malloc(&address, size);
     if (*error == hipSuccess)
         stats_miss(CACHE_MEMORY);
-    if (*error != hipSuccess || !block_enter(address, size, device, BLOCK_GRAPH))
+    if (*error != hipSuccess ||
+        !block_enter(address, size, device,
+                     PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE)))
         return address;
     block = block_find(address);
     block->graph = graph;

@@ -5,6 +5,7 @@
 
 #include "base/abi.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/streams.h"
@@ -16,8 +17,10 @@ struct cache;
  * the handle is of no such stream. */
 static inline struct stream *block_order(const struct thread *thread, hipStream_t handle) {
     struct stream *stream = handle ? stream_find(thread, handle) : NULL;
-    return LIKELY(stream && stream_is_live(stream) && stream->device < MOST_DEVICES) ? stream
-                                                                                     : NULL;
+    return LIKELY(stream && PROOF(order_is_of_a_live_stream, stream_is_live(stream)) &&
+                  stream->device < MOST_DEVICES)
+               ? stream
+               : NULL;
 }
 
 /* Whether so much memory is kept when it is freed; else a call of HIP's serves. */

@@ -1,4 +1,5 @@
 #include "cache/blocks_pool.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_waiting.h"
 #include "cache/streams_pool.h"
@@ -29,7 +30,7 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
 
 void block_stream_enters(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
-    if (!pool || pool->device != stream->device)
+    if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
@@ -85,7 +86,9 @@ bool block_put(struct block *block, struct stream *stream) {
 }
 
 void block_put_shared(struct block *block, struct stream *stream) {
-    put(block, stream, &shared_pools[block->device]);
+    put(block, stream,
+        PROOF_VALUE(shared_block_goes_to_shared_memory, &shared_pools[block->device],
+                    &device_pools[block->device]));
 }
 
 void block_put_idle(struct block *block) {
@@ -94,7 +97,8 @@ void block_put_idle(struct block *block) {
 
 static bool is_idle(const struct block *block) {
     const struct stream *stream = load_relaxed(&block->stream);
-    return !stream || stream_has_passed(stream, load_relaxed(&block->mark));
+    return !stream ||
+           PROOF(stream_has_passed_the_free, stream_has_passed(stream, load_relaxed(&block->mark)));
 }
 
 /* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
@@ -158,7 +162,7 @@ static struct block *search_streams(int device, size_t size, const struct stream
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = load_acquire(&stream_pools)))
             return NULL;
-        if (pool->owner != self && pool->device == device)
+        if (pool->owner != self && PROOF(block_is_of_the_device, pool->device == device))
             block = search_pool(pool, size);
         if (!block)
             pool = pool->next;
@@ -180,7 +184,8 @@ struct block *block_search(int device, size_t size, struct stream *stream) {
 }
 
 struct block *block_search_shared(int device, size_t size) {
-    struct block *block = take_idle(&shared_pools[device], size);
+    struct block *block = PROOF_VALUE(shared_block_is_idle, take_idle(&shared_pools[device], size),
+                                      block_take(&shared_pools[device], size));
     if (!block)
         block = block_take_waiting(device, size, NULL, true);
     return block ? hand_out_block(block) : NULL;
@@ -210,7 +215,7 @@ static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
 }
 
 static struct block_pool *pool_holding(const struct block *block, const struct stream *stream) {
-    if (block->shared)
+    if (DOUBT(cached_block_is_shared, block->shared))
         return &shared_pools[block->device];
     return stream ? pool_on(stream, block->device) : &device_pools[block->device];
 }

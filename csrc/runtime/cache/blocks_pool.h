@@ -13,6 +13,7 @@
 #include "base/atomics.h"
 #include "base/handles.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "cache/streams.h"
 #include "cache/types.h"
 
@@ -70,7 +71,7 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
             continue;
         }
         block_note_use(block);
-        store_release(&block->state, BLOCK_LIVE);
+        PROOF_STEP(block_handed_out_is_held, store_release(&block->state, BLOCK_LIVE));
         return block;
     }
     return NULL;

@@ -3,6 +3,7 @@
 #include "base/atomics.h"
 #include "base/counters.h"
 #include "base/handles.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/ranges.h"
@@ -44,7 +45,7 @@ static void leave_table(struct block *block) {
     if (!block->booked)
         return;
     struct memory_counter *memory = &counts.memory[block->device];
-    block->booked = false;
+    PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     store_relaxed(&memory->reserved, memory->reserved - block->size);
     memory->blocks--;
     trace_memory(block->device);
@@ -86,7 +87,7 @@ bool block_enter(void *address, size_t size, int device, int state) {
     block->booked = true;
     add_reserved(device, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
-    store_release(&block->state, state);
+    store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_CACHED));
     pthread_mutex_unlock(&tables_lock);
     return true;
 }
@@ -97,7 +98,7 @@ bool block_retire(struct block *block) {
     pthread_mutex_lock(&tables_lock);
     /* It may be on its way into a pool just now: then it is not found, and stays. */
     const bool owned = block_unlink(block, load_relaxed(&block->stream));
-    if (owned)
+    if (PROOF(block_leaves_its_pool_first, owned))
         leave_table(block);
     pthread_mutex_unlock(&tables_lock);
     return owned;
@@ -141,13 +142,15 @@ bool block_confirm_shared(const struct block *block) {
 
 /* Under tables_lock, and with HIP's word for it from before. */
 static void forget_block(struct block *block) {
-    if ((block->shared || block->waits_now) && block->state == BLOCK_CACHED)
+    if (DOUBT(forgotten_block_lies_elsewhere, block->shared || block->waits_now) &&
+        block->state == BLOCK_CACHED)
         (void)block_unlink(block, block->stream);
     leave_table(block);
 }
 
 static bool outlives_reset(const struct block *block) {
-    return block->shared && block->state != BLOCK_GONE && block_confirm_shared(block);
+    return block->shared && block->state != BLOCK_GONE &&
+           DOUBT(shared_block_outlives_the_reset, block_confirm_shared(block));
 }
 
 /* HIP is not asked under the lock. A block that is entered meanwhile is of the time after the
@@ -160,8 +163,8 @@ void block_forget_device(int device) {
     pthread_mutex_lock(&tables_lock);
     block_pools_empty(device);
     for (struct block *block = newest; block; block = handle_next(block))
-        if (of_device(device, block->device) && !block->outlives)
-            forget_block(block);
+        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)) && !block->outlives)
+            PROOF_STEP(reset_ends_blocks, forget_block(block));
     pthread_mutex_unlock(&tables_lock);
     ranges_change();
 }

@@ -1,4 +1,5 @@
 #include "cache/blocks_waiting.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/streams_pool.h"
 
@@ -35,7 +36,7 @@ enum at_work block_list_at_work(struct block *block, const struct stream *stream
     block->wait_count = 0;
     for (struct stream *other = stream_first(); other; other = stream_next(other)) {
         if (other == stream || !stream_is_at_work(other) ||
-            load_relaxed(&other->device) != block->device)
+            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == block->device))
             continue;
         if (stream_is_null(other) && stream_query_unheld(other))
             continue;
@@ -44,19 +45,23 @@ enum at_work block_list_at_work(struct block *block, const struct stream *stream
             return AT_WORK_UNKNOWN;
         }
     }
-    return block->wait_count ? SOME_AT_WORK : NONE_AT_WORK;
+    return DOUBT(other_streams_are_at_work, block->wait_count) ? SOME_AT_WORK : NONE_AT_WORK;
 }
 
 /* All that was submitted at the free is done, or comes before what `stream` does next. */
 static bool is_past(const struct stream *at_work, uint64_t mark, const struct stream *stream) {
-    return at_work == stream || stream_has_passed(at_work, mark) || stream_is_idle(at_work);
+    return at_work == stream || PROOF(work_at_the_free_is_done,
+                                      stream_has_passed(at_work, mark) || stream_is_idle(at_work));
 }
 
 /* NULL if the block is ready, else a stream that it waits for. */
 static struct stream *held_by(const struct block *block, const struct stream *stream) {
-    if (block->stream && !is_past(block->stream, block->mark, stream))
+    if (block->stream &&
+        !PROOF(own_stream_has_passed_too, is_past(block->stream, block->mark, stream)))
         return block->stream;
-    for (size_t i = 0; i < block->wait_count; i++)
+    for (size_t i = 0;
+         i < PROOF_VALUE(every_other_stream_has_passed, block->wait_count, block->wait_count > 0);
+         i++)
         if (!is_past(block->waits[i].stream, block->waits[i].mark, stream))
             return block->waits[i].stream;
     return NULL;
@@ -119,13 +124,13 @@ struct block *block_take_waiting(int device, size_t size, const struct stream *s
     if (!load_relaxed(&waiting[device].newest))
         return NULL;
     struct block *block = take_ready(device, size, stream, shared, &holder);
-    if (!block && holder && stream_query_unheld(holder))
+    if (!block && holder && DOUBT(destroyed_stream_is_done, stream_query_unheld(holder)))
         block = take_ready(device, size, stream, shared, &holder);
     return block;
 }
 
 bool block_waiting_is_full(int device) {
-    return load_relaxed(&waiting[device].count) > WAITING_MOST;
+    return DOUBT(too_many_blocks_wait, load_relaxed(&waiting[device].count) > WAITING_MOST);
 }
 
 struct block *block_take_settled(int device) {

@@ -1,4 +1,5 @@
 #include "cache/environments.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/watch.h"
@@ -24,7 +25,8 @@ static void environment_unlink(const struct environment *environment) {
 
 static struct environment *find_for(int device, hipStream_t stream) {
     struct environment *found = environments;
-    while (found && (found->taken || found->device != device || found->stream != stream))
+    while (found && (DOUBT(environment_is_in_use, found->taken) || found->device != device ||
+                     !PROOF(environment_is_of_the_stream, found->stream == stream)))
         found = found->next;
     if (!found)
         return NULL;
@@ -66,7 +68,7 @@ static struct environment *environment_take_oldest(size_t keep) {
 
 /* Its stream may be gone by now. */
 static void environment_destroy(struct environment *environment) {
-    (void)sparse.SetStream(environment->handle, NULL);
+    PROOF_STEP(stream_may_be_gone, (void)sparse.SetStream(environment->handle, NULL));
     (void)sparse.Destroy(environment->handle);
     free(environment);
 }
@@ -112,7 +114,9 @@ static struct environment *environment_new(int device, hipStream_t stream, int *
 
 struct environment *environment_take(int device, hipStream_t stream, int *status) {
     *status = SPARSE_SUCCESS;
-    struct environment *known = device_kept(device) ? environment_take_known(device, stream) : NULL;
+    struct environment *known = PROOF(reset_before_environment_reuse, device_kept(device))
+                                    ? environment_take_known(device, stream)
+                                    : NULL;
     return known ? known : environment_new(device, stream, status);
 }
 

@@ -1,4 +1,5 @@
 #include "cache/functions.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "hip/mapped.h"
 
@@ -49,13 +50,13 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
     const char *name = lookup->name;
     if (thread_is_none(lookup->thread))
         return;
-    *choose_function_slot(lookup->thread, lookup->known_as, name) =
-        (struct function_slot){.handle = lookup->known_as,
-                               .name = name,
-                               .module = lookup->module,
-                               .function = function,
-                               .life = module_life(lookup->generation, MODULE_LIVE),
-                               .constant = mapped_for_good(name, strlen(name) + 1)};
+    *choose_function_slot(lookup->thread, lookup->known_as, name) = (struct function_slot){
+        .handle = lookup->known_as,
+        .name = name,
+        .module = lookup->module,
+        .function = function,
+        .life = module_life(lookup->generation, MODULE_LIVE),
+        .constant = PROOF(name_stays_as_it_is, mapped_for_good(name, strlen(name) + 1))};
 }
 
 __attribute__((noinline)) hipFunction_t function_find_near(const struct thread *thread,

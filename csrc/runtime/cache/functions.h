@@ -8,6 +8,7 @@
 
 #include "base/abi.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "cache/modules.h"
 #include "cache/slots.h"
 #include "cache/thread.h"
@@ -27,9 +28,10 @@ static inline size_t function_home(hipModule_t module, const char *name, unsigne
  * still. */
 static inline bool function_slot_serves(const struct function_slot *slot, hipModule_t handle,
                                         const char *name) {
-    return slot->handle == handle && slot->name == name &&
+    return PROOF(function_is_of_the_module, slot->handle == handle) && slot->name == name &&
            slot->life == load_acquire(&slot->module->life) &&
-           (slot->constant || strcmp(slot->function->name, name) == 0);
+           (slot->constant ||
+            PROOF(function_has_the_name, strcmp(slot->function->name, name) == 0));
 }
 
 /* The hit of a look-up: what the thread has asked for lately. NULL if that is not this. */

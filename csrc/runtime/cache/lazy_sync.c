@@ -3,6 +3,7 @@
 #include "base/atomics.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/thread.h"
 #include "hip/device.h"
@@ -23,8 +24,9 @@ static bool possible = true; /* no kernel is known that prints, nor a second str
 
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
-           load_relaxed(&visible) || runtime_exiting() || !exclusive_hip() ||
-           device_reaches_pageable(stream->device);
+           DOUBT(kernels_see_host_memory, load_relaxed(&visible)) || runtime_exiting() ||
+           !exclusive_hip() ||
+           DOUBT(kernels_reach_the_host, device_reaches_pageable(stream->device));
 }
 
 bool lazy_put_off(struct stream *stream) {
@@ -88,7 +90,7 @@ void lazy_note_stream(void) {
         return;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
-            lazy_end();
+            PROOF_STEP(streams_may_run_at_once, lazy_end());
     lazy_settle(NULL);
 }
 
@@ -98,7 +100,8 @@ static bool is_silent(const struct image *image) {
     static const char *const words[] = {"hostcall", "printf"};
     bool silent = !image->opaque;
     for (size_t i = 0; i < sizeof words / sizeof *words && silent; i++)
-        silent = !memmem(image->bytes, image->size, words[i], strlen(words[i]));
+        silent = PROOF(kernels_do_not_print,
+                       !memmem(image->bytes, image->size, words[i], strlen(words[i])));
     return silent;
 }
 

@@ -1,6 +1,7 @@
 #include "cache/staging.h"
 #include "base/atomics.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/watch.h"
@@ -13,11 +14,11 @@ static struct staging all[STAGING_COUNT];
 static uint64_t clock_now; /* counts the changes of owner */
 
 static bool try_take_staging(struct staging *staging) {
-    return !exchange_acquire(&staging->taken, 1);
+    return PROOF(one_thread_copies_through_it, !exchange_acquire(&staging->taken, 1));
 }
 
 static void release_staging(struct staging *staging) {
-    store_release(&staging->taken, 0);
+    PROOF_STEP(others_may_copy_through_it, store_release(&staging->taken, 0));
 }
 
 static struct stream *owner_of(const struct staging *staging) {
@@ -28,7 +29,8 @@ static struct stream *owner_of(const struct staging *staging) {
  * done, or the owner is gone, which was waited for. */
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
-    return !owner || !staging->used || stream_has_passed(owner, staging->mark);
+    return PROOF(pinned_memory_was_read,
+                 !owner || !staging->used || stream_has_passed(owner, staging->mark));
 }
 
 /* The one that was not used for longest, of those whose copies are done, now this stream's and
@@ -94,7 +96,7 @@ static bool have(char **memory, bool *failed, size_t bytes) {
 static bool have_room(struct stream *stream, struct staging *staging, size_t bytes) {
     if (stream_has_passed(stream, staging->mark))
         staging->used = 0;
-    if (bytes <= STAGING_UP - staging->used)
+    if (PROOF(copy_fits_behind_the_others, bytes <= STAGING_UP - staging->used))
         return true;
     if (stream_ask(stream) != hipSuccess)
         return false;
@@ -136,7 +138,7 @@ static void destroy_events(struct staging *staging) {
 
 /* An event is recorded on streams of the device on which it was made. */
 static bool have_events(struct staging *staging, int device) {
-    if (staging->device != device)
+    if (DOUBT(pinned_memory_served_another_device, staging->device != device))
         destroy_events(staging);
     staging->device = device;
     for (int i = 0; i < STAGING_PIECES; i++)
@@ -198,7 +200,7 @@ static hipError_t copy_at_once(const struct pieces *pieces) {
                                        hipMemcpyDefault, stream_handle(pieces->stream));
     stream_submitted(thread_get(), pieces->stream);
     if (error == hipSuccess)
-        error = stream_wait(pieces->stream);
+        error = PROOF_VALUE(copy_has_arrived, stream_wait(pieces->stream), hipSuccess);
     if (error == hipSuccess)
         memcpy(pieces->host, pieces->staging->down, pieces->bytes);
     return error;

@@ -4,6 +4,7 @@
  * buffers are the program's, of mgpuMemAlloc. */
 #include "calls/sparse.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "calls/stream.h"
@@ -75,7 +76,7 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 }
 
 void sparse_end(struct sparse_work *work, int status) {
-    stream_launched(work->thread, work->stream);
+    PROOF_STEP(sparse_work_marks_its_stream, stream_launched(work->thread, work->stream));
     if (work->environment)
         environment_give(work->environment);
     if (status != SPARSE_SUCCESS)

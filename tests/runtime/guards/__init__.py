@@ -5,15 +5,13 @@ A table for each layer of csrc/runtime, by the file that the guard is in.
 
 from __future__ import annotations
 
-from tests.runtime.guards.cache import CACHE
 from tests.runtime.guards.calls import CALLS
 from tests.runtime.guards.graph import GRAPH
 from tests.runtime.guards.guard import Guard
 from tests.runtime.guards.hip import HIP
 from tests.runtime.guards.lifecycle import LIFECYCLE
 from tests.runtime.guards.recording import RECORDING
-from tests.runtime.guards.sparse import SPARSE
 
 __all__ = ["GUARDS", "Guard"]
 
-GUARDS: list[Guard] = [*CALLS, *CACHE, *HIP, *RECORDING, *LIFECYCLE, *SPARSE, *GRAPH]
+GUARDS: list[Guard] = [*CALLS, *HIP, *RECORDING, *LIFECYCLE, *GRAPH]

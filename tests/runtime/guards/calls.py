@@ -24,22 +24,6 @@ CALLS = [
         f"{MEMORY}:test_a_refusal_is_not_taken_for_a_lack_of_memory",
     ),
     Guard(
-        "cache/functions.h",
-        "slot->handle == handle && slot->name == name",
-        "slot->name == name",
-        f"{TRAPS}:test_02_one_name_in_two_modules_gives_two_functions",
-        also=(
-            "(uintptr_t)module * 31 + (uintptr_t)name",
-            "(uintptr_t)name + 0 * (uintptr_t)module",
-        ),
-    ),
-    Guard(
-        "cache/functions.h",
-        "strcmp(slot->function->name, name) == 0",
-        "true",
-        f"{TRAPS}:test_02_another_name_at_the_same_address_gives_another_function",
-    ),
-    Guard(
         "calls/event.c",
         "    report_once(&stream_served, (void *)handle);\n    return true;",
         "    report_once(&stream_served, (void *)handle);\n    return false;",
@@ -56,12 +40,6 @@ CALLS = [
         "    module_invalidate(module);\n",
         "",
         f"{NO_MEMORY}:test_a_module_without_memory_for_its_image_is_not_the_one_before",
-    ),
-    Guard(
-        "cache/functions.c",
-        "mapped_for_good(name, strlen(name) + 1)",
-        "true",
-        f"{TRAPS}:test_02_another_name_at_the_same_address_gives_another_function",
     ),
     Guard(
         "calls/memory.c",
@@ -92,12 +70,6 @@ CALLS = [
         "        lazy_settle(*stream);",
         "        (void)0;",
         f"{SYNC}:test_work_on_another_stream_waits_for_a_deferred_wait",
-    ),
-    Guard(
-        "cache/lazy_sync.c",
-        "            lazy_end();\n    lazy_settle(NULL);",
-        "            (void)0;\n    lazy_settle(NULL);",
-        f"{SYNC}:test_two_concurrent_streams_stay_concurrent",
     ),
     Guard(
         "calls/lazy_load.c",
@@ -161,18 +133,6 @@ CALLS = [
         "        (void)refusal_of_stream(); /* up to",
         "        (void)0; /* up to",
         f"{LAST_ERROR}:test_a_wait_for_a_destroyed_stream_leaves_the_error_of_stock",
-    ),
-    Guard(
-        "cache/lazy_load.c",
-        "load->constant && ",
-        "",
-        f"{LAZY_LOAD}:test_an_image_that_may_change_is_loaded_at_once",
-    ),
-    Guard(
-        "cache/lazy_load.c",
-        "kind != IMAGE_PTX && ",
-        "",
-        "tests.cuhip.test_cuda:test_ptx_is_compiled_at_once_at_its_level",
     ),
     Guard(
         "calls/lazy_load.c",

@@ -12,22 +12,10 @@ GRAPH = [
         f"{CAPTURE}:test_a_block_freed_in_a_capture_serves_nobody_else",
     ),
     Guard(
-        "cache/blocks.c",
-        "!block_enter(address, size, device, BLOCK_GRAPH)",
-        "!block_enter(address, size, device, BLOCK_LIVE)",
-        f"{CAPTURE}:test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else",
-    ),
-    Guard(
         "graph/capture.c",
         "if (!capture.stream || !block_serves(bytes, capture.stream->device))",
         "if (capture.stream || !capture.stream)",
         f"{CAPTURE}:test_a_capture_has_blocks_of_its_own",
-    ),
-    Guard(
-        "cache/blocks.c",
-        "block->graph == graph &&",
-        "block->graph &&",
-        f"{CAPTURE}:test_a_capture_reuses_its_blocks",
     ),
     Guard(
         "graph/capture.c",

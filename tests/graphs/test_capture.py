@@ -83,6 +83,7 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
     capture.return_stream()
     ours = mgpu.StreamCreate()
     mgpu.MemFree(blocks[1], ours)
+    mgpu.MemFree(mgpu.MemAlloc(64 * KIB, mgpu.null, False), mgpu.null)  # waits for the device
     mine = [allocate_and_fill(mgpu, ours, 9) for _ in range(3)]
     mgpu.StreamSynchronize(ours)
     capture.replay()

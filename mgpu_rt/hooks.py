@@ -196,25 +196,31 @@ class Record(LaunchHook):
         from mgpu_rt.runtime.recording import Recorder
 
         recorder = Recorder(self.output, launch, self.count(launch))
-        begun = self._written(launch, recorder.before)
+        begun = self._tried(launch, recorder.before)
         super().on_launch(launch)
-        if begun is not None:
-            for line in self._written(launch, recorder.after) or ():
-                say(f"mgpu_rt: {line}")
+        if begun:
+            self._tried(launch, recorder.after)
 
-    def _written(self, launch: Launch, write: Callable[[], list[str]]) -> list[str] | None:
-        """The result of `write`; None if the file cannot be written, with one line on stderr for
-        each cause: the program goes on."""
+    def _tried(self, launch: Launch, step: Callable[[], list[str] | None]) -> bool:
+        """Takes a step of the recording, and says what there is to say. Returns False if the launch
+        cannot be recorded, and says each cause once."""
+        from mgpu_rt.runtime.recording import NotRecorded
+
         try:
-            return write()
+            for line in step() or ():
+                say(f"mgpu_rt: {line}")
+            return True
         except OSError as error:
             why = f"'{self.output}' cannot be written: {error.strerror or error}"
-            with self._counting:
-                known, self._causes = why in self._causes, self._causes | {why}
-            if not known:
-                which = f"launch {self.count(launch)} of {launch.kernel.label} and later ones"
-                say(f"mgpu_rt: {which} are not recorded: {why}; name another place")
-            return None
+            text = f" and later ones are not recorded: {why}; name another place"
+        except (NotRecorded, ImportError, MemoryError) as error:
+            text = f" is not recorded: {error or 'there is no memory'}"
+            why = launch.kernel.label + text
+        with self._counting:
+            known, self._causes = why in self._causes, self._causes | {why}
+        if not known:
+            say(f"mgpu_rt: launch {self.count(launch)} of {launch.kernel.label}{text}")
+        return False
 
 
 class Trace(LaunchHook):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
 from mgpu_rt.cli.errors import CommandError
@@ -32,6 +33,8 @@ def environment(
         names.append(kind if ":" in kind else f"mgpu_rt.hooks:{kind}")
         if value and setting is None:
             raise CommandError(f"the hook '{name}' takes no value")
+        if name == "record":  # the program may change its folder
+            value = os.path.abspath(value or "recording")
         if value and setting:
             settings[setting] = value
     for name, given in (("kernel", kernel), ("nth", nth)):

@@ -29,7 +29,7 @@ _DEVICE = "As for `mgpu-rt run`."
     default="recording",
     show_default=True,
     metavar="FOLDER",
-    help="A folder that is not there yet.",
+    help="A folder that is not there yet, or is empty.",
 )
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -40,11 +40,18 @@ def record(
 
     The exit status is the program's. `mgpu-rt replay FOLDER` makes a launch again.
     """
-    from mgpu_rt.cli import executable, interception, preload
+    from mgpu_rt.cli import executable, files, interception, preload
+    from mgpu_rt.runtime import folder
 
-    if os.path.exists(out):
-        raise CommandError(f"'{out}' is there already: name another folder")
+    reason = executable.obstacle(executable.find(program))
+    if reason:
+        raise CommandError(f"'{program}' cannot be given mgpu_rt: {reason}")
     environment = preload.environment(preload.announced(device))
-    hook = f"record={os.path.abspath(out)}"
-    environment |= interception.environment(None, (hook,), kernel, nth)
+    try:
+        folder.claim(os.path.abspath(out))
+    except FileExistsError:
+        raise CommandError(f"'{out}' is there already: name another folder") from None
+    except OSError as error:
+        raise files.unwritable(out, error) from None
+    environment |= interception.environment(None, (f"record={out}",), kernel, nth)
     executable.execute(program, list(arguments), environment)

@@ -168,10 +168,11 @@ class Runtime:
         return Buffer(self, *found) if found else None
 
     def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
-        """Copies in the order of the stream, and waits."""
+        """Copies in the order of the stream, and waits. Raises CopyFailed if HIP refuses it."""
+        from mgpu_rt.runtime.hip import Hip
+
         if size:
-            lib.mgpuMemcpy(to, source, size, stream)
-            lib.mgpuStreamSynchronize(stream)
+            Hip.of_process().copy(to, source, size, stream)
 
     # ---- the books of kernels, which adapters.py keeps ----
 

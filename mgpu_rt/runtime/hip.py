@@ -104,6 +104,11 @@ class HipError(RuntimeError):
         return CALLS.get(self.function, self.function)
 
 
+class CopyFailed(RuntimeError):
+    """A hook's copy of device memory failed: there is nothing to look at. It is no call of the
+    program's."""
+
+
 def _with_hip_python(path: str) -> Any:
     """hip-python's module, bound to the file at `path`. Raises ImportError."""
     from rocm.bindings import hip
@@ -254,6 +259,19 @@ class Hip:
         arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
         good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
+
+    def copy(self, to: int, source: int, size: int, stream: int) -> None:
+        """Copies in the order of the stream, and waits. Raises CopyFailed."""
+        way = ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), COPY_DEFAULT
+        for function, arguments in (("hipMemcpyAsync", way), ("hipStreamSynchronize", ())):
+            error = getattr(self._library, function)(*arguments, ctypes.c_void_p(stream))
+            if not self._is_good(error):
+                raise CopyFailed(str(self.failed(function, error)))
+
+    def last_error(self) -> str:
+        """HIP's word for the last error of this thread; "" if there is none."""
+        error = self._library.hipPeekAtLastError()
+        return self.failed("", error).name if error else ""
 
     def watch_memory(self) -> int:
         """Memory that goes when the device is reset, by a call that the program hardly makes; 0 if

@@ -1,17 +1,17 @@
-"""The manifest of a recording: its launches, as JSON that anybody may have written."""
+"""The manifest of a recording: a line of JSON for each launch, which anybody may have written."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mgpu_rt import files
+from mgpu_rt import __version__, files
 from mgpu_rt.text import shown
 
-FORMAT = 1
+FORMAT = 2
 
 #: Bits of what the ABI and HIP take: a grid's or block's size, bytes of dynamic memory, an address.
 _SIZE, _SHARED, _ADDRESS = 32, 31, 64
@@ -59,25 +59,40 @@ class RecordedLaunch:
     not_recorded: tuple[str, ...] = ()
 
 
-def read(path: Path) -> list[Any]:
-    """The launches of a manifest, which `launch_of` has to check. Raises OSError, Damaged."""
+def line_of(launch: RecordedLaunch, number: int) -> bytes:
+    """The line of a launch, which is the n-th of its kernel, without the line's end."""
+    head = {"format": FORMAT, "mgpu_rt": __version__, "number": number}
+    return json.dumps(head | asdict(launch), default=bytes.hex).encode()
+
+
+def read(path: Path) -> list[RecordedLaunch]:
+    """The launches of a manifest; a last line without an end was not written whole. Raises OSError,
+    Damaged."""
+    *lines, _ = files.read(path).split(b"\n")
+    launches = []
+    for number, line in enumerate(lines, 1):
+        try:
+            launches.append(_launch_of(_parsed(line)))
+        except Damaged as error:
+            raise Damaged(f"'{path}': line {number} is no launch: {error}") from None
+    return launches
+
+
+def _parsed(line: bytes) -> Any:
     try:
-        found = json.loads(files.read(path))
+        found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"'{path}' is no recording's manifest: {shown(str(error))}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("launches"), list):
-        raise Damaged(f"'{path}' is no recording's manifest: it has no list of launches")
-    if found.get("format") != FORMAT:
-        form = shown(repr(found.get("format")))
-        raise Damaged(f"'{path}' is of format {form}, and this reads {FORMAT}")
-    return found["launches"]
+        raise Damaged(shown(str(error))) from None
+    if _value(found, "format") != FORMAT:
+        raise _wrong("format", found["format"], f"{FORMAT} for this mgpu_rt")
+    return found
 
 
 # ---- one launch: each value is checked before anything is made of it ----
 
 
-def launch_of(found: Any) -> RecordedLaunch:
-    """The launch that an entry of a manifest describes. Raises Damaged with its first fault."""
+def _launch_of(found: Any) -> RecordedLaunch:
+    """Raises Damaged with the first fault."""
     blocks = tuple(_block(block) for block in _list(found, "blocks"))
     return RecordedLaunch(
         kernel=_name(found, "kernel"),
@@ -102,10 +117,10 @@ def _block(found: Any) -> Block:
 
 
 def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
-    content = _value(found, "bytes")
+    content = _value(found, "content")
     if not isinstance(content, str) or not _HEX.fullmatch(content):
-        raise _wrong("bytes", content, "hex digits, two for each byte")
-    if "block" not in found:
+        raise _wrong("content", content, "hex digits, two for each byte")
+    if found.get("block") is None:
         return Argument(bytes.fromhex(content))
     block, offset = _number(found, "block", _SIZE), _number(found, "offset", _ROOM)
     if block >= len(blocks):

@@ -18,6 +18,7 @@ from mgpu_rt.images.model import Kernel
 from mgpu_rt.launch.arguments import parameters_of
 from mgpu_rt.runtime import difference, manifest
 from mgpu_rt.runtime.difference import Difference, differences
+from mgpu_rt.runtime.folder import BLOBS, MANIFEST
 from mgpu_rt.runtime.manifest import Block, Damaged, RecordedLaunch
 from mgpu_rt.runtime.objects import Image, may_point
 from mgpu_rt.text import shown
@@ -74,21 +75,14 @@ class Recording:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        path = self.folder / "manifest.json"
-        if not os.path.lexists(path):
-            raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
-        self.launches: list[RecordedLaunch] = []
-        for number, found in enumerate(manifest.read(path), 1):
-            try:
-                self.launches.append(manifest.launch_of(found))
-            except Damaged as error:
-                raise Damaged(f"'{self.folder}': launch {number} is damaged: {error}") from None
+        path = self.folder / MANIFEST
+        self.launches = manifest.read(path) if os.path.lexists(path) else []
         if not self.launches:
-            raise Damaged(f"'{self.folder}' holds no launch")
+            raise Damaged(f"'{self.folder}' holds no launch: none was recorded to its end there")
 
     def blob(self, name: str) -> bytes:
         """The content that was kept under a hash. Raises Damaged if it is not that any more."""
-        content = files.read(self.folder / "blobs" / name)
+        content = files.read(self.folder / BLOBS / name)
         if hashlib.sha256(content).hexdigest() != name:
             raise Damaged(f"'{self.folder}': {name} is not what was recorded")
         return content

@@ -42,13 +42,14 @@ def replay(*words: object) -> subprocess.CompletedProcess[str]:
 
 def launches_of(recording: Path) -> list[dict[str, Any]]:
     """The launches in a manifest, as JSON has them."""
-    return json.loads((recording / "manifest.json").read_text())["launches"]
+    lines = (recording / "manifest.jsonl").read_bytes().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def write_launches(recording: Path, launches: list[Any]) -> None:
     """Writes a manifest of these, whatever they are."""
-    manifest = {"format": 1, "launches": launches}
-    (recording / "manifest.json").write_text(json.dumps(manifest))
+    lines = [json.dumps(launch) + "\n" for launch in launches]
+    (recording / "manifest.jsonl").write_text("".join(lines))
 
 
 def changed(recording: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,9 +14,9 @@ from bench.models import program
 from bench.models.program import CHAIN
 from bench.models.zoo import MODELS
 from bench.setup import build, device, models, sides
-from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower
-from tests.support.command import COMMAND, command
+from tests.python_runtime.hooked import launches_of, replay, write_launches
+from tests.support.command import COMMAND
 from tests.support.folders import folder
 from tests.support.patience import HANG
 
@@ -79,21 +78,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("block") / "recording"
     done = run(program.source(BLOCK, CHAIN), "record", "-o", out)
     assert done.returncode == 0, done.stderr
-    manifest = json.loads((out / "manifest.json").read_text())
-    products = [x for x in manifest["launches"] if [b["size"] for b in x["blocks"]] == SIZES]
-    manifest["launches"] = products[:1]  # of all kernels' first launches
-    (out / "manifest.json").write_text(json.dumps(manifest))
+    products = [x for x in launches_of(out) if [b["size"] for b in x["blocks"]] == SIZES]
+    write_launches(out, products[:1])  # of all kernels' first launches
     return out
-
-
-def replay(*words: object) -> subprocess.CompletedProcess[str]:
-    env = {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_PYTHON": "off"}
-    return command("replay", "--device", "softgpu", *words, **env)
 
 
 def test_a_matrix_product_replays_with_the_same_result(recording: Path) -> None:
     """32x64 and 64x64 elements into 32x64, by itself."""
-    (launch,) = json.loads((recording / "manifest.json").read_text())["launches"]
+    (launch,) = launches_of(recording)
     assert launch["not_recorded"] == []
     changed = [block["before"] != block["after"] for block in launch["blocks"]]
     assert changed == [False, False, True]
@@ -105,13 +97,13 @@ def test_a_matrix_product_with_another_input_differs(recording: Path, tmp_path: 
     """One element of the first matrix, and so one row of the result."""
     copy = tmp_path / "copy"
     shutil.copytree(recording, copy)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    first = manifest["launches"][0]["blocks"][0]
+    launches = launches_of(copy)
+    first = launches[0]["blocks"][0]
     content = bytearray((copy / "blobs" / first["before"]).read_bytes())
     content[3] ^= 0x80  # its sign
     first["before"] = hashlib.sha256(content).hexdigest()
     (copy / "blobs" / first["before"]).write_bytes(content)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    write_launches(copy, launches)
     done = replay(copy, "--tolerance", "1e-6")
     assert done.returncode == 1
     assert "block 2: 64 elements (f32) differ, the first [0], largest error" in done.stdout

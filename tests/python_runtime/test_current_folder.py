@@ -89,9 +89,9 @@ def test_pythonpath_is_searched_by_a_child(planted: Path, tmp_path: Path) -> Non
 
 
 def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.jsonl").write_text("{}\n")
     done = run(planted, [str(COMMAND), "replay", "--device", "hip", str(tmp_path)])
-    assert (done.returncode, "is no recording's manifest" in done.stderr) == (2, True)
+    assert (done.returncode, "line 1 is no launch" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("hook", ["trace", "nan", "mine:Trace", "trace:Trace"])

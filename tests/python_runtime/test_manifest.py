@@ -17,13 +17,14 @@ from tests.python_runtime.hooked import changed, launches_of, write_launches
 HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH}
 LAUNCH = {
+    "format": 2,
     "kernel": "k",
     "label": "k",
     "image": HASH,
     "grid": [1, 1, 1],
     "block": [1, 1, 1],
     "shared": 0,
-    "arguments": [{"bytes": "00"}],
+    "arguments": [{"content": "00"}],
     "blocks": [BLOCK],
     "not_recorded": [],
 }
@@ -33,7 +34,7 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        (5, "'blocks' is missing"),
+        (5, "'format' is missing"),
         (WITHOUT, "'grid' is missing"),
         ({**LAUNCH, "kernel": 5}, "'kernel' is 5, and has to be a name"),
         ({**LAUNCH, "kernel": "a\0b"}, r"'kernel' is 'a\x00b', and has to be a name"),
@@ -52,16 +53,19 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
         ({**LAUNCH, "blocks": [{**BLOCK, "size": 0}]}, "'size' is 0, and has to be a number"),
         ({**LAUNCH, "blocks": [{**BLOCK, "after": []}]}, "'after' is [], and has to be a SHA-256"),
         ({**LAUNCH, "arguments": 5}, "'arguments' is 5, and has to be a list"),
-        ({**LAUNCH, "arguments": [{"bytes": "no"}]}, "'bytes' is 'no', and has to be hex digits"),
-        ({**LAUNCH, "arguments": [{"bytes": "0"}]}, "'bytes' is '0', and has to be hex digits"),
         (
-            {**LAUNCH, "arguments": [{"bytes": "", "block": 1, "offset": 0}]},
+            {**LAUNCH, "arguments": [{"content": "no"}]},
+            "'content' is 'no', and has to be hex digits",
+        ),
+        ({**LAUNCH, "arguments": [{"content": "0"}]}, "'content' is '0', and has to be hex digits"),
+        (
+            {**LAUNCH, "arguments": [{"content": "", "block": 1, "offset": 0}]},
             "'block' is 1, and has to be one of its 1 blocks",
         ),
-        ({**LAUNCH, "arguments": [{"bytes": "", "block": -1}]}, "'block' is -1, and has to be a"),
-        ({**LAUNCH, "arguments": [{"bytes": "", "block": 0}]}, "'offset' is missing"),
+        ({**LAUNCH, "arguments": [{"content": "", "block": -1}]}, "'block' is -1, and has to be a"),
+        ({**LAUNCH, "arguments": [{"content": "", "block": 0}]}, "'offset' is missing"),
         (
-            {**LAUNCH, "arguments": [{"bytes": "", "block": 0, "offset": 64}]},
+            {**LAUNCH, "arguments": [{"content": "", "block": 0, "offset": 64}]},
             "'offset' is 64, and has to be within the block's 64 bytes",
         ),
         ({**LAUNCH, "not_recorded": [5]}, "and has to be a list of sentences"),
@@ -72,7 +76,7 @@ def test_a_damaged_launch_is_named(
     launch: object, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write_launches(tmp_path, [LAUNCH, launch])
-    assert_refused(tmp_path, f"'{tmp_path}': launch 2 is damaged: ", words, capfd)
+    assert_refused(tmp_path, f"'{tmp_path}/manifest.jsonl': line 2 is no launch: ", words, capfd)
 
 
 def assert_refused(
@@ -103,9 +107,9 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
             "kernel 'halve' takes 5 arguments of 8, 8, 8, 8,",
         ),
         (lambda launch: launch["arguments"].clear(), "8 bytes, and 0 arguments were recorded"),
-        (lambda launch: launch["arguments"].append({"bytes": ""}), "and 6 arguments of "),
+        (lambda launch: launch["arguments"].append({"content": ""}), "and 6 arguments of "),
         (
-            lambda launch: launch["arguments"][4].update(bytes="00"),
+            lambda launch: launch["arguments"][4].update(content="00"),
             "and 5 arguments of 8, 8, 8, 8, 1",
         ),
         (
@@ -156,22 +160,23 @@ def test_an_option_that_cannot_be_is_named(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"\xff", "is no recording's manifest"),
-        (b"{}", "is no recording's manifest: it has no list of launches"),
-        (b"[" * 100_000, "is no recording's manifest"),
-        (b"1" * 10_000, "is no recording's manifest"),
-        (b'{"format": "\\u001b[31m", "launches": []}', r"is of format '\x1b[31m', and this reads"),
+        (b"\xff\n", "line 1 is no launch: "),
+        (b"{}\n", "line 1 is no launch: 'format' is missing"),
+        (b"[" * 100_000 + b"\n", "line 1 is no launch: "),
+        (b"1" * 10_000 + b"\n", "line 1 is no launch: "),
+        (b"\n", "line 1 is no launch: "),
         (
-            b'{"format": 1, "launches": {}}',
-            "is no recording's manifest: it has no list of launches",
+            b'{"format": "\\u001b[31m"}\n',
+            r"'format' is '\x1b[31m', and has to be 2 for this mgpu_rt",
         ),
-        (b'{"format": 1, "launches": []}', "holds no launch"),
+        (b"", "holds no launch: none was recorded to its end there"),
+        (b'{"format": 2}', "holds no launch: none was recorded to its end there"),
     ],
 )
 def test_another_file_than_a_manifest_is_named(
     content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "manifest.json").write_bytes(content)
+    (tmp_path / "manifest.jsonl").write_bytes(content)
     assert_refused(tmp_path, f"'{tmp_path}", words, capfd)
 
 
@@ -185,7 +190,7 @@ def test_a_recording_of_fifos_is_not_waited_for(
     os.mkfifo(blob)
     with pytest.raises(OSError, match="nobody has written to this FIFO"):
         Recording(copy).replay()
-    (copy / "manifest.json").unlink()
-    os.mkfifo(copy / "manifest.json")
+    (copy / "manifest.jsonl").unlink()
+    os.mkfifo(copy / "manifest.jsonl")
     with pytest.raises(OSError, match="nobody has written to this FIFO"):
         Recording(copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -81,6 +82,8 @@ def test_a_recording_replays_with_the_same_result(mgpu: Mgpu) -> None:
             recording = Recording(folder)
             assert recording.replay(iterations=3).same
             assert recording.replay(grid=(4,), block=(16,)).same
-            (block,) = recording.launches[0]["blocks"]
-            block["after"] = block["before"]
+            (launch,) = recording.launches
+            (block,) = launch.blocks
+            undone = dataclasses.replace(block, after=block.before)
+            recording.launches = [dataclasses.replace(launch, blocks=(undone,))]
             assert not recording.replay().same

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import fcntl
-import itertools
-import json
 import os
 import subprocess
-import sys
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
+from tempfile import TemporaryDirectory
 
 import pytest
 
+import mgpu_rt
 from bench import PROGRAMS
-from mgpu_rt.runtime import recording
-from tests.python_runtime.hooked import hip, program, replay
-from tests.support.child import environment
-from tests.support.command import assert_sentence, command
-from tests.support.patience import HANG
+from mgpu_rt.hooks import Record
+from mgpu_rt.lowering import lower
+from mgpu_rt.runtime import Launch, Runtime
+from tests.images import corpus
+from tests.python_runtime.hooked import hip, launches_of, program, replay
+from tests.support.child import Mgpu, environment, in_child
+from tests.support.command import COMMAND, assert_sentence, command
+
+EXACT = Path(__file__).with_name("exact.mlir")
 
 
 def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Path) -> None:
@@ -44,64 +44,114 @@ def test_recording_and_replaying_need_no_numpy(
     assert_sentence(refused.returncode, refused.stderr, "needs NumPy: pip install numpy")
 
 
-def test_only_its_owner_can_read_a_recording(recorded: Path) -> None:
-    assert recorded.stat().st_mode & 0o777 == 0o700
-
-
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
     """All of its launches: one line names the cause."""
-    words = ("record", "--device", "softgpu", "--nth", 0, "-o", "/dev/null/recording")
-    done = command(*words, "--", program(), **hip())
+    hook = ("--hook", "record=/dev/null/recording", "--nth", 1)
+    done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")
     (line,) = done.stderr.splitlines()
-    assert "launch 1 of " in line
-    assert "are not recorded: '/dev/null/recording' cannot be written: Not a directory" in line
+    assert "launch 1 of halve and later ones are not recorded: " in line
+    assert "'/dev/null/recording' cannot be written: Not a directory; name another" in line
 
 
-ENTERING = """
-import sys
-from pathlib import Path
-from mgpu_rt.runtime.recording import Recorder
-recorder = object.__new__(Recorder)
-recorder._folder = Path(sys.argv[1])
-for number in range(50):
-    recorder._enter({"number": number})
-"""
+def test_a_program_that_leaves_its_folder_is_recorded_where_it_began(tmp_path: Path) -> None:
+    words = ["sh", "-c", 'cd / && exec "$0"', program()]
+    hook = ("run", "--device", "softgpu", "--hook", "record", "--kernel", "halve", "--")
+    done = subprocess.run(
+        [COMMAND, *hook, *words], env=environment(**hip()), cwd=tmp_path, capture_output=True
+    )
+    assert f", in {tmp_path}/recording\n" in done.stderr.decode()
+    assert len(launches_of(tmp_path / "recording")) == 1
 
 
-def test_processes_that_record_in_one_folder_lose_no_launch(tmp_path: Path) -> None:
-    """As MPI's ranks do. Each reads the manifest and writes it whole."""
-    command = [sys.executable, "-c", ENTERING, tmp_path]
-    processes = [subprocess.Popen(command, env=environment()) for _ in range(4)]
-    assert [process.wait(HANG) for process in processes] == [0] * 4
-    launches = json.loads((tmp_path / "manifest.json").read_text())["launches"]
-    assert [launch["number"] for launch in launches].count(49) == 4
-    assert len(launches) == 200
+@pytest.mark.parametrize("out", ["there", "there/file", "link"])
+def test_something_that_is_there_is_left_alone(out: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("content")
+    (tmp_path / "link").symlink_to("file")
+    words = ("record", "--device", "softgpu", "-o", tmp_path / out, "--", "false")
+    done = command(*words, **hip())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"mgpu-rt: '{tmp_path / out}' ")
+    assert os.listdir(tmp_path / "there") == ["file"]
 
 
-@pytest.mark.parametrize("entering", [True, False])
-def test_processes_that_enter_launches_are_waited_for(
-    entering: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However long they take together; one that enters nothing is given up."""
-    looks = itertools.count()
-    other = os.open(tmp_path, os.O_RDONLY)
+# ---- what fails, on the stub ----
 
-    def sleep(_seconds: float) -> None:
-        look = next(looks)
-        if entering:
-            os.utime(tmp_path, ns=(look, look))
-        if look == 4:
-            os.close(other)
-
-    clock = itertools.count(step=recording._LONGEST)
-    monkeypatch.setattr(recording, "time", SimpleNamespace(monotonic=clock.__next__, sleep=sleep))
-    fcntl.flock(other, fcntl.LOCK_EX)
-    given_up = pytest.raises(OSError, match="has kept this recording")
-    with nullcontext() if entering else given_up, recording._alone(tmp_path):
-        assert next(looks) == 5
+TIMES = 3
 
 
-def test_an_existing_folder_is_left_alone(recorded: Path) -> None:
-    done = command("record", "--device", "softgpu", "-o", recorded, "--", "true", **hip())
-    assert_sentence(done.returncode, done.stderr, "is there already")
+def fill(mgpu: Mgpu) -> None:
+    """Launches a kernel some times, on 512 bytes."""
+    module = mgpu.load(mgpu.image(lower.code_object(EXACT, corpus.AMD)))
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(512, stream, False)
+    begin = int(mgpu.ffi.cast("uintptr_t", block))
+    values = [mgpu.ffi.new("int64_t *", value) for value in (begin, begin, 0, 64, 1, 7)]
+    params = mgpu.ffi.new("void *[]", values)
+    for _ in range(TIMES):
+        mgpu.launch(mgpu.function(module, "fill"), stream, (1, 1, 1), (64, 1, 1), params)
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+    mgpu.ModuleUnload(module)
+
+
+NOT_RECORDED = {
+    "hipMemcpyAsync:1:1": "memory block 0 was not read: 'hipMemcpyAsync(",
+    "hipMemcpyAsync:2:2": "memory block 0 was not read: 'hipMemcpyAsync(",
+    "hipStreamSynchronize:1:719": "memory block 0 was not read: 'hipStreamSynchronize(",
+    "hipModuleLaunchKernel:1:1": "it failed with hipErrorInvalidValue",
+}
+
+
+def record_with_faults(mgpu: Mgpu) -> None:
+    """Each launch is made, and recorded but for the first. A hook's copy is no call of the
+    program's."""
+    for fault, words in NOT_RECORDED.items():
+        with TemporaryDirectory() as folder:
+            mgpu.stub.hipstub_reset()
+            assert mgpu.stub.hipstub_set_fault(fault.encode()) == 0
+            with mgpu_rt.intercept(Record(output=folder, nth=0)):
+                fill(mgpu)
+            assert [launch["number"] for launch in launches_of(Path(folder))] == [2, 3]
+        assert mgpu.count("hipModuleLaunchKernel") == TIMES
+        (line,) = (line for line in mgpu.stderr().splitlines() if "not recorded" in line)
+        assert line.startswith(f"mgpu_rt: launch 1 of fill is not recorded: {words}")
+        its_own = fault.startswith("hipModuleLaunchKernel")
+        assert bool(mgpu.lib.mgpu_rt_take_error()) == its_own
+        assert its_own or mgpu.stub.hipPeekAtLastError() == 0
+
+
+@in_child(policies=("builtin",))
+def test_a_launch_is_not_recorded_if_a_copy_failed_or_itself(mgpu: Mgpu) -> None:
+    record_with_faults(mgpu)
+
+
+@in_child(policies=("builtin",), HIPSTUB_VERSION="70253211")
+def test_a_launch_is_not_recorded_where_errors_stay(mgpu: Mgpu) -> None:
+    """HIP 7's last error, which a call that succeeds does not take away."""
+    record_with_faults(mgpu)
+
+
+class Cooperates(Runtime):
+    """Makes each launch cooperative."""
+
+    def launch_kernel(self, launch: Launch) -> None:
+        launch.cooperative = True
+        super().launch_kernel(launch)
+
+
+class Both(Cooperates, Record):
+    pass
+
+
+@in_child(policies=("builtin",))
+def test_a_launch_that_a_replay_could_not_make_is_not_recorded(mgpu: Mgpu) -> None:
+    with TemporaryDirectory() as folder:
+        with mgpu_rt.intercept(Both(output=folder, nth=0)):
+            fill(mgpu)
+        assert os.listdir(folder) == []
+    (line,) = mgpu.stderr().splitlines()
+    assert "launch 1 of fill is not recorded: a replay makes no cooperative launch" in line
+    assert mgpu.count("hipModuleLaunchCooperativeKernel") == TIMES

@@ -153,6 +153,3 @@ def test_a_folder_that_is_no_recording_is_named(tmp_path: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "is no folder")
     done = replay(tmp_path)
     assert_sentence(done.returncode, done.stderr, "holds no launch: none was recorded to its end")
-    (tmp_path / "manifest.json").write_text("{}")
-    done = replay(tmp_path)
-    assert_sentence(done.returncode, done.stderr, "is no recording's manifest")

@@ -1,0 +1,177 @@
+"""The folder of a recording: only its owner enters it, and no link in it is followed.
+
+Another user who may write beside it can make the folder first, or put another one in its place. So
+files are opened within descriptors of folders, which belong to this user and are closed to others.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MANIFEST, BLOBS = "manifest.jsonl", "blobs"
+
+_LONGEST = 10.0  # seconds that another may take to append one line
+_FILE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def claim(path: str) -> None:
+    """Makes the folder of a new recording, or takes one in which nothing was recorded. Raises
+    OSError: FileExistsError if anything else is there."""
+    try:
+        number = _make(path)
+    except NotADirectoryError:
+        raise FileExistsError(errno.EEXIST, "it is no folder", path) from None
+    held = set(os.listdir(number))
+    os.close(number)
+    if held - {BLOBS} or (held and os.listdir(os.path.join(path, BLOBS))):
+        raise FileExistsError(errno.EEXIST, "something is in it", path)
+
+
+class Folder:
+    """A recording's folder, which is made if it is not there. Threads and processes may write into
+    one at once. Raises OSError where nothing can be written, or others could read or change it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.number = _make(str(self.path))
+        try:
+            self._blobs = _open(BLOBS, self.number)
+        except BaseException:
+            os.close(self.number)
+            raise
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        os.close(self._blobs)
+        os.close(self.number)
+
+    def keep(self, content: bytes) -> str:
+        """Keeps a blob, whole or not at all. Returns its name, which is its hash."""
+        name = hashlib.sha256(content).hexdigest()
+        with suppress(FileNotFoundError):
+            found = os.stat(name, dir_fd=self._blobs, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode) and found.st_size == len(content):
+                return name
+        fresh = f"{name}.{os.urandom(8).hex()}"
+        number = os.open(fresh, os.O_WRONLY | os.O_EXCL | _FILE, 0o600, dir_fd=self._blobs)
+        try:
+            with _limits_are_errors(), open(number, "wb", buffering=0) as file:
+                _write(file.fileno(), content)
+            os.replace(fresh, name, src_dir_fd=self._blobs, dst_dir_fd=self._blobs)
+        except BaseException:
+            os.unlink(fresh, dir_fd=self._blobs)
+            raise
+        return name
+
+    def append(self, line: bytes) -> None:
+        """Appends a line to the manifest, whole or not at all."""
+        number = os.open(MANIFEST, os.O_RDWR | os.O_APPEND | _FILE, 0o600, dir_fd=self.number)
+        try:
+            with _alone(number, self.path):
+                end = _end_of_lines(number)
+                os.ftruncate(number, end)  # what somebody left who was killed
+                try:
+                    with _limits_are_errors():
+                        _write(number, line + b"\n")
+                except BaseException:
+                    os.ftruncate(number, end)
+                    raise
+        finally:
+            os.close(number)
+
+
+def _make(path: str) -> int:
+    """The descriptor of a folder by its path, whose parents are made too. Raises OSError."""
+    with suppress(FileExistsError):  # a file, which _open names
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return _open(path)
+
+
+def _open(path: str, within: int | None = None) -> int:
+    """The descriptor of a folder that only its owner, this user, enters. Makes it if it is not
+    there. Raises OSError."""
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700, dir_fd=within)
+    if stat.S_ISLNK(os.stat(path, dir_fd=within, follow_symlinks=False).st_mode):
+        raise OSError(errno.ELOOP, "it is a symbolic link", path)
+    number = os.open(
+        path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within
+    )
+    found, why = os.fstat(number), ""
+    if found.st_uid != os.geteuid():
+        why = "the folder is another user's"
+    elif found.st_mode & 0o077:
+        why = f"others may enter the folder (its mode is {stat.S_IMODE(found.st_mode):o}, not 700)"
+    if why:
+        os.close(number)
+        raise OSError(errno.EPERM, why, path)
+    return number
+
+
+@contextmanager
+def _alone(number: int, path: Path) -> Iterator[None]:
+    """One at a time is inside, of all threads and processes that open the file. Raises OSError."""
+    try:
+        _lock(number, path)
+        yield
+    finally:
+        with suppress(OSError):  # by hand, as a child of fork may have the descriptor too
+            fcntl.flock(number, fcntl.LOCK_UN)
+
+
+def _lock(number: int, path: Path) -> None:
+    """Waits for others, and from the beginning whenever one has appended a line."""
+    size, end = -1, 0.0
+    while True:
+        try:
+            return fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            now, last = time.monotonic(), os.fstat(number).st_size
+            if last != size:
+                size, end = last, now + _LONGEST
+            elif now > end:
+                words = f"another process has kept this recording for {_LONGEST:.0f} s"
+                raise OSError(errno.EBUSY, words, str(path)) from None
+        except OSError:  # a file system without locks
+            return None
+        time.sleep(0.001)
+
+
+def _end_of_lines(number: int) -> int:
+    """The size of a file without a line that has no end."""
+    size = os.fstat(number).st_size
+    if not size or os.pread(number, 1, size - 1) == b"\n":
+        return size
+    return os.pread(number, size, 0).rfind(b"\n") + 1
+
+
+def _write(number: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(number, left) :]
+
+
+@contextmanager
+def _limits_are_errors() -> Iterator[None]:
+    """A write beyond the limit on a file's size raises OSError. The kernel sends the thread SIGXFSZ
+    too, by which a program would end; one that was pending before is the program's."""
+    limit = {signal.SIGXFSZ}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, limit)
+    pending = limit & signal.sigpending()
+    try:
+        yield
+    finally:
+        if not pending and limit & signal.sigpending():
+            signal.sigtimedwait(limit, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

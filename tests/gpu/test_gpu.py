@@ -255,7 +255,7 @@ def test_out_of_bounds_is_reported_and_the_program_goes_on(tmp_path: Path) -> No
 #: These answers about the device are AMD's own: its waves, its versions, its bundles of images. The
 #: driver also takes memory from the device 2 MB at a time.
 OF_THE_DEVICE = {"hipDeviceGetAttribute", "hipDriverGetVersion", "hipMemGetInfo"}
-OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset"}
+OF_THE_DEVICE |= {"hipModuleLoadData", "hipDeviceReset", "hipGetDeviceProperties"}
 
 
 def test_error_codes_equal_those_of_amd() -> None:

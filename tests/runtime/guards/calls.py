@@ -49,8 +49,8 @@ CALLS = [
     ),
     Guard(
         "calls/memory.c",
-        "late_host_shared && !handle",
-        "late_host_shared",
+        "    const bool shared = late_host_shared && !handle;\n    void *address = LIKELY(",
+        "    const bool shared = late_host_shared;\n    void *address = LIKELY(",
         f"{MEMORY}:test_the_shared_flag_counts_without_a_stream_only",
     ),
     Guard(

@@ -37,8 +37,8 @@ GRAPH = [
     ),
     Guard(
         "graph/capture.c",
-        "if (!capture.stream) {\n        impl_mgpuMemcpy",
-        "if (true) {\n        impl_mgpuMemcpy",
+        "if (!capture.stream) {\n        told_mgpuMemcpy",
+        "if (true) {\n        told_mgpuMemcpy",
         f"{CAPTURE}:test_a_capture_has_hips_own_copies",
     ),
     Guard(

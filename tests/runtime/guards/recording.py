@@ -234,8 +234,8 @@ RECORDING = [
         f"{ADVICE}:test_a_fifo_is_not_waited_for",
     ),
     Guard(
-        "hip/report.c",
-        "(unsigned char)*at < ' ' || *at == 0x7f",
+        "base/printable.h",
+        "*at < ' ' || *at == 0x7f",
         "*at == 0x7f",
         f"{ADVICE}:test_a_hostile_name_does_not_control_a_terminal",
     ),

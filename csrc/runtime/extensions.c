@@ -2,6 +2,7 @@
 #include "base/abi.h"
 #include "base/cancel.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/caches.h"
@@ -46,7 +47,7 @@ int mgpu_rt_use_stream(hipStream_t handle) {
 
 int mgpu_rt_graph_begin(void) {
     runtime_start();
-    if (!override_present())
+    if (!DOUBT(override_would_miss_the_graph, override_present()))
         return graph_begin();
     report_line("a graph is not built: a hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
                 "answers its calls");
@@ -106,7 +107,7 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
     if (LIKELY(bytes <= scratch->capacity))
         return scratch->data;
     runtime_start();
-    if (graph_building && scratch->data)
+    if (DOUBT(nodes_use_the_scratch_buffer, graph_building && scratch->data))
         graph_fail("it grows a scratch buffer that its nodes already use");
     void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
     if (!data)

@@ -2,6 +2,7 @@
 #include "base/atomics.h"
 #include "base/call.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/registrations.h"
@@ -36,7 +37,7 @@ static const char *const names[ABI_COUNT] = {
 
 int override_index(const char *name) {
     int index = 0;
-    if (!name)
+    if (DOUBT(no_name_was_given, !name))
         return ABI_COUNT;
     while (index < ABI_COUNT && strcmp(names[index], name) != 0)
         index++;
@@ -64,8 +65,8 @@ static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
 
 /* An override may call HIP by itself, also on streams and memory of the library's. */
 static void end_exclusive_hip(void) {
-    store_relaxed(&options.exclusive_on, false);
-    lazy_settle(NULL);
+    PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
+    PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
     (void)registration_cache.give_back(ALL_DEVICES);
 }
 
@@ -165,7 +166,7 @@ static struct advice not_asked = {
 /* An override in Python may call HIP by itself, or read memory into a buffer that it frees: neither
  * belongs in a graph. */
 static mgpu_rt_function built(enum abi_index function) {
-    if (!override_inside && override_present())
+    if (DOUBT(override_belongs_in_no_graph, !override_inside && override_present()))
         graph_fail("a hook or runtime (--hook, --runtime, mgpu_rt.intercept) answers its calls");
     return graph_call(function);
 }
@@ -174,7 +175,8 @@ static void destroy_unless_lent(hipStream_t handle) {
     void (*const override)(hipStream_t) =
         (void (*)(hipStream_t))load_acquire(&taken[ABI_mgpuStreamDestroy]);
     const struct stream *stream = handle ? stream_find(thread_get(), handle) : NULL;
-    if (override && !(stream && load_relaxed(&stream->borrowers)))
+    if (override &&
+        !(stream && DOUBT(lent_stream_is_the_callers_own, load_relaxed(&stream->borrowers))))
         override(handle);
     else
         impl_mgpuStreamDestroy(handle);
@@ -183,13 +185,14 @@ static void destroy_unless_lent(hipStream_t handle) {
 /* The override, or what answers in its place because of a lent stream; NULL: nobody. */
 static mgpu_rt_function beside_lent(enum abi_index function, mgpu_rt_function override) {
     const struct stream *lent = thread_get()->chosen;
-    if (capture_on_thread()) {
+    if (DOUBT(override_belongs_in_no_capture, capture_on_thread())) {
         report_once(&not_asked, (void *)stream_handle(lent));
         return NULL;
     }
     if (function == ABI_mgpuStreamDestroy)
         return (mgpu_rt_function)destroy_unless_lent;
-    return lent && function == ABI_mgpuStreamCreate ? NULL : override;
+    return DOUBT(lent_stream_is_asked_for, lent && function == ABI_mgpuStreamCreate) ? NULL
+                                                                                     : override;
 }
 
 mgpu_rt_function override_find(enum abi_index function) {
@@ -205,7 +208,9 @@ mgpu_rt_function override_find(enum abi_index function) {
         call_now.overridden = true;
         call_now.native = false; /* to make a runtime may have taken calls */
     }
-    return override || !lent || !caches_on() ? override : capture_calls[function];
+    return override || !lent || !PROOF(cache_serves_captures, caches_on())
+               ? override
+               : capture_calls[function];
 }
 
 /* ---- begin and end ---- */

@@ -45,7 +45,8 @@ static inline bool stream_is_live(const struct stream *stream) {
 
 /* Whether HIP has a stream still that the program does not hold. */
 static inline bool stream_is_kept(const struct stream *stream) {
-    return device_kept(load_relaxed(&stream->device)) && !stream_is_gone(stream);
+    return device_kept(load_relaxed(&stream->device)) &&
+           PROOF(refused_stream_is_ours, !stream_is_gone(stream));
 }
 
 /* The entry of a stream, or NULL if the runtime did not make it. A hit of the thread's last stream

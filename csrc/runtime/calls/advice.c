@@ -1,6 +1,7 @@
 #include "calls/advice.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/modules.h"
 #include "hip/cuda.h"
@@ -178,7 +179,7 @@ void advise_launch(const char *expression, hipError_t error, const struct launch
     const intptr_t *grid = launch->grid, *block = launch->block;
     const struct kernel kernel = kernel_of(launch->function);
     const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
-    if (kernel.block_limit && threads > kernel.block_limit)
+    if (DOUBT(block_exceeds_its_kernels, kernel.block_limit && threads > kernel.block_limit))
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
                        (long)block[2], (long)kernel.block_limit, kernel.name);
     else

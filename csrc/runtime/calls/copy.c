@@ -68,8 +68,9 @@ static bool is_pageable(struct thread *thread, const void *address, size_t bytes
         return false;
     if (exclusive_hip() && is_remembered(thread, begin, end, mappings))
         return true;
-    if (!hip_calls_pageable(address) ||
-        (bytes > 1 && !hip_calls_pageable((const char *)address + bytes - 1)))
+    if (!PROOF(hip_knows_nothing_there,
+               hip_calls_pageable(address) &&
+                   (bytes <= 1 || hip_calls_pageable((const char *)address + bytes - 1))))
         return false;
     if (exclusive_hip() && !thread_is_none(thread))
         thread->hosts[thread->next_host++ % HOST_SLOTS] = (struct host_slot){begin, end, mappings};
@@ -94,7 +95,8 @@ static bool is_quiet(struct stream *stream) {
  * AMD's calls a module's global an invalid pointer, just as it does pageable memory, so there the
  * stream has to have nothing pending. So too where kernels reach pageable memory. */
 static bool is_settled(struct stream *stream) {
-    return (cuda_present() && !device_reaches_pageable(stream->device)) || is_quiet(stream);
+    return (cuda_present() && !device_reaches_pageable(stream->device)) ||
+           PROOF(source_has_its_last_value, is_quiet(stream));
 }
 
 static void report_copy(hipError_t error, const struct copy *copy) {
@@ -169,8 +171,9 @@ void impl_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle)
 static bool may_be_staged(const struct copy *copy) {
     const enum range_kind to = ranges_find(copy->to, copy->bytes);
     const enum range_kind from = ranges_find(copy->from, copy->bytes);
-    return (to == RANGE_DEVICE && from == RANGE_NONE && !hip_takes_at_once(copy)) ||
-           (to == RANGE_NONE && from == RANGE_DEVICE);
+    return (to == RANGE_DEVICE && PROOF(source_is_unpinned, from == RANGE_NONE) &&
+            !DOUBT(driver_takes_it_at_once, hip_takes_at_once(copy))) ||
+           (PROOF(target_is_unpinned, to == RANGE_NONE) && from == RANGE_DEVICE);
 }
 
 void told_mgpuMemcpy(void *dst, void *src, size_t sizeBytes, hipStream_t handle) {

@@ -81,7 +81,8 @@ hipEvent_t told_mgpuEventCreate(void) {
 /* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
  * lower it to mgpuEventSynchronize and mgpuEventDestroy. */
 static bool is_stream(const struct event *event, hipEvent_t handle) {
-    if (LIKELY(event || !handle || !caches_on()) || !stream_is_here((hipStream_t)handle))
+    if (LIKELY(event || !handle || !caches_on()) ||
+        !DOUBT(event_is_a_stream, stream_is_here((hipStream_t)handle)))
         return false;
     report_once(&stream_served, (void *)handle);
     return true;

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/functions.h"
 #include "cache/modules.h"
@@ -36,7 +37,8 @@ static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
     call_tell(CALL_BYPASS);
     REPORT(expression, hip.ModuleGetFunction(&function, module, name),
-           module ? &foreign_module : &null_module, name ? name : "(null)", (void *)module);
+           PROOF(module_is_not_null, module) ? &foreign_module : &null_module,
+           name ? name : "(null)", (void *)module);
     return function;
 }
 
@@ -84,12 +86,12 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
                                const char *name) {
     struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
-    if (state == MODULE_GONE || !name)
-        return get_directly(handle, name);
-    if (state == MODULE_FREE) {
+    if (name && PROOF(refused_module_was_unloaded, state == MODULE_FREE)) {
         report_unloaded(handle, name);
         return NULL;
     }
+    if (state == MODULE_GONE || !name)
+        return get_directly(handle, name);
     if (!cache_is_on(CACHE_FUNCTIONS))
         return ask_uncached(module, name);
     const struct lookup lookup = {thread, known_as, name, module, module_generation(module)};

@@ -1,6 +1,7 @@
 /* mgpuLaunchKernel and its kin. Costs what HIP's own call costs, a test and a store. */
 #include "base/abi.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
@@ -50,7 +51,8 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (error == hipErrorOutOfMemory && caches_make_room(error))
+    if (DOUBT(launch_may_succeed_with_room,
+              error == hipErrorOutOfMemory && caches_make_room(error)))
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,

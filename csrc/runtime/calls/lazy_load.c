@@ -1,5 +1,6 @@
 #include "calls/lazy_load.h"
 #include "base/counters.h"
+#include "base/proof.h"
 #include "cache/lazy_load.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -12,7 +13,8 @@ static struct advice put_off = {
 static hipModule_t load_on_its_device(const struct deferred *deferred) {
     const int current = hip_current_device();
     if (current != deferred->device)
-        REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL);
+        PROOF_STEP(late_load_is_on_its_device,
+                   REPORT("hipSetDevice(device)", hip.SetDevice(deferred->device), NULL));
     const hipModule_t module = told_mgpuModuleLoad((void *)(uintptr_t)deferred->image.key, 0);
     if (current != deferred->device)
         REPORT("hipSetDevice(device)", hip.SetDevice(current), NULL);
@@ -24,11 +26,11 @@ static void load_now(struct deferred *deferred, const char *kernel) {
         return;
     const hipModule_t module = load_on_its_device(deferred);
     if (runtime_counting() && call_now.how == CALL_HIT)
-        stats_hit(CACHE_MODULES); /* a hit of its own, beside what the look-up is */
+        PROOF_STEP(late_load_may_be_a_hit, stats_hit(CACHE_MODULES)); /* beside the look-up */
     if (!module) {
         if (deferred_end(deferred, DEFERRED_FAILED))
             report_once(&put_off, deferred->image.key, kernel);
-    } else if (!deferred_set_module(deferred, module)) {
+    } else if (DOUBT(another_thread_has_loaded_it, !deferred_set_module(deferred, module))) {
         impl_mgpuModuleUnload(module);
     }
 }
@@ -37,7 +39,7 @@ bool lazy_load(hipModule_t *handle, const char *name) {
     struct deferred *deferred = deferred_find(*handle);
     if (!deferred)
         return true;
-    if (deferred_state(deferred) == DEFERRED_OVER)
+    if (DOUBT(waiting_module_was_unloaded, deferred_state(deferred) == DEFERRED_OVER))
         return false;
     load_now(deferred, name ? name : "(null)");
     *handle = deferred_module(deferred);

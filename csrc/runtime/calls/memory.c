@@ -10,6 +10,7 @@
 #include "base/call.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_pool.h"
@@ -37,7 +38,8 @@ static const char free_expression[] = "hipFree(ptr)";
 /* ---- mgpuMemAlloc ---- */
 
 static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
-    struct advice *advice = error == hipErrorOutOfMemory ? &out_of_memory : NULL;
+    struct advice *advice =
+        PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL;
     report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
                    (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0),
                    device);
@@ -58,7 +60,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
     struct stream *stream = block_order(thread_get(), handle);
     const int device = hip_current_device();
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
-    const bool shared = late_host_shared && !handle;
+    const bool shared = late_host_shared && PROOF(flag_was_passed, !handle);
     void *address = LIKELY(!shared) ? block_reuse(sizeBytes, device, stream) : NULL;
     return LIKELY(address) ? address : allocate_slow(sizeBytes, device, stream, shared);
 }
@@ -66,7 +68,7 @@ void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
     struct stream *stream = block_order(thread_get(), handle);
     const int device = hip_current_device();
-    const bool shared = late_host_shared && !handle;
+    const bool shared = late_host_shared && PROOF(flag_was_passed, !handle);
     void *address = shared ? NULL : block_reuse(sizeBytes, device, stream);
     if (!address)
         return allocate_slow(sizeBytes, device, stream, shared);
@@ -79,7 +81,8 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 /* An address that is no block's start: memory that the program got by HIP, or a mistake. */
 static void free_foreign(void *address) {
     struct block *around = caches_on() && address ? block_around(address) : NULL;
-    if (around && device_kept(around->device) && load_acquire(&around->state) == BLOCK_CACHED) {
+    if (around && device_kept(around->device) &&
+        DOUBT(address_is_in_a_cached_block, load_acquire(&around->state) == BLOCK_CACHED)) {
         REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;
     }

@@ -50,7 +50,7 @@ static hipModule_t load_directly(const void *data) {
         advise_image(load_expression, error, &image);
         return NULL;
     }
-    module_invalidate(module);
+    PROOF_STEP(handle_is_another_modules_now, module_invalidate(module));
     return module;
 }
 
@@ -111,7 +111,7 @@ hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
 hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size;
     struct thread *thread = thread_get();
-    (void)device_kept(hip_current_device());
+    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
     const struct module *own = module_take_own(thread, image);
     if (!own)
         return load_slow(thread, image);

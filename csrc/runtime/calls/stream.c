@@ -89,9 +89,10 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
     if (state <= STREAM_LOST) {
         REPORT(expression, hip.StreamDestroy(handle), handle ? &destroyed_twice : &null_destroyed,
                (void *)handle);
-    } else if (load_relaxed(&stream->borrowers)) {
+    } else if (DOUBT(destroyed_stream_is_lent, load_relaxed(&stream->borrowers))) {
         return; /* it is lent: the caller's */
-    } else if (state == STREAM_LIVE && !exclusive_hip() && !stream_is_ours(handle)) {
+    } else if (state == STREAM_LIVE && !exclusive_hip() &&
+               !PROOF(destroyed_stream_is_ours, stream_is_ours(handle))) {
         PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
         (void)stream_pool_forget(stream);
         REPORT(expression, hip.StreamDestroy(handle), NULL);
@@ -106,7 +107,7 @@ static __attribute__((noinline)) void destroy_stream_slow(struct thread *thread,
 static __attribute__((noinline)) void destroy_after_asking(struct thread *thread,
                                                            hipStream_t handle) {
     struct stream *own = thread->stream;
-    if (!stream_pool_keeps(own, handle) || !stream_is_ours(handle) ||
+    if (!stream_pool_keeps(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
         !stream_change(own, STREAM_LIVE, STREAM_FREE))
         destroy_stream_slow(thread, handle);
 }
@@ -157,7 +158,8 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, &stream_fault);
     else if (UNLIKELY(!usable))
-        (void)refusal_of_stream(); /* up to HIP 6 the wait has cleared the last error */
+        PROOF_STEP(wait_leaves_the_error,
+                   (void)refusal_of_stream()); /* up to HIP 6 it has cleared the last error */
 }
 
 void impl_mgpuStreamSynchronize(hipStream_t stream) {

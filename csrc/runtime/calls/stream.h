@@ -5,6 +5,7 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/likely.h"
+#include "base/proof.h"
 #include "cache/lazy_sync.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
@@ -20,10 +21,10 @@ static inline bool stream_usable(const struct thread *thread, hipStream_t handle
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();
     if (UNLIKELY(load_acquire(&lazy_pending)))
-        lazy_settle(*stream);
+        PROOF_STEP(other_work_waits_for_what_was_put_off, lazy_settle(*stream));
     if (LIKELY(!*stream || stream_is_live(*stream)))
         return true;
-    if (!stream_is_gone(*stream))
+    if (PROOF(refused_stream_is_ours, !stream_is_gone(*stream)))
         return stream_report_dead(stream, expression);
     *stream = NULL;
     return true;

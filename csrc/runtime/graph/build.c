@@ -1,5 +1,6 @@
 #include "graph/build.h"
 #include "base/abi.h"
+#include "base/proof.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -45,7 +46,7 @@ void graph_fail_call(const char *expression, hipError_t error) {
     if (graph_building->failed)
         return;
     report_failure(expression, error, NULL);
-    graph_fail("the call above failed");
+    PROOF_STEP(failed_call_ends_the_graph, graph_fail("the call above failed"));
 }
 
 /* ---- streams and events ---- */
@@ -114,7 +115,7 @@ struct past graph_now(void) {
 /* A graph that forks and joins crashes in HIP 6.4.3's and 7.2.4's launch. There each node comes
  * after the one before, an order that every program bears. */
 static bool is_chain(void) {
-    return !cuda_present() && hip_version >= HIP_6_0;
+    return DOUBT(hip_crashes_over_forks, !cuda_present() && hip_version >= HIP_6_0);
 }
 
 static void add_place(struct graph_place *place, int number) {
@@ -163,6 +164,6 @@ void graph_add(struct graph_stream *stream, const struct graph_place *place, hip
     memcpy(node->after, place->numbers, sizeof node->after);
     node->after_count = place->count;
     stream->past.node[stream - graph->streams] = ++graph->node_count;
-    if (!stream->handle)
+    if (DOUBT(null_stream_is_before_all, !stream->handle))
         past_merge(&graph->host, &stream->past);
 }

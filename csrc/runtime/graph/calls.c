@@ -1,5 +1,6 @@
 #include "graph/calls.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
 #include "cache/modules.h"
@@ -28,7 +29,8 @@ static void built_synchronize(hipStream_t handle) {
     if (!stream)
         return;
     const struct past all = graph_now();
-    past_merge(&graph_building->host, handle ? &stream->past : &all);
+    PROOF_STEP(wait_for_a_stream_is_an_edge,
+               past_merge(&graph_building->host, handle ? &stream->past : &all));
 }
 
 static hipEvent_t built_event_create(void) {
@@ -58,17 +60,18 @@ static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
     const struct graph_event *event = graph_event(handle);
     struct graph_stream *stream = graph_stream(stream_handle);
     if (!event)
-        graph_fail("it waits for event %p, which the program created before the graph",
-                   (void *)handle);
+        PROOF_STEP(event_is_of_the_graph,
+                   graph_fail("it waits for event %p, which the program created before the graph",
+                              (void *)handle));
     else if (stream && event->recorded)
-        past_merge(&stream->past, &event->past);
+        PROOF_STEP(wait_of_a_stream_is_an_edge, past_merge(&stream->past, &event->past));
 }
 
 /* LLVM 22 and older pass streams, too. */
 static void built_event_synchronize(hipEvent_t handle) {
     const struct graph_event *event = graph_event(handle);
     if (event && event->recorded)
-        past_merge(&graph_building->host, &event->past);
+        PROOF_STEP(wait_for_an_event_is_an_edge, past_merge(&graph_building->host, &event->past));
     else if (!event && stream_known((hipStream_t)handle))
         built_synchronize((hipStream_t)handle);
     else if (!event)
@@ -93,7 +96,8 @@ static struct graph_block *serve_again(uint64_t bytes) {
     if (!block)
         return NULL;
     block->freed = false;
-    past_merge(&graph_building->host, &block->past);
+    PROOF_STEP(memory_that_serves_again_is_an_edge,
+               past_merge(&graph_building->host, &block->past));
     return block;
 }
 
@@ -102,7 +106,7 @@ static void *new_block(uint64_t bytes) {
     hipError_t error = hipErrorOutOfMemory;
     /* For work in any order: the graph may be launched anywhere. */
     void *address = block ? block_alloc(bytes, graph_building->device, NULL, &error) : NULL;
-    if (!address || !block_give_graph(address)) {
+    if (!address || !PROOF(block_is_the_graphs, block_give_graph(address))) {
         free(block);
         graph_fail_call("hipMalloc(&ptr, sizeBytes)", error);
         return address;
@@ -115,11 +119,11 @@ static void *new_block(uint64_t bytes) {
 }
 
 static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
-    if (shared && !handle)
+    if (DOUBT(host_shares_the_memory, shared && !handle))
         graph_fail("it allocates memory that the host shares");
     if (!bytes)
         return told_mgpuMemAlloc(bytes, handle, false);
-    if (!block_serves(bytes, graph_building->device)) {
+    if (!PROOF(cache_has_the_graphs_memory, block_serves(bytes, graph_building->device))) {
         graph_fail("it allocates %llu bytes, which MGPU_RT_CACHE=%s leaves to HIP",
                    (unsigned long long)bytes, options.cache);
         return NULL;
@@ -133,7 +137,7 @@ static void built_free(void *address, hipStream_t stream) {
     (void)stream; /* it comes after all that there is */
     if (!address)
         return;
-    if (!block || !block_keep(block_find(address), NULL)) {
+    if (!block || !PROOF(graph_frees_its_block_once, block_keep(block_find(address), NULL))) {
         graph_fail("it frees %p, which it has not allocated", address);
         return;
     }
@@ -147,8 +151,8 @@ static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     char label[64];
     if (!stream || graph_building->failed || !bytes)
         return;
-    registrations_yield(to, bytes);
-    registrations_yield(from, bytes);
+    PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(to, bytes));
+    PROOF_STEP(graph_copies_no_idle_memory, registrations_yield(from, bytes));
     const struct graph_place place = graph_place(stream);
     graph_lock();
     const hipError_t error =
@@ -205,7 +209,7 @@ static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t str
 /* A run loads it anew, with fresh globals; the graph's is loaded once. */
 static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
-    if (module && module_state(module) == MODULE_LIVE && !module->shared)
+    if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
         graph_fail("it loads or unloads a module with writable globals, which each run has anew");
 }
 
@@ -240,7 +244,7 @@ static bool hold_module_of(hipFunction_t function) {
                    options.cache);
     if (!module)
         return false;
-    if (!module->shared && options.load_lazy)
+    if (DOUBT(late_module_has_globals, !module->shared && options.load_lazy))
         graph_fail("it launches a kernel of a module with writable globals, with "
                    "MGPU_RT_LOAD=lazy");
     for (const struct graph_module *held = graph_building->modules; held; held = held->next)
@@ -296,8 +300,8 @@ static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY,
     static void *none[1]; /* 5.2.3 and 5.7.1 want one of the two */
     const double threads = (double)blockX * (double)blockY * (double)blockZ;
     (void)params_count;
-    if (gridX < 1 || gridY < 1 || gridZ < 1 || threads < 1 || threads > 1024 ||
-        !has_local_memory(smem)) {
+    if (gridX < 1 || gridY < 1 || gridZ < 1 ||
+        DOUBT(no_gpu_has_such_blocks, threads < 1 || threads > 1024) || !has_local_memory(smem)) {
         graph_fail("it launches a grid of %ld x %ld x %ld, blocks of %ld x %ld x %ld and %d bytes, "
                    "which no GPU runs",
                    (long)gridX, (long)gridY, (long)gridZ, (long)blockX, (long)blockY, (long)blockZ,
@@ -314,7 +318,7 @@ static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY,
 }
 
 static void built_set_device(int32_t device) {
-    if (device != graph_building->device)
+    if (DOUBT(graph_has_another_device, device != graph_building->device))
         graph_fail("it switches to device %d", (int)device);
     else
         impl_mgpuSetDefaultDevice(device);
@@ -385,5 +389,6 @@ static bool is_hosts_alone(enum abi_index function) {
 mgpu_rt_function graph_call(enum abi_index function) {
     if (is_hosts_alone(function))
         return NULL;
-    return built[function] ? built[function] : refused[function];
+    return built[function] ? built[function]
+                           : PROOF_VALUE(call_is_no_part_of_a_graph, refused[function], NULL);
 }

@@ -1,5 +1,6 @@
 #include "graph/capture.h"
 #include "base/counters.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/blocks_table.h"
@@ -41,7 +42,7 @@ static struct capture capture_on(struct stream *stream) {
         return found;
     if (error != hipSuccess)
         device_forget_error(error);
-    else if (status != hipStreamCaptureStatusNone)
+    else if (PROOF(stream_captures_now, status != hipStreamCaptureStatusNone))
         found.stream = stream;
     return found;
 }
@@ -78,14 +79,15 @@ static void relax_no_more(int before) {
 /* ---- waits ---- */
 
 static void captured_synchronize(hipStream_t handle) {
-    if (!capture_of_handle(handle).stream)
+    if (!DOUBT(synchronised_stream_captures, capture_of_handle(handle).stream))
         impl_mgpuStreamSynchronize(handle);
 }
 
 static void captured_record(hipEvent_t handle, hipStream_t stream) {
     struct event *event = event_known(handle);
     if (event)
-        event->captured = capture_of_handle(stream).stream;
+        event->captured = PROOF_VALUE(event_is_of_a_capture, capture_of_handle(stream).stream,
+                                      stream_known(stream));
     impl_mgpuEventRecord(handle, stream);
 }
 
@@ -133,7 +135,8 @@ static void captured_event_destroy(hipEvent_t handle) {
 static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
     const struct capture capture = capture_of_handle(handle);
     hipError_t error;
-    if (!capture.stream || !block_serves(bytes, capture.stream->device))
+    if (!DOUBT(block_is_for_a_capture, capture.stream) ||
+        !block_serves(bytes, capture.stream->device))
         return told_mgpuMemAlloc(bytes, handle, shared);
     const int before = relax();
     void *address = block_alloc_captured(bytes, capture.stream, capture.number, &error);
@@ -151,7 +154,8 @@ static void captured_free(void *address, hipStream_t handle) {
     struct capture capture = capture_of_handle(handle);
     if (!handle)
         capture = capture_of_thread();
-    struct block *block = capture.stream ? block_find(address) : NULL;
+    struct block *block =
+        DOUBT(graph_may_use_a_freed_block, capture.stream) ? block_find(address) : NULL;
     if (!block || !block_keep(block, capture.stream))
         impl_mgpuMemFree(address, handle);
 }
@@ -159,7 +163,7 @@ static void captured_free(void *address, hipStream_t handle) {
 /* As HIP has it: neither through pinned memory nor by questions. */
 static void captured_copy(void *to, void *from, size_t bytes, hipStream_t handle) {
     const struct capture capture = capture_of_handle(handle);
-    if (!capture.stream) {
+    if (!DOUBT(copy_runs_with_its_graph, capture.stream)) {
         told_mgpuMemcpy(to, from, bytes, handle);
         return;
     }
@@ -202,7 +206,7 @@ static void captured_unload(hipModule_t handle) {
         impl_mgpuModuleUnload(handle);
         return;
     }
-    module_hold(module);
+    PROOF_STEP(captured_kernels_module_stays, module_hold(module));
     if (module->shared)
         module_put(module);
 }

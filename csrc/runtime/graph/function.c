@@ -3,6 +3,7 @@
 #include "base/abi.h"
 #include "base/counters.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/thread.h"
 #include "graph/build.h"
@@ -58,7 +59,8 @@ static void let_go(struct replayed *state) {
 
 /* Before HIP 6.3 a graph may go wrong beside another thread that launches the same kernel. */
 static bool may_replay(void) {
-    return cuda_present() || hip_version >= HIP_6_3 || thread_is_alone();
+    return cuda_present() || hip_version >= HIP_6_3 ||
+           PROOF(no_other_thread_launches, thread_is_alone());
 }
 
 static enum mgpu_rt_graph_way plainly(void) {
@@ -75,7 +77,7 @@ static void drop_graph(struct replayed *state) {
     if (state->replays >= PAYS)
         state->wanted = 1;
     else if (state->wanted < MOST_WANTED)
-        state->wanted *= 2;
+        PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
     mgpu_rt_graph_destroy(state->graph);
     state->graph = NULL;
 }
@@ -90,7 +92,8 @@ static void refuse(struct replayed *state, const char *name) {
 /* True if they are those of the last call, on the same device; they are from now on. */
 static bool are_same(struct replayed *state, const void *arguments) {
     const int device = hip_current_device();
-    if (state->device == device && memcmp(state->arguments, arguments, state->bytes) == 0)
+    if (state->device == device &&
+        PROOF(arguments_are_the_last_ones, memcmp(state->arguments, arguments, state->bytes) == 0))
         return true;
     drop_graph(state);
     state->device = device;
@@ -104,7 +107,7 @@ static bool are_same(struct replayed *state, const void *arguments) {
 /* The program goes on when its work is done, as it would have waited itself. False if nothing was
  * done. */
 static bool replay(struct replayed *state) {
-    if (graph_is_lost(state->graph))
+    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(state->graph)))
         return false;
     const hipStream_t stream = impl_mgpuStreamCreate();
     const bool launched = graph_launch(state->graph, stream) == 0;
@@ -117,7 +120,7 @@ static bool replay(struct replayed *state) {
 
 static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
                                      const void *arguments) {
-    if (state->refused || !are_same(state, arguments))
+    if (DOUBT(function_fits_no_graph, state->refused) || !are_same(state, arguments))
         return plainly();
     if (state->graph && replay(state))
         return MGPU_RT_GRAPH_DONE;
@@ -139,9 +142,10 @@ static struct advice answered = {
 
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden) {
-    if (graph_building || !caches_on() || runtime_exiting() || capture_on_thread() || !may_replay())
+    if (DOUBT(call_is_within_a_graph, graph_building) || !caches_on() || runtime_exiting() ||
+        DOUBT(call_is_within_a_capture, capture_on_thread()) || !may_replay())
         return plainly();
-    if (overridden) {
+    if (DOUBT(override_sees_no_replay, overridden)) {
         report_once(&answered, function->name);
         return plainly();
     }

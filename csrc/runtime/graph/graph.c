@@ -2,6 +2,7 @@
 #include "base/counters.h"
 #include "base/options.h"
 #include "base/printable.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/blocks.h"
@@ -66,7 +67,7 @@ void graph_forked(void) {
     graph_lock_anew();
     graph_building = NULL;
     for (struct mgpu_rt_graph *graph = all; graph; graph = graph->next)
-        graph->lost = true;
+        PROOF_STEP(fork_ends_graphs, graph->lost = true);
 }
 
 /* Threads that build. Under tables_lock. */
@@ -116,7 +117,7 @@ static void end_events(struct mgpu_rt_graph *graph) {
 static void end_graph(struct mgpu_rt_graph *graph) {
     const bool known = !graph_is_lost(graph);
     leave_graphs(graph);
-    if (known && graph->launched)
+    if (known && DOUBT(graph_may_run_still, graph->launched))
         REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
     graph_lock();
     if (known && graph->executable)
@@ -131,7 +132,8 @@ static void end_graph(struct mgpu_rt_graph *graph) {
 
 int graph_begin(void) {
     if (graph_building) {
-        graph_fail("the program begins another graph before it ends this one");
+        PROOF_STEP(graph_within_a_graph_ends_it,
+                   graph_fail("the program begins another graph before it ends this one"));
         return -1;
     }
     if (!caches_on() || runtime_exiting()) {
@@ -174,7 +176,7 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     struct mgpu_rt_graph *graph = graph_building;
     if (!graph)
         return NULL;
-    if (hip_current_device() != graph->device)
+    if (DOUBT(building_ends_on_another_device, hip_current_device() != graph->device))
         graph_fail("it begins on device %d and ends on device %d", graph->device,
                    hip_current_device());
     instantiate(graph);
@@ -233,7 +235,9 @@ static int device_of(const struct mgpu_rt_graph *graph, const struct stream *str
 /* HIP 5.2.3 crashes where the current device is another one than the graph's. */
 static hipError_t launch_on_device(const struct mgpu_rt_graph *graph, hipStream_t handle) {
     const int current = hip_current_device();
-    hipError_t error = current != graph->device ? hip.SetDevice(graph->device) : hipSuccess;
+    hipError_t error = DOUBT(hip_crashes_on_another_device, current != graph->device)
+                           ? hip.SetDevice(graph->device)
+                           : hipSuccess;
     graph_lock();
     if (error == hipSuccess)
         error = hip.GraphLaunch(graph->executable, handle);
@@ -247,7 +251,7 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *stream;
     if (graph_building) {
-        graph_fail("it launches another graph");
+        PROOF_STEP(launch_of_a_graph_ends_it, graph_fail("it launches another graph"));
         return -1;
     }
     if (!graph) {
@@ -261,12 +265,12 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (!stream_usable(thread, handle, &stream, launch_expression))
         return -1;
     const int device = device_of(graph, stream, handle);
-    if (device != graph->device) {
+    if (DOUBT(stream_is_of_another_device, device != graph->device)) {
         report_failure(launch_expression, hipErrorInvalidDevice, &other_device, graph->device,
                        device);
         return -1;
     }
-    if (capture_on_stream(handle)) {
+    if (DOUBT(capture_would_keep_the_graph, capture_on_stream(handle))) {
         report_failure(launch_expression, hipErrorStreamCaptureUnsupported, &other_graph,
                        (void *)handle);
         return -1;
@@ -274,7 +278,8 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (!graph->executable)
         return 0;
     lazy_end();
-    if (load_relaxed(&registrations_idle)) /* memory that HIP has pinned may be a node's */
+    if (DOUBT(graph_copies_idle_memory,
+              load_relaxed(&registrations_idle))) /* memory that HIP has pinned may be a node's */
         (void)registration_cache.give_back(ALL_DEVICES);
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? stats_now() : 0;

@@ -30,9 +30,12 @@
 #include "recording/recorder.h"
 #include "recording/start.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { EXIT_REGISTRATIONS = 8 };
 
@@ -157,10 +160,32 @@ static void note_end_of_hip(void) {
     fetch_or_release(&runtime_mode, MODE_LATE | MODE_OVER);
 }
 
+/* The process of which `mgpu-rt run` was asked for statistics, a trace or a hook; 0: of none. */
+static long asked_of;
+
+/* At the start: a program may change its environment. */
+__attribute__((constructor)) static void note_asked(void) {
+    const char *process = options_path_variable("MGPU_RT_RUN_PROCESS");
+    asked_of = process ? strtol(process, NULL, 10) : 0;
+}
+
+/* Tells the user that there is nothing to show. Says nothing of a process that has had children:
+ * they may have made the calls. */
+static void report_no_call(void) {
+    struct rusage children;
+    if (asked_of != getpid() || !(load_acquire(&runtime_mode) & MODE_UNSTARTED))
+        return;
+    if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss == 0)
+        report_line("'%s' called none of the library's functions, so there is nothing to show: "
+                    "name a program that MLIR lowered for a GPU",
+                    program_invocation_name);
+}
+
 /* After the program's global destructors, so that their calls are counted. */
 __attribute__((destructor)) static void close_recorder(void) {
     const int before = cancel_forbid();
     recorder_close();
+    report_no_call();
     if (!runtime_forked)
         report_cause_again();
     cancel_allow(before);

@@ -157,6 +157,8 @@ def run(
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
     environment |= interception.environment(runtime, hooks, kernel, nth)
+    if stats or stats_json or trace or fail_on_error or runtime or hooks:
+        environment[preload.SHOWN_OF] = str(os.getpid())
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:
         raise CommandError(f"'{program}' cannot be given mgpu_rt, which sees what fails: {reason}")

@@ -50,7 +50,8 @@ def options() -> list[Option]:
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, such as misspelt ones."""
-    known = {option.variable for option in options()} | {"MGPU_RT_RUN_PYTHON"}
+    known = {option.variable for option in options()}
+    known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
     return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
 

@@ -18,6 +18,9 @@ KFD = Path("/dev/kfd")
 #: Tells the library which Python `mgpu-rt run` runs in: one that has cffi and this package.
 STARTED_BY = "MGPU_RT_RUN_PYTHON"
 
+#: Tells the library in which process the user waits for something to be shown.
+SHOWN_OF = "MGPU_RT_RUN_PROCESS"
+
 
 # ---- the device ----
 

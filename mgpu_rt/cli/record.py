@@ -54,4 +54,5 @@ def record(
     except OSError as error:
         raise files.unwritable(out, error) from None
     environment |= interception.environment(None, (f"record={out}",), kernel, nth)
+    environment[preload.SHOWN_OF] = str(os.getpid())
     executable.execute(program, list(arguments), environment)

@@ -38,6 +38,40 @@ def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--stats"),
+        ("run", "--stats-json", "out"),
+        ("run", "--trace", "out"),
+        ("run", "--fail-on-error"),
+        ("run", "--hook", "trace"),
+        ("run", "--runtime", "mgpu_rt.runtime:PlainRuntime"),
+        ("record", "-o", "out"),
+    ],
+)
+def test_a_program_without_a_call_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    out = [str(tmp_path / word) if word == "out" else word for word in words]
+    done = command(*out, "--", sys.executable, "-c", "raise SystemExit(7)")
+    assert (done.returncode, done.stdout) == (7, "")
+    assert done.stderr == (
+        f"mgpu_rt: '{sys.executable}' called none of the library's functions, so there is nothing "
+        "to show: name a program that MLIR lowered for a GPU\n"
+    )
+
+
+def test_only_the_process_that_was_started_is_named(program: Path) -> None:
+    """Neither one whose children may have called, nor these, nor one that was asked for nothing."""
+    for words in (
+        ("run", "--", "true"),
+        ("run", "--stats", "--", "sh", "-c", "true; cat /dev/null; :"),
+        ("run", "--stats", "--", "sh", "-c", f"{program}; exit 3"),
+    ):
+        assert "called none" not in command(*words).stderr
+    done = command("run", "--stats", "--", "ls", "/dev/null")  # which has closed stderr by then
+    assert (done.returncode, done.stdout) == (0, "/dev/null\n")
+
+
 def test_arguments_arrive_as_they_are() -> None:
     arguments = ["a b", "--stats", "-x", "", "--", "--device", "$HOME", "ö\n"]
     result = command(*python("sys.argv[1:]"), *arguments)
@@ -243,9 +277,13 @@ def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
 
 def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
     static = compile_c(tmp_path / "static", "int main(void) { return 5; }", "-static")
-    result = command("run", static)
-    assert result.returncode == 5
-    assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
+    for options in ((), ("--stats", "--hook", "trace")):
+        result = command("run", *options, "--", static)
+        assert result.returncode == 5
+        assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
+    result = command("record", "-o", tmp_path / "out", "--", static)
+    assert_sentence(result.returncode, result.stderr, "cannot be given mgpu_rt: it is statically")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_static_pie_is_static(tmp_path: Path) -> None:

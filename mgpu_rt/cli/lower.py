@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -79,6 +81,11 @@ NAME_ONE = "name a program in MLIR, or - for stdin"
     "copies from and to host memory that lives on, and returns nothing. `mgpu-rt run --stats` "
     "counts the replays. May be given several times.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Run nothing, and print the commands for a shell: what MLIR's and LLVM's tools would do.",
+)
 def lower(
     program: str,
     out: str,
@@ -89,6 +96,7 @@ def lower(
     iterations: int | None,
     links: tuple[str, ...],
     graphs: tuple[str, ...],
+    dry_run: bool,
 ) -> None:
     """Lower an MLIR program to an object file.
 
@@ -113,12 +121,16 @@ def lower(
         needs = pipeline.needs() if emit == "mlir" else object_files.needs(pipeline)
         if absent := toolchain.missing(needs):
             raise _without(absent)
-        _write(out, _lowered(text, pipeline, emit, links, graphs), executable=emit == "executable")
+        request = _Request(program, out, pipeline, emit, links, graphs)
+        if dry_run:
+            click.echo(request.script(iterations), nl=False)
+        else:
+            _write(out, request.content(text), executable=emit == "executable")
     except toolchain.LoweringFailed as failed:
         if any(words in failed.complaint for words in toolchain.UNKNOWN_CHIP):
             raise _unknown_chip(pipeline) from None
-        click.echo(failed.complaint, err=True)
-        raise _refusal(failed, program, text) from None
+        click.echo(_named(failed, program), err=True)
+        raise _refusal(failed, program, text, pipeline.llvm) from None
     except (ValueError, toolchain.ToolchainMissing) as error:
         raise CommandError(str(error)) from None
 
@@ -132,32 +144,67 @@ def _read(program: str) -> str:
         ) from None
 
 
-def _lowered(
-    text: str, pipeline: Pipeline, emit: str, links: Sequence[str], graphs: Sequence[str]
-) -> bytes:
-    import tempfile
-    from pathlib import Path
+@dataclass(frozen=True)
+class _Request:
+    """A program, and the form that its user wants."""
 
-    from mgpu_rt.cli import preload
-    from mgpu_rt.lowering import object_files
+    program: str
+    out: str
+    pipeline: Pipeline
+    emit: str
+    links: Sequence[str]
+    graphs: Sequence[str]
 
-    if emit == "mlir":
-        return pipeline.llvm_dialect(text)
-    if emit == "object":
-        return object_files.host_object(text, pipeline, graphs)
-    library = Path(preload.runtime())
-    with tempfile.TemporaryDirectory() as scratch:
-        compiled, linked = Path(scratch, "program.o"), Path(scratch, "program")
-        compiled.write_bytes(object_files.host_object(text, pipeline, graphs))
-        others, rpath = _linked(links, pipeline.llvm)
-        object_files.link(
-            [compiled],
-            libraries=[library],
-            rpath=[library.parent, *rpath],
-            others=others,
-            out=linked,
-        )
-        return linked.read_bytes()
+    def content(self, text: str) -> bytes:
+        """Runs the tools. Raises LoweringFailed, ToolchainMissing, CommandError."""
+        import tempfile
+        from pathlib import Path
+
+        from mgpu_rt.lowering import object_files, toolchain
+
+        if self.emit == "mlir":
+            return self.pipeline.llvm_dialect(text)
+        compiled = object_files.host_object(text, self.pipeline, self.graphs)
+        if self.emit == "object":
+            return compiled
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, self._object).write_bytes(compiled)
+            # In its folder, so that the linker names the program and not the folder.
+            plain = {**os.environ, "LC_ALL": "C"}  # _refusal reads its messages
+            toolchain.run(self._link([self._object], "program"), env=plain, folder=scratch)
+            return Path(scratch, "program").read_bytes()
+
+    def script(self, iterations: int | None) -> str:
+        """The same as commands of a shell."""
+        from mgpu_rt.lowering import object_files, steps
+
+        out = self._object if self.emit == "executable" else self.out
+        if self.emit == "mlir":
+            chain = self.pipeline.steps()
+        else:
+            chain = object_files.object_steps(self.pipeline, self.graphs)
+        edit = f"# mgpu-rt itself: {iterations} iterations" if iterations is not None else ""
+        text = steps.script(chain, self.program, out)
+        if self.emit == "executable":
+            linked = self.out if self.out != "-" else "program"
+            text += shlex.join(map(str, self._link([out], linked))) + "\n"
+        return f"{edit}\n{text}" if edit else text
+
+    @property
+    def _object(self) -> str:
+        """The name of the object file of an executable."""
+        stem = os.path.splitext(os.path.basename(self.program))[0]
+        return f"{'program' if self.program == '-' else stem}.o"
+
+    def _link(self, objects: Sequence[Path | str], out: str) -> list[Path | str]:
+        from pathlib import Path
+
+        from mgpu_rt.cli import preload
+        from mgpu_rt.lowering import object_files
+
+        library = Path(preload.runtime())
+        others, rpath = _linked(self.links, self.pipeline.llvm)
+        return object_files.link_command(objects, [library], [library.parent, *rpath], others, out)
 
 
 def _linked(links: Sequence[str], llvm: int) -> tuple[list[str], list[Path]]:
@@ -213,17 +260,33 @@ def _unknown_chip(pipeline: Pipeline) -> CommandError:
     )
 
 
-def _refusal(failed: LoweringFailed, program: str, text: str) -> CommandError:
-    from mgpu_rt.lowering import dialects
+def _named(failed: LoweringFailed, program: str) -> str:
+    """The message of a tool that reads its stdin, with the name of the program."""
+    if program == "-":
+        return failed.complaint
+    name = program if failed.reads_source else f"{program}, lowered"
+    return failed.complaint.replace("<stdin>", name)
+
+
+#: As ld and lld say it.
+_UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
+
+
+def _refusal(failed: LoweringFailed, program: str, text: str, llvm: int) -> CommandError:
+    from mgpu_rt.lowering import dialects, toolchain
 
     command = shlex.join(failed.command)
     told = f"'{program}' was not lowered; what failed was: {command}"
-    if "undefined reference" in failed.complaint:
-        return CommandError(f"{told}; name what defines these functions by --link")
-    if passes := dialects.left_to_the_caller(text):
-        options = " ".join(f"--{name}" for each in passes.values() for name in each.split(","))
+    if undefined := set(_UNDEFINED.findall(failed.complaint)):
+        libraries, left = toolchain.defining(undefined, llvm)
+        ways = ["add " + " ".join(f"--link {name}" for name in libraries)] if libraries else []
+        ways += [f"name what defines {', '.join(sorted(left))} by --link"] if left else []
+        return CommandError("; ".join([told, *ways]))
+    passes = dialects.left_to_the_caller(text)
+    if left := [each for each in passes if each.split()[0].rstrip("*") in failed.complaint]:
+        options = " ".join(f"--{name}" for each in left for name in passes[each].split(","))
         return CommandError(
-            f"{told}; the program holds {', '.join(passes)}, which mgpu-rt does not lower: run "
+            f"{told}; the program holds {', '.join(left)}, which mgpu-rt does not lower: run "
             f"mlir-opt {options} before"
         )
     return CommandError(told)

@@ -13,6 +13,6 @@ There are three toolchains. The LLVM release decides how the program calls the r
 A chip named sm_... is NVIDIA's: 22 and 19 lower for it through NVVM. The result is a cubin if
 NVIDIA's ptxas is in PATH, else PTX, which the driver compiles.
 
-`toolchain` finds and runs tools, and `pipelines` knows each release's passes. `object_files` makes
-object files and executables, and `cache` keeps results. `lower` joins these for programs in files.
+`toolchain` finds and runs tools, `steps` runs or shows a chain of them, and `pipelines` knows each
+release's passes. `object_files` makes object files and executables, and `cache` keeps results. `lower` joins these for programs in files.
 """

@@ -29,11 +29,21 @@ _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\
 
 
 def left_to_the_caller(text: str) -> dict[str, str]:
-    """The passes that a program needs before it is lowered, by what it still holds."""
-    found = set(_OPERATION.findall(text))
-    passes = {f"{dialect}.*": PASSES[dialect] for dialect in _YOURS if dialect in found}
+    """The passes that a program needs before it is lowered, by what it still holds and where that
+    is first: "linalg.* (line 3)"."""
+    found = {match[1]: match for match in reversed([*_OPERATION.finditer(text)])}
+    passes = {
+        f"{dialect}.* ({_line(text, found[dialect])})": PASSES[dialect]
+        for dialect in _YOURS
+        if dialect in found
+    }
     if waiting := _WAITING.search(text):
         # MLIR makes a chain only of launches of functions.
         first = "gpu-kernel-outlining," if _LAUNCH.search(text) else ""
-        passes[f"{waiting[0].split()[0]} without async"] = f"{first}gpu-async-region"
+        plain = f"{waiting[0].split()[0]} without async ({_line(text, waiting)})"
+        passes[plain] = f"{first}gpu-async-region"
     return passes
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return f"line {text.count(chr(10), 0, match.start()) + 1}"

@@ -32,9 +32,9 @@ def with_iterations(text: str, iterations: int | None) -> str:
         )
     number, loop = loops[0]
     kind = _TYPE.search(loop["rest"])
-    constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}\n"
-    changed = f"{loop['indent']}{loop['head']}{_OURS}{loop['rest']}\n"
-    lines[number] = f"{loop['indent']}{constant}{changed}"
+    constant = f"{_OURS} = arith.constant {iterations} : {kind[1] if kind else 'index'}"
+    # In one line, so that others keep the numbers that MLIR's messages name.
+    lines[number] = f"{loop['indent']}{constant} {loop['head']}{_OURS}{loop['rest']}\n"
     return "".join(lines)
 
 

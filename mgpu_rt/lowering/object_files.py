@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgpu_rt.lowering import graph_functions, toolchain
+from mgpu_rt.lowering import graph_functions, steps, toolchain
 from mgpu_rt.lowering.pipelines import Pipeline
+from mgpu_rt.lowering.steps import Step
 from mgpu_rt.lowering.strings import unescape
 from mgpu_rt.lowering.toolchain import Tool
 
@@ -35,18 +36,28 @@ def host_object(text: str, pipeline: Pipeline, graphs_of: Sequence[str] = ()) ->
     """A position-independent object file of a program, in which functions of these names are
     replayed as graphs. Raises ToolchainMissing, LoweringFailed, ValueError."""
     graph_functions.check(text, graphs_of)
-    return compile_dialect(pipeline.llvm_dialect(text), pipeline.llvm, graphs_of)
+    return steps.run(object_steps(pipeline, graphs_of), text.encode())
+
+
+def object_steps(pipeline: Pipeline, graphs_of: Sequence[str] = ()) -> list[Step]:
+    """The steps of host_object(). Raises ToolchainMissing."""
+    return [*pipeline.steps(), *_compile_steps(pipeline.llvm, graphs_of)]
 
 
 def compile_dialect(dialect: bytes, llvm: int, graphs_of: Sequence[str] = ()) -> bytes:
     """As host_object(), of a program in the LLVM dialect."""
-    translate = [toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"]
+    return steps.run(_compile_steps(llvm, graphs_of), dialect)
+
+
+def _compile_steps(llvm: int, graphs_of: Sequence[str]) -> list[Step]:
+    translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
+    wrap = Step(
+        edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
+        words=f"puts {', '.join(graphs_of)} into wrappers that replay a graph",
+    )
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
-    ir = toolchain.run(translate, dialect)
-    if graphs_of:
-        ir = graph_functions.wrap(ir.decode(), graphs_of).encode()
-    return toolchain.run(compile_it, ir)
+    return [translate, *([wrap] if graphs_of else []), Step(compile_it)]
 
 
 def device_images(device_part: str) -> dict[str, bytes]:
@@ -62,16 +73,28 @@ def link(
     others: Sequence[str] = (),
     out: Path,
 ) -> Path:
+    """Links objects into an executable: `link_command`. Raises ToolchainMissing,
+    LoweringFailed."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    toolchain.run(link_command(objects, libraries, rpath, others, out))
+    return out
+
+
+def link_command(
+    objects: Sequence[Path | str],
+    libraries: Sequence[Path],
+    rpath: Sequence[Path],
+    others: Sequence[str],
+    out: Path | str,
+) -> list[Path | str]:
     """Links objects into an executable against shared libraries given by their files. ``others``
     are further arguments of the linker, between the two.
 
     The executable asks for each library by its SONAME and looks for it in LD_LIBRARY_PATH, then
     in ``rpath``. The linker does not look for the libraries' own dependencies: a library that was
-    linked against one HIP may run over another. Raises ToolchainMissing, LoweringFailed.
+    linked against one HIP may run over another. Raises ToolchainMissing.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
     command: list[Path | str] = [toolchain.compiler(), *objects, *others, *libraries]
     command += ["-lm", "-Wl,--allow-shlib-undefined"]
     command += [f"-Wl,-rpath,{directory}" for directory in rpath]
-    toolchain.run([*command, "-o", out])
-    return out
+    return [*command, "-o", out]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt.lowering import toolchain
+from mgpu_rt.lowering import steps, toolchain
+from mgpu_rt.lowering.steps import Step
 from mgpu_rt.lowering.toolchain import Tool
 
 DEFAULT_CHIP = "gfx90a"
@@ -94,32 +92,42 @@ class Pipeline:
             tools.append(toolchain.other("ptxas", "nvidia-cuda-toolkit"))
         return tools
 
-    def llvm_dialect(self, text: str) -> bytes:
-        """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
+    def steps(self) -> list[Step]:
+        """The steps to the LLVM dialect. Raises ToolchainMissing."""
         if self.llvm == 15:
-            return _forum_command(text, self.chip)
-        with_images = self.device_part(text)
-        if self.llvm < 22:
-            # 22 ends PTX with a 0 when it translates the module, 19 does not: what follows in the
-            # program would be read as PTX.
-            with_images = _ASSEMBLY.sub(r'\1\\00"', with_images.decode()).encode()
-        passes = f"--pass-pipeline=builtin.module({HOST_PASSES})"
-        return toolchain.run([toolchain.tool("mlir-opt", self.llvm), passes], with_images)
+            return [Step(_forum_command(self.chip))]
+        if self.llvm == 22:
+            return [self._device_step(HOST_PASSES)]
+        opt = toolchain.tool("mlir-opt", self.llvm)
+        host = Step([opt, f"--pass-pipeline=builtin.module({HOST_PASSES})"])
+        return [self._device_step(), *([_ENDED_PTX] if self.nvidia else []), host]
 
-    def device_part(self, text: str) -> bytes:
-        """The program with its gpu.modules compiled, by 22. Raises as llvm_dialect() does."""
+    def _device_step(self, further: str = "") -> Step:
+        """Compiles the program's gpu.modules, by 22, and runs further passes."""
         passes = (NVIDIA_PASSES if self.nvidia else DEVICE_PASSES).format(
             chip=self.chip,
             opt=self.opt_level,
             image=self.image,
             first=self.first and f"{self.first},",
         )
+        passes = ",".join(filter(None, (passes, further)))
         command = [toolchain.tool("mlir-opt", 22), f"--pass-pipeline=builtin.module({passes})"]
-        if self.nvidia:
-            return toolchain.run(command, text.encode(), _with_cuda())
-        with _rocm() as directory:
-            environment = {**os.environ, "ROCM_PATH": str(directory)}
-            return toolchain.run(command, text.encode(), environment)
+        return Step(command, _cuda() if self.nvidia else {}, needs_rocm=not self.nvidia)
+
+    def llvm_dialect(self, text: str) -> bytes:
+        """The whole program in the LLVM dialect. Raises ToolchainMissing, LoweringFailed."""
+        return steps.run(self.steps(), text.encode())
+
+    def device_part(self, text: str) -> bytes:
+        """The program with its gpu.modules compiled, by 22. Raises as llvm_dialect() does."""
+        return steps.run([self._device_step()], text.encode())
+
+
+#: 22 ends PTX with a 0 when it translates the module. 19 does not, and what follows in the program
+#: would be read as PTX.
+_ENDED_PTX = Step(
+    edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
+)
 
 
 def pipeline(
@@ -151,29 +159,17 @@ def _form(chip: str, image: str | None) -> str:
     return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
 
 
-def _with_cuda() -> dict[str, str]:
-    """The environment in which mlir-opt finds NVIDIA's device library: a kernel that computes an
+def _cuda() -> dict[str, str]:
+    """The variable by which mlir-opt finds NVIDIA's device library: a kernel that computes an
     exponential needs it. CUDA is there where one says, or is installed as NVIDIA or Debian do."""
     if any(name in os.environ for name in CUDA_VARIABLES):
-        return dict(os.environ)
+        return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
-    return {**os.environ, CUDA_VARIABLES[0]: next(found, CUDA_HOMES[0])}
+    return {CUDA_VARIABLES[0]: next(found, CUDA_HOMES[0])}
 
 
-@contextmanager
-def _rocm() -> Iterator[Path]:
-    """A directory laid out as mlir-opt expects ROCm to be: its linker and device libraries."""
-    with tempfile.TemporaryDirectory() as scratch:
-        directory = Path(scratch)
-        linker = toolchain.tool("ld.lld", 22).resolve()
-        (directory / "llvm" / "bin").mkdir(parents=True)
-        (directory / "llvm" / "bin" / "ld.lld").symlink_to(linker)
-        (directory / "amdgcn").symlink_to(toolchain.device_libraries())
-        yield directory
-
-
-def _forum_command(text: str, chip: str) -> bytes:
-    """Runs the forum's mlir-opt command of LLVM 15.
+def _forum_command(chip: str) -> list[Path | str]:
+    """The forum's mlir-opt command of LLVM 15.
 
     LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine has none, a mount namespace gives
     it one and leaves the machine unchanged. The namespace hides all of /opt, so the program goes
@@ -192,4 +188,4 @@ def _forum_command(text: str, chip: str) -> bytes:
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = toolchain.other("unshare", "util-linux")
         command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]
-    return toolchain.run(command, text.encode())
+    return command

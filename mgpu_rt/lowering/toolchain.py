@@ -36,7 +36,10 @@ class ToolchainMissing(RuntimeError):
 
 
 class LoweringFailed(RuntimeError):
-    """A tool refused a program. ``complaint`` is what the tool itself said."""
+    """A tool refused a program. ``complaint`` is what the tool itself said; ``reads_source``: of
+    the program itself, and not of what another tool made of it."""
+
+    reads_source = False
 
     def __init__(self, command: Sequence[str], status: int, complaint: str) -> None:
         super().__init__(f"exit {status} from: {' '.join(command)}\n{complaint}")
@@ -90,6 +93,32 @@ def library(name: str, llvm: int) -> Path | None:
     return None
 
 
+#: LLVM's libraries of functions that lowered programs call.
+SUPPORT = (
+    *("mlir_c_runner_utils", "mlir_runner_utils", "mlir_async_runtime", "mlir_float16_utils"),
+    *("mlir_apfloat_wrappers", "mlir_arm_runner_utils"),
+)
+
+
+def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
+    """The names of LLVM's libraries that define these functions, and the functions that none
+    defines."""
+    from elftools.elf.elffile import ELFFile
+
+    left, found = set(functions), []
+    for name in SUPPORT:
+        path = library(name, llvm) if left else None
+        if path is None:
+            continue
+        with path.open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".dynsym")
+            defined = {s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF"}
+        if left & defined:
+            found.append(name)
+            left -= defined
+    return found, left
+
+
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
     """The tools among these that are missing."""
     absent = []
@@ -129,12 +158,16 @@ def device_libraries() -> Path:
 
 
 def run(
-    command: Sequence[Path | str], stdin: bytes = b"", env: dict[str, str] | None = None
+    command: Sequence[Path | str],
+    stdin: bytes = b"",
+    env: dict[str, str] | None = None,
+    folder: str | None = None,
 ) -> bytes:
-    """Runs a tool and returns its standard output. Raises LoweringFailed."""
+    """Runs a tool, in a folder or this one, and returns its standard output. Raises
+    LoweringFailed."""
     arguments = [str(word) for word in command]
     try:
-        done = subprocess.run(arguments, input=stdin, capture_output=True, env=env)
+        done = subprocess.run(arguments, input=stdin, capture_output=True, env=env, cwd=folder)
     except OSError as error:
         raise LoweringFailed(
             arguments, 126, f"{arguments[0]} cannot be run: {error.strerror}"

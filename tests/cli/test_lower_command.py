@@ -189,6 +189,56 @@ def test_an_error_of_mlirs_is_shown(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
+    """At each tool; the lines are those of the file, also with other iterations."""
+    program = tmp_path / "mine.mlir"
+    out = ("-o", tmp_path / "x")
+    program.write_text(FORUM.read_text().replace("gpu.return", "gpu.nonsense"))
+    assert complaint(program, *out).startswith(f"{program}:5:7: error: custom op 'gpu.nonsense'")
+    opt = [toolchain.tool("mlir-opt", 22), "--gpu-kernel-outlining", "--canonicalize", "--cse"]
+    unnamed = toolchain.run(opt, LAUNCHES.encode()).decode()
+    program.write_text(unnamed.replace("    return\n", '"memref.cast"() : () -> ()\nreturn\n'))
+    number = program.read_text().splitlines().index('"memref.cast"() : () -> ()') + 1
+    for words in ((), ("--iterations", 3)):
+        assert complaint(program, *out, *words).startswith(f"{program}:{number}:1: error: ")
+    fill = (
+        "%a = memref.alloc() : memref<f32>\nlinalg.fill ins(%number : f32) outs(%a : memref<f32>)"
+    )
+    program.write_text(LAUNCHES.replace("return\n", f"{fill}\nreturn\n"))
+    said = complaint(program, *out)
+    assert f"{program}, lowered:" in said and "<stdin>" not in said
+    program.write_text(LAUNCHES)
+    said = complaint(program, *out, "--emit", "executable")
+    assert "mine.o: in function `main'" in said and str(tmp_path / "mine.o") not in said
+
+
+def test_a_pass_that_would_not_help_is_not_named(tmp_path: Path) -> None:
+    """The program holds an operation of another's too."""
+    text = '%x = arith.constant 1.0 : f32\n%y = math.exp %x : f32\n"no.such"() : () -> ()\n'
+    said = complaint("-", "-o", tmp_path / "x", stdin=text.encode())
+    assert "unregistered dialect" in said and "math" not in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [(), ("--llvm", 19), ("--chip", "sm_90", "--image", "isa")])
+def test_a_dry_run_shows_commands_that_do_it(tmp_path: Path, words: tuple[object, ...]) -> None:
+    made, by_hand = tmp_path / "made.o", tmp_path / "it's mine.o"
+    assert lower(FORUM, "-o", made, *words).returncode == 0
+    shown = lower(FORUM, "-o", by_hand, *words, "--dry-run")
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert not by_hand.exists()
+    subprocess.run(["sh", "-e"], input=shown.stdout, check=True, timeout=HANG)
+    assert by_hand.read_bytes() == made.read_bytes()
+
+
+def test_a_dry_run_shows_what_is_linked_and_edited(tmp_path: Path) -> None:
+    words = ("--emit", "executable", "--link", "m", "--graph", "main", "--iterations", 3)
+    shown = lower(FORUM, "-o", tmp_path / "x", *words, "--dry-run").stdout.decode().splitlines()
+    assert shown[0] == "# mgpu-rt itself: 3 iterations"
+    assert "  # mgpu-rt itself: puts main into wrappers that replay a graph" in shown
+    assert shown[-1].startswith(f"{toolchain.compiler()} forum.o -lm ")
+    assert shown[-1].endswith(f" -o {tmp_path / 'x'}")
+
+
 def test_an_error_of_the_linkers_is_shown(tmp_path: Path) -> None:
     text = FORUM.read_text().replace("func.func @main", "func.func @other").encode()
     said = complaint("-", "-o", tmp_path / "x", "--emit", "executable", stdin=text)
@@ -210,7 +260,11 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
     out = tmp_path / "x"
     said = complaint("-", "-o", out, "--emit", "executable", stdin=LAUNCHES.encode())
     assert "undefined reference to `printF32'" in said
-    assert said.endswith("; name what defines these functions by --link\n")
+    assert said.endswith("; add --link mlir_c_runner_utils\n")
+    text = LAUNCHES.replace("func.call @printF32", "func.call @unheard_of")
+    text = text.replace("func.func private @printF32", "func.func private @unheard_of")
+    said = complaint("-", "-o", out, "--emit", "executable", stdin=text.encode())
+    assert said.endswith("; name what defines unheard_of by --link\n")
     said = complaint(FORUM, "-o", out, "--emit", "executable", "--link", "none.o")
     assert said == "mgpu-rt: --link none.o: there is no such file\n"
     assert "--link is for --emit executable" in complaint(FORUM, "-o", out, "--link", "m")
@@ -222,12 +276,12 @@ def test_an_unresolved_function_names_link(tmp_path: Path) -> None:
         (
             "%a = memref.alloc() : memref<4xf32>\nlinalg.fill ins(%number : f32) outs(%a : "
             "memref<4xf32>)\nreturn",
-            "holds linalg.*, which mgpu-rt does not lower: run mlir-opt "
+            "holds linalg.* (line 23), which mgpu-rt does not lower: run mlir-opt "
             "--convert-linalg-to-loops before",
         ),
         (
             "%a = gpu.alloc () : memref<4xf32>\ngpu.dealloc %a : memref<4xf32>\nreturn",
-            "holds gpu.alloc without async, which mgpu-rt does not lower: run mlir-opt "
+            "holds gpu.alloc without async (line 22), which mgpu-rt does not lower: run mlir-opt "
             "--gpu-kernel-outlining --gpu-async-region before",
         ),
     ],

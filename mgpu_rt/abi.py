@@ -25,6 +25,7 @@ typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
 struct mgpu_memref { char *allocated, *aligned; int64_t offset; int64_t sizes_and_strides[]; };
 struct mgpu_memref_float { float *allocated, *aligned; int64_t offset, size, stride; };
+struct mgpu_elapsed { float milliseconds; int64_t error; };
 struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, stride; };
 typedef void (*mgpu_rt_function)(void);
 struct mgpu_rt_graph;
@@ -56,6 +57,7 @@ mgpu_rt_function mgpu_rt_native(const char *name);
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 void mgpu_rt_report(const char *call, int error);
 const char *mgpu_rt_hip_path(void);
+unsigned mgpu_rt_event_flags(void);
 char *mgpu_rt_find_hip(void);
 const char *mgpu_rt_version(void);
 """
@@ -65,6 +67,7 @@ const char *mgpu_rt_version(void);
 FORKS = {
     "mgpuModuleGetGlobal": "a compiler for OpenMP",
     "mgpuModuleOccupancyMaxActiveBlocks": "FlyDSL",
+    "mgpuEventElapsedTime": "mlir-air and others",
     "mgpuTraceBufferRead": "FlyDSL",
     "mgpuTraceBufferClear": "FlyDSL",
 }
@@ -80,9 +83,6 @@ _SECTIONS = {
 
 #: Functions that others call and this library lacks, and why.
 LEFT_OUT = {
-    "mgpuEventElapsedTime": "in use with two signatures, `int32_t (float *, event, event)` and "
-    "`float (event, event)`, which a library cannot tell apart; and the events of the ABI keep no "
-    "time",
     "flydslAot*, flydslRuntimeTakeError": "FlyDSL links them from an archive of its own",
 }
 

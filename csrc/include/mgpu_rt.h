@@ -217,6 +217,11 @@ void mgpu_rt_report(const char *call, int error);
  * none. */
 const char *mgpu_rt_hip_path(void);
 
+/* The flags with which mgpuEventCreate makes events: hipEventDisableTiming (2), or
+ * hipEventDefault (0) once the process asks for the time between events. It does so if an object of
+ * it imports mgpuEventElapsedTime or has one of its own, or if it has called this library's. */
+unsigned mgpu_rt_event_flags(void);
+
 /* The HIP libraries of this machine in the order in which the first call tries them, unless the
  * process has one or MGPU_RT_HIP names one. A line each: how it was found, a tab, its path. Opens
  * none. The caller frees it with free(). NULL if memory ran out. */

@@ -6,6 +6,7 @@
 #include "base/state.h"
 #include "cache/blocks_pool.h"
 #include "cache/caches.h"
+#include "cache/events.h"
 #include "cache/lazy_sync.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
@@ -77,6 +78,11 @@ const char *mgpu_rt_take_error(void) {
     const hipError_t error = report_take_error();
     const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
     return error == hipSuccess || name ? name : "<unknown>";
+}
+
+unsigned mgpu_rt_event_flags(void) {
+    runtime_start();
+    return event_flags();
 }
 
 static char *list_hip(void) {

@@ -340,6 +340,29 @@ static void play_unevent(const struct step *step) {
     EVENT(1) = NULL;
 }
 
+/* elapsed WHO STREAM: in one signature or the other. LLVM's own library lacks the function. */
+static void play_elapsed(const struct step *step) {
+    struct elapsed {
+        float milliseconds;
+        int64_t error;
+    } found = {0};
+    struct elapsed (*ask)(void *, void *, void *);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
+    if (ask)
+        (void)ask(NULL, NULL, NULL); /* from here on events have a time */
+    void *start = mgpuEventCreate(), *stop = mgpuEventCreate();
+    mgpuEventRecord(start, STREAM(1));
+    mgpuEventRecord(stop, STREAM(1));
+    mgpuEventSynchronize(stop);
+    if (ask && ARGUMENT(0) == 0)
+        found = ask(start, stop, STREAM(1));
+    else if (ask)
+        found.error = ask(&found.milliseconds, start, stop).error;
+    say(step, found.error == 0 && found.milliseconds >= 0 ? "a time" : "no time");
+    mgpuEventDestroy(start);
+    mgpuEventDestroy(stop);
+}
+
 /* ---- modules and launches ---- */
 
 /* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
@@ -659,6 +682,7 @@ static const struct {
     {"record", play_record},
     {"waitevent", play_waitevent},
     {"eventsync", play_eventsync},
+    {"elapsed", play_elapsed},
     {"unevent", play_unevent},
     {"library", play_library},
     {"load", play_load},

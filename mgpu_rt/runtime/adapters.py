@@ -132,6 +132,8 @@ def _allocate(runtime: Runtime) -> Callable[..., int]:
     return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
 
 
+UNKNOWN = 999  # HIP's error
+
 #: Functions whose methods take something else than the ABI's arguments.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "end": end,
@@ -194,6 +196,8 @@ def _results(kind: str) -> tuple[Any, Any]:
     (build.py)."""
     if kind == "void":
         return 1, 0
+    if kind == "struct mgpu_elapsed":
+        return {"milliseconds": 0, "error": UNKNOWN}, {"error": lib.LOST}
     if kind.startswith("struct"):
         return {}, {"offset": lib.LOST}
     return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST

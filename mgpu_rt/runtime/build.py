@@ -25,7 +25,9 @@ from mgpu_rt import abi
 
 _HANDLES = ("hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_t")
 _STRUCTS = "\n".join(
-    line for line in abi.TYPES.splitlines() if line.startswith("struct mgpu_memref")
+    line
+    for line in abi.TYPES.splitlines()
+    if line.startswith(("struct mgpu_memref", "struct mgpu_elapsed"))
 )
 
 
@@ -58,7 +60,9 @@ class _Function:
     def enter(self) -> str:
         """The C function that calls Python's."""
         kind, back = ("int", "") if self.result == "void" else (self.result, " answer")
-        number = "answer.offset" if "struct" in kind else "answer"
+        number = "answer"
+        if "struct" in kind:
+            number += ".error" if kind == "struct mgpu_elapsed" else ".offset"
         lost = f"{number} == (__typeof__({number}))LOST" if back else "!answer"
         return f"""static {self.result} enter_{self.name}({self.params}) {{
     if (inside)
@@ -103,6 +107,7 @@ static unsigned long long absent_name(const void *image, char *name, size_t size
         *name = 0;
     return 0;
 }
+static unsigned absent_flags(void) { return 2; }
 """
 
 _LOST = """
@@ -152,6 +157,7 @@ static int (*take)(const char *, mgpu_rt_function);
 static void (*report_failure)(const char *, int) = absent_report;
 static const char *(*path_of_hip)(void) = absent_path;
 static unsigned long long (*name_of_image)(const void *, char *, size_t) = absent_name;
+static unsigned (*flags_of_events)(void) = absent_flags;
 
 static const struct {{
     const char *name;
@@ -162,12 +168,13 @@ static const struct {{
 enum {{ FUNCTIONS = sizeof functions / sizeof *functions }};
 
 static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_,
-                        uintptr_t path, uintptr_t image_name_) {{
+                        uintptr_t path, uintptr_t image_name_, uintptr_t event_flags_) {{
     find = (mgpu_rt_function (*)(const char *))native;
     take = (int (*)(const char *, mgpu_rt_function))intercept;
     report_failure = (void (*)(const char *, int))report_;
     path_of_hip = (const char *(*)(void))path;
     name_of_image = (unsigned long long (*)(const void *, char *, size_t))image_name_;
+    flags_of_events = (unsigned (*)(void))event_flags_;
     for (int i = 0; i < FUNCTIONS; i++)
         *functions[i].own = find(functions[i].name);
 }}
@@ -209,6 +216,7 @@ static int lies_at(uintptr_t address, const char *content, size_t size) {{
            memcmp((const void *)address, content, size) == 0;
 }}
 static const char *hip_path(void) {{ return path_of_hip(); }}
+static unsigned event_flags(void) {{ return flags_of_events(); }}
 static uint64_t image_name(uintptr_t image, char *name, size_t size) {{
     return name_of_image((const void *)image, name, size);
 }}
@@ -230,7 +238,8 @@ def make_ffi() -> FFI:
         "#define LOST ...\n"
         "extern int lost, ends_program;"
         "void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report, uintptr_t path,"
-        "                 uintptr_t image_name);"
+        "                 uintptr_t image_name, uintptr_t event_flags);"
+        "unsigned event_flags(void);"
         "uint64_t image_name(uintptr_t image, char *name, size_t size);"
         "void intercept(const char *name, _Bool on);"
         "void report(const char *call, int error);"

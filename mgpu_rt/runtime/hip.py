@@ -39,6 +39,7 @@ CALLS = {
     "hipEventDestroy": "hipEventDestroy(event)",
     "hipEventSynchronize": "hipEventSynchronize(event)",
     "hipEventRecord": "hipEventRecord(event, stream)",
+    "hipEventElapsedTime": "hipEventElapsedTime(&milliseconds, start, stop)",
     "hipMalloc": "hipMalloc(&ptr, sizeBytes)",
     "hipFree": "hipFree(ptr)",
     "hipMemcpyAsync": "hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDefault, stream)",
@@ -241,6 +242,13 @@ class Hip:
     def event_done(self, event: int) -> bool:
         """True if nothing that the event was recorded behind is left to do."""
         return self._is_good(lib.ask_handle(0, self._event_query, event))
+
+    def event_elapsed(self, start: int, stop: int) -> float:
+        """The milliseconds between the records of two events. Raises HipError."""
+        found, given = ctypes.c_float(), (ctypes.c_void_p(start), ctypes.c_void_p(stop))
+        if error := self._library.hipEventElapsedTime(ctypes.byref(found), *given):
+            raise self.failed("hipEventElapsedTime", error)
+        return found.value
 
     def device(self) -> int:
         """The calling thread's device."""

@@ -31,6 +31,7 @@ _EXPORTS = (
     "mgpu_rt_report",
     "mgpu_rt_hip_path",
     "mgpu_rt_image_name",
+    "mgpu_rt_event_flags",
 )
 
 

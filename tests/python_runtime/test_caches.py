@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 import mgpu_rt
-from mgpu_rt.runtime import CachedRuntime, Singleton
+from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Singleton
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 
@@ -348,3 +348,26 @@ def test_threads_share_one_runtime(mgpu: Mgpu) -> None:
             thread.join()
     assert not twice
     assert mgpu.count("hipStreamCreate") <= 4
+
+
+# ---- times between events ------------------------------------------------------------------------
+
+
+@in_child(**alone)
+def test_runtimes_in_python_have_times_in_both_signatures(mgpu: Mgpu) -> None:
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)  # asks
+    for runtime in (PlainRuntime(), CachedRuntime()):
+        with mgpu_rt.intercept(runtime):
+            start, stop, stream = mgpu.EventCreate(), mgpu.EventCreate(), mgpu.StreamCreate()
+            for event in (start, stop):
+                mgpu.EventRecord(event, stream)
+            mgpu.EventSynchronize(stop)
+            into = mgpu.ffi.new("float *", -1)
+            found = mgpu.EventElapsedTime(start, stop, stream)
+            assert mgpu.EventElapsedTime(into, start, stop).error == 0
+            assert (found.error, found.milliseconds) == (0, into[0])
+            assert mgpu.EventElapsedTime(into, start, into).error == 400
+            mgpu.EventDestroy(start)
+            mgpu.EventDestroy(stop)
+    assert mgpu.stub.hipstub_live(b"events") == mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr().count("hipEventElapsedTime(&milliseconds, start, stop)") == 2

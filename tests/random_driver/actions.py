@@ -289,6 +289,16 @@ def unevent(program: Program, thread: int, b: Bytes) -> None:
         program.unevent(thread, b[1] % 2, event)
 
 
+@action(1)
+def elapsed(program: Program, thread: int, b: Bytes) -> None:
+    """The time between two events of the library's: from here on it makes them with timing."""
+    stream = program.pick(program.streams, b[0])
+    program.prepare(thread, stream)
+    program.ask("a time", thread, "elapsed", b[1] % 2, stream)
+    program.submit(stream)
+    join(program.clock(thread), stream.clock)
+
+
 @action(8)
 def load(program: Program, thread: int, b: Bytes) -> None:
     index = program.index("module")

@@ -42,6 +42,8 @@ class Plan:
     def case(self) -> runner.Case:
         scripts = {}
         lacks = [name for side in self.sides for name in side.lacks]
+        if self.fails:  # an event that the library has no memory to note has no time
+            lacks.append("elapsed")
         for number, (head, actions) in enumerate(self.programs, start=1):
             alone = self.device.starts_alone and number == 1
             scripts[number] = script.write(

@@ -39,6 +39,13 @@ struct mgpu_memref_int32 {
     int64_t offset, size, stride;
 };
 
+/* Returned in a register each, xmm0 and rax: callers of mgpuEventElapsedTime read the one or the
+ * other. */
+struct mgpu_elapsed {
+    float milliseconds;
+    int64_t error; /* hipError_t */
+};
+
 /* One index a function, in the order of abi.def: the statistics count by it. */
 enum abi_index {
 #define MGPU_FN(result, name, params, args, first, last) ABI_##name,

@@ -10,6 +10,7 @@
 #include "hip/device.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
+#include "hip/mapped.h"
 #include "hip/report.h"
 
 struct handle_map event_map = HANDLE_MAP(struct event);
@@ -28,7 +29,40 @@ void event_cache_open(void) {
 }
 
 bool event_cache_serves(void) {
-    return slots != 0;
+    return load_relaxed(&slots) != 0;
+}
+
+/* ---- events with timing ---- */
+
+static const char timer[] = "mgpuEventElapsedTime";
+static unsigned flags = hipEventDisableTiming;
+
+unsigned event_flags(void) {
+    static unsigned long long looked_at;
+    if (load_relaxed(&flags) == hipEventDefault || runtime_forked)
+        return load_relaxed(&flags);
+    const unsigned long long objects = mapped_objects();
+    if (objects != exchange_relaxed(&looked_at, objects) &&
+        (PROOF_VALUE(importer_asks_for_times, mapped_imports(timer), false) ||
+         PROOF_VALUE(owner_of_a_timer_asks_for_times, mapped_function(timer) != NULL, false)))
+        event_time_all();
+    return load_relaxed(&flags);
+}
+
+/* Without events the first one will look. */
+void event_look_for_timer(void) {
+    if (handle_first(&event_map))
+        (void)event_flags();
+}
+
+void event_time_all(void) {
+    if (exchange_relaxed(&flags, hipEventDefault) == hipEventDefault)
+        return;
+    PROOF_STEP(kept_event_has_no_time, store_relaxed(&slots, 0));
+    device_ask_all();
+    for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
+        if (event_change(event, EVENT_SPARE, EVENT_GONE))
+            REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
 /* ---- the common pool, oldest first, under tables_lock ---- */
@@ -101,7 +135,7 @@ static inline struct event *take_own(struct thread *thread, int device) {
 
 /* Not the one that the thread has just found to be at work. */
 static __attribute__((noinline)) struct event *take_other(struct event *busy, int device) {
-    struct event *event = event_cache_serves() ? take_queued_event(device, EVENT_PAST) : NULL;
+    struct event *event = take_queued_event(device, EVENT_PAST);
     put_into_queue(busy);
     if (!event || is_over(event))
         return event;
@@ -111,6 +145,8 @@ static __attribute__((noinline)) struct event *take_other(struct event *busy, in
 
 struct event *event_take(struct thread *thread, int device) {
     PROOF_STEP(reset_before_event_reuse, (void)device_kept(device));
+    if (UNLIKELY(!event_cache_serves()))
+        return NULL;
     struct event *event = take_own(thread, device);
     return LIKELY(event && is_over(event)) ? event : take_other(event, device);
 }
@@ -126,7 +162,8 @@ void event_enter(hipEvent_t handle, int device) {
     store_relaxed(&event->device, device);
     event->captured = NULL;
     store_release(&event->state, PROOF_VALUE(new_event_is_held, EVENT_LIVE, EVENT_SPARE));
-    device_watch(device);
+    if (caches_on())
+        device_watch(device);
 }
 
 void event_note_record(struct event *event) {
@@ -147,7 +184,7 @@ bool event_release(struct thread *thread, struct event *event) {
     if (DOUBT(event_was_destroyed, state < EVENT_PAST) ||
         !PROOF(event_is_released_once, event_change(event, state, EVENT_SPARE)))
         return false;
-    if (LIKELY(thread->event_count < slots))
+    if (LIKELY(thread->event_count < load_relaxed(&slots)))
         thread->events[thread->event_count++] = event;
     else
         release_slowly(event);

@@ -51,11 +51,25 @@ void event_cache_open(void);
  * whether the last record is complete. MGPU_RT_EXCLUSIVE=on needs no such question. */
 bool event_cache_serves(void);
 
+/* The flags of a new event: stock's hipEventDisableTiming, or hipEventDefault once the process asks
+ * for the time between events. It asks if an object of it imports mgpuEventElapsedTime, has one of
+ * its own, or has called ours. Looks at objects that are new since the last call: 0.1 µs if there
+ * are none, else 20 ns a name that some object imports. */
+unsigned event_flags(void);
+
+/* A module is new, and perhaps the library that brings it: that may ask for times, too. */
+void event_look_for_timer(void);
+
+/* The process asks for times. From here on no event is kept: a spare one has no timing, or has the
+ * time of an earlier owner's record. So each event costs two calls of HIP's. */
+void event_time_all(void);
+
 /* A spare event of this device for the program, whose last record is complete by HIP's word; NULL
  * if there is none. */
 struct event *event_take(struct thread *thread, int device);
 
-/* Enters an event that HIP has just made for the program. Without memory only HIP knows it. */
+/* Enters an event that HIP has just made for the program, one with timing too. Without memory only
+ * HIP knows it. */
 void event_enter(hipEvent_t handle, int device);
 
 /* The program destroys it: it is spare. False if the program does not hold it. */

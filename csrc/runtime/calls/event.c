@@ -1,4 +1,5 @@
-/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent. */
+/* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent,
+ * mgpuEventElapsedTime. */
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
@@ -12,8 +13,11 @@
 #include "calls/stream.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"
+#include "hip/mapped.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
+
+#include <dlfcn.h>
 
 static struct advice stream_as_event = {
     .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
@@ -23,6 +27,12 @@ static struct advice stream_served = {
         "do (llvm #170833): taken as mgpuStreamSynchronize and mgpuStreamDestroy"};
 static struct advice destroyed_event = {
     .text = "event %p was destroyed before; HIP may have given its handle to another event"};
+
+static const char elapsed_expression[] = "hipEventElapsedTime(&milliseconds, start, stop)";
+static struct advice no_time = {
+    .text = "there is no time between %p and %p. An event has one once it was recorded, and only "
+            "if the process had asked for times when it was made: link with mgpuEventElapsedTime, "
+            "or call it with null pointers before (docs/stock.md)"};
 
 /* False if the handle is a stream or an event that was destroyed. The library has then reported it
  * as a failure of `expression`, and HIP is not to see it. */
@@ -50,13 +60,15 @@ static bool is_recorded(const struct event *event) {
 }
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {
+    const unsigned flags = event_flags();
     hipEvent_t handle = NULL;
     call_tell(CALL_BYPASS);
-    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)",
-           RETRY(hip.EventCreateWithFlags(&handle, hipEventDisableTiming)), NULL);
-    if (!handle || !event_cache_serves())
+    REPORT("hipEventCreateWithFlags(&event, hipEventDisableTiming)", /* stock's line */
+           RETRY(hip.EventCreateWithFlags(&handle, flags)), NULL);
+    if (!handle || (flags != hipEventDefault && !event_cache_serves()))
         return handle;
-    stats_miss(CACHE_EVENTS);
+    if (event_cache_serves())
+        stats_miss(CACHE_EVENTS);
     event_enter(handle, device);
     return handle;
 }
@@ -138,4 +150,57 @@ void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
     stream_launched(thread_get(), stream); /* it now depends on kernels, perhaps */
+}
+
+/* ---- mgpuEventElapsedTime ---- */
+
+typedef struct mgpu_elapsed elapsed_function(void *, void *, void *);
+
+static bool is_held(void *handle) {
+    const struct event *event = event_known(handle);
+    return event && event_is_held(event);
+}
+
+static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
+    struct mgpu_elapsed elapsed = {0};
+    elapsed.error = hip.EventElapsedTime(&elapsed.milliseconds, start, stop);
+    REPORT(elapsed_expression, (hipError_t)elapsed.error, &no_time, (void *)start, (void *)stop);
+    return elapsed;
+}
+
+/* Two events, or a float's address and two events. Which of the two is known by the events that
+ * this library has handed out: any other address may be anything. */
+static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) {
+    if (PROOF(first_is_an_event, is_held(first)) && is_held(second))
+        return ask_elapsed(first, second);
+    if (!PROOF(others_are_events, is_held(second) && is_held(third))) {
+        const hipError_t error = refusal_of_event();
+        report_failure(elapsed_expression, error, &no_time, first, second);
+        return (struct mgpu_elapsed){.error = error};
+    }
+    const struct mgpu_elapsed elapsed = ask_elapsed(second, third);
+    if (first && elapsed.error == hipSuccess)
+        *(float *)first = elapsed.milliseconds;
+    return elapsed;
+}
+
+/* Finds an mgpuEventElapsedTime of the program. NULL if there is none. NULL too if the loader has
+ * it before ours: then it had the program's call, and called ours. */
+static elapsed_function *find_own_timer(void) {
+    static const char name[] = "mgpuEventElapsedTime";
+    const mapped_code own = runtime_forked ? NULL : mapped_function(name);
+    void *first = own ? dlsym(RTLD_DEFAULT, name) : NULL;
+    return DOUBT(own_timer_had_the_call, first == *(void *const *)&own) ? NULL
+                                                                        : (elapsed_function *)own;
+}
+
+/* LLVM's own library lacks this function. If the program has one of its own, perhaps one that
+ * prints, that answers, as with stock. A call with two null pointers only asks for times. */
+struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *late_third) {
+    (void)thread_get();
+    event_time_all();
+    if (!first && !second) /* that was the question */
+        return (struct mgpu_elapsed){.error = hipErrorInvalidHandle};
+    elapsed_function *own = find_own_timer();
+    return own ? own(first, second, late_third) : find_elapsed(first, second, late_third);
 }

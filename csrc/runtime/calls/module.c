@@ -6,6 +6,7 @@
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
+#include "cache/events.h"
 #include "cache/lazy_load.h"
 #include "cache/lazy_sync.h"
 #include "cache/modules.h"
@@ -55,6 +56,7 @@ static hipModule_t load_directly(const void *data) {
 }
 
 static hipModule_t load_new(struct load *load) {
+    PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
     if (!module_copy_image(load))
         return load_directly(load->data);
     hipModule_t handle = NULL;

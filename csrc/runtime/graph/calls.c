@@ -78,6 +78,12 @@ static void built_event_synchronize(hipEvent_t handle) {
         impl_mgpuEventSynchronize(handle);
 }
 
+static struct mgpu_elapsed built_elapsed(void *first, void *second, void *third) {
+    (void)first, (void)second, (void)third;
+    graph_fail("it asks for the time between events");
+    return (struct mgpu_elapsed){.error = hipErrorNotSupported};
+}
+
 /* ---- memory ---- */
 
 static struct graph_block *block_of(const void *address) {
@@ -358,6 +364,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuEventDestroy] = (mgpu_rt_function)built_event_destroy,
     [ABI_mgpuEventRecord] = (mgpu_rt_function)built_record,
     [ABI_mgpuEventSynchronize] = (mgpu_rt_function)built_event_synchronize,
+    [ABI_mgpuEventElapsedTime] = (mgpu_rt_function)built_elapsed,
     [ABI_mgpuMemAlloc] = (mgpu_rt_function)built_alloc,
     [ABI_mgpuMemFree] = (mgpu_rt_function)built_free,
     [ABI_mgpuMemcpy] = (mgpu_rt_function)built_copy,

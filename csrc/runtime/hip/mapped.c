@@ -68,6 +68,7 @@ struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *gnu_hash, *hash;
+    bool filters; /* the loader looks for its symbols elsewhere */
 };
 
 /* The loader has turned the tables' offsets into addresses, save for objects that it maps read-only
@@ -77,7 +78,7 @@ static const void *table_at(const struct dl_phdr_info *info, ElfW(Addr) value) {
 }
 
 static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
-    struct dynamic dynamic = {NULL, NULL, NULL, NULL};
+    struct dynamic dynamic = {NULL, NULL, NULL, NULL, false};
     const ElfW(Dyn) *entry = dynamic_section(info);
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         const void *table = table_at(info, entry->d_un.d_ptr);
@@ -89,6 +90,8 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
             dynamic.gnu_hash = table;
         else if (entry->d_tag == DT_HASH)
             dynamic.hash = table;
+        else if (entry->d_tag == DT_FILTER)
+            dynamic.filters = true;
     }
     return dynamic;
 }
@@ -116,6 +119,68 @@ static int imports(const struct dl_phdr_info *info, void *data) {
 
 bool mapped_imports(const char *prefix) {
     return mapped_walk(imports, (void *)(uintptr_t)prefix) == 1;
+}
+
+/* ---- definitions ---- */
+
+static uint32_t gnu_hash_of(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* The symbol that GNU's hash table of an object has for a name; NULL: none. */
+static const ElfW(Sym) * find_symbol(const struct dynamic *dynamic, const char *name) {
+    const uint32_t *head =
+        dynamic->gnu_hash; /* buckets, first hashed symbol, words of the filter */
+    if (!head || !dynamic->symbols || !dynamic->strings || !head[0])
+        return NULL;
+    const uint32_t hash = gnu_hash_of(name);
+    const uint32_t *buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof *head);
+    const uint32_t *chain = buckets + head[0] - head[1];
+    for (uint32_t at = buckets[hash % head[0]]; at >= head[1]; at++) {
+        const ElfW(Sym) *symbol = &dynamic->symbols[at];
+        if ((chain[at] | 1) == (hash | 1) && strcmp(dynamic->strings + symbol->st_name, name) == 0)
+            return symbol;
+        if (chain[at] & 1) /* the last of its bucket */
+            return NULL;
+    }
+    return NULL;
+}
+
+struct definition {
+    const char *name;
+    mapped_code address;
+};
+
+static int defines(const struct dl_phdr_info *info, void *data) {
+    struct definition *definition = data;
+    const struct dynamic dynamic = dynamic_of(info);
+    const ElfW(Sym) *symbol = find_symbol(&dynamic, definition->name);
+    if (!symbol || symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
+        dynamic.filters || find_symbol(&dynamic, "mgpu_rt_version"))
+        return 0;
+    definition->address = (mapped_code)(info->dlpi_addr + symbol->st_value);
+    return 1;
+}
+
+mapped_code mapped_function(const char *name) {
+    struct definition definition = {name, NULL};
+    (void)mapped_walk(defines, &definition);
+    return definition.address;
+}
+
+static int read_objects(struct dl_phdr_info *info, size_t size, void *data) {
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs))
+        *(unsigned long long *)data = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long mapped_objects(void) {
+    unsigned long long objects = 0;
+    (void)dl_iterate_phdr(read_objects, &objects);
+    return objects;
 }
 
 bool mapped_home(char *path, size_t size) {

@@ -24,6 +24,14 @@ void *mapped_library(const char *prefix, char *path, size_t size);
  * a name that some object imports. */
 bool mapped_imports(const char *prefix);
 
+/* The function of this name in an object of the process that is no copy of this library; NULL if
+ * there is none. Costs 0.1 µs an object. */
+typedef void (*mapped_code)(void);
+mapped_code mapped_function(const char *name);
+
+/* How often the loader has mapped objects into this process. */
+unsigned long long mapped_objects(void);
+
 /* The directory that holds the folder lib/ of this library, without a slash at the end. It is the
  * one above build/ in a checkout, site-packages in an installed package. False if not known. */
 bool mapped_home(char *path, size_t size);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 5 };
+enum { TRIED = 1024, OLDEST_MINOR = 10, OWN = 6 };
 
 /* CPython's, as far as they are known here; it may write more. */
 struct preconfig {
@@ -181,8 +181,9 @@ static void write_hex(char *out, const char *text) {
 
 /* The functions of mgpu_rt.h by name, as Python binds them: they lie above this file. */
 static bool find_own(unsigned long out[OWN]) {
-    static const char *const names[OWN] = {"mgpu_rt_native", "mgpu_rt_intercept", "mgpu_rt_report",
-                                           "mgpu_rt_hip_path", "mgpu_rt_image_name"};
+    static const char *const names[OWN] = {"mgpu_rt_native",     "mgpu_rt_intercept",
+                                           "mgpu_rt_report",     "mgpu_rt_hip_path",
+                                           "mgpu_rt_image_name", "mgpu_rt_event_flags"};
     Dl_info found;
     void *self = dladdr(names, &found) ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     for (int i = 0; self && i < OWN; i++)
@@ -207,7 +208,7 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
         "        from mgpu_rt.runtime import host\n"
         "    finally:\n"
         "        known or sys.path.remove(home)\n"
-        "    host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu))\n"
+        "    host.start(wanted, %d, '" MGPU_RT_VERSION "', (%lu, %lu, %lu, %lu, %lu, %lu))\n"
         "_mgpu_rt(*(bytes.fromhex(h).decode('utf-8', 'surrogateescape') for h in ('%s', '%s')))\n"
         "del _mgpu_rt\n";
     char home[PATH_MAX], home_hex[2 * PATH_MAX + 1] = "";
@@ -220,8 +221,8 @@ static bool run_package(const struct python *py, const char *wanted, bool owned)
     unsigned long own[OWN];
     if (!find_own(own))
         fail("the library does not find its own functions", "");
-    if (!name_hex || asprintf(&text, code, owned, own[0], own[1], own[2], own[3], own[4], home_hex,
-                              name_hex) < 0)
+    if (!name_hex || asprintf(&text, code, owned, own[0], own[1], own[2], own[3], own[4], own[5],
+                              home_hex, name_hex) < 0)
         fail("no memory", "");
     const int gil = py->PyGILState_Ensure();
     const bool good = py->PyRun_SimpleString(text) == 0;

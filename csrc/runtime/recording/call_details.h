@@ -79,6 +79,7 @@
 /* For compilers beside LLVM's */
 #define DETAIL_mgpuModuleGetGlobal .module = module, .name = name
 #define DETAIL_mgpuModuleOccupancyMaxActiveBlocks .image = image
+#define DETAIL_mgpuEventElapsedTime DETAIL_NOTHING
 #define DETAIL_mgpuTraceBufferRead .bytes = sizeBytes
 #define DETAIL_mgpuTraceBufferClear .bytes = sizeBytes
 

@@ -1,0 +1,238 @@
+"""mgpuEventElapsedTime: one symbol for both signatures, and events that have a time for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import BACKENDS, Mgpu, environment, in_child, library
+from tests.support.compiled import compile_c
+from tests.support.images import code_object
+from tests.support.known import program, run_program
+from tests.support.patience import HANG
+
+#: Asks in both signatures, by one symbol; prints whether the answers are one, and are a time.
+CLOCK = """
+#define _GNU_SOURCE
+#include <stdio.h>
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *);
+void mgpuEventRecord(void *, void *);
+void mgpuEventSynchronize(void *);
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *);
+#ifdef IMPORTS
+int into(float *, void *, void *) __asm__("mgpuEventElapsedTime");
+float elapsed(void *, void *) __asm__("mgpuEventElapsedTime");
+#else
+#include <dlfcn.h>
+#include <stdlib.h>
+static int (*into)(float *, void *, void *);
+static float (*elapsed)(void *, void *);
+#endif
+int main(void) {
+    float found = -1;
+    void *stream = mgpuStreamCreate();
+#ifndef IMPORTS /* a JIT finds it by its name; or a library is opened later, with a module */
+    const char *late = getenv("LATE");
+    if (late)
+        mgpuEventDestroy(mgpuEventCreate());
+    void *opened = late ? dlopen(late, RTLD_NOW) : RTLD_DEFAULT;
+    *(void **)&into = *(void **)&elapsed =
+        dlsym(opened, late ? "clock_of_it" : "mgpuEventElapsedTime");
+#endif
+    void *start = mgpuEventCreate(), *stop = mgpuEventCreate();
+    mgpuEventRecord(start, stream);
+    mgpuEventRecord(stop, stream);
+    mgpuEventSynchronize(stop);
+    const int error = into(&found, start, stop);
+    const float again = elapsed(start, stop);
+    printf("%d %d %d\\n", error, found >= 0, found == again);
+    mgpuEventDestroy(start);
+    mgpuEventDestroy(stop);
+    mgpuStreamDestroy(stream);
+    return 0;
+}
+"""
+
+ASKS = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+void *mgpuModuleLoad(const void *, unsigned long);
+struct elapsed { float milliseconds; long error; };
+struct elapsed mgpuEventElapsedTime(void *, void *, void *);
+struct elapsed clock_of_it(void *a, void *b, void *c) { return mgpuEventElapsedTime(a, b, c); }
+__attribute__((constructor)) static void load(void) {
+    mgpuModuleLoad(mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, open(getenv("IMAGE"), O_RDONLY), 0),
+                   0);
+}
+"""
+
+#: A program's own function of that name, as mlir-air has one: it prints.
+OWN = """
+#include <stdio.h>
+int hipEventElapsedTime(float *, void *, void *);
+int mgpuEventElapsedTime(float *milliseconds, void *start, void *stop) {
+    const int error = hipEventElapsedTime(milliseconds, start, stop);
+    printf("own %d\\n", error);
+    return error;
+}
+"""
+
+
+def flags_of_events(log: Path) -> list[int]:
+    """The flags that HIP's events were made with, and how often it destroyed one."""
+    record = json.loads(log.read_text())
+    made = [c["args"]["flags"] for c in record["calls"] if c["name"] == "hipEventCreateWithFlags"]
+    assert record["misuse"] == []
+    return made
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_a_program_that_imports_it_has_times_in_both_signatures(
+    cache: str, backend: str, tmp_path: Path
+) -> None:
+    env = environment(backend, MGPU_RT_CACHE=cache, MGPU_RT_PYTHON="off")
+    if backend == "stub":
+        env["HIPSTUB_LOG"] = str(tmp_path / "log")
+        env["LD_LIBRARY_PATH"] = str(Path(env["MGPU_RT_HIP"]).parent)
+    command = [str(program(tmp_path, CLOCK, "-DIMPORTS"))]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=HANG)
+    assert (done.stdout, done.stderr) == ("0 1 1\n", "")
+    if backend == "stub":
+        assert flags_of_events(tmp_path / "log") == [0, 0]
+
+
+def test_a_library_that_is_opened_later_may_ask(tmp_path: Path) -> None:
+    """A spare event from before has no time."""
+    (tmp_path / "image").write_bytes(code_object("forum"))
+    linked = (str(library()), f"-Wl,-rpath,{library().parent}")
+    late = compile_c(tmp_path / "late.so", ASKS, "-shared", "-fPIC", *linked)
+    done = run_program(
+        program(tmp_path, CLOCK),
+        LATE=str(late),
+        IMAGE=str(tmp_path / "image"),
+        HIPSTUB_LOG=str(tmp_path / "log"),
+        MGPU_RT_PYTHON="off",
+    )
+    assert (done.stdout, done.stderr) == ("0 1 1\n", "")
+    assert flags_of_events(tmp_path / "log") == [2, 0, 0]
+
+
+def test_a_programs_own_function_answers_as_with_stock(tmp_path: Path) -> None:
+    """Although this library has one too, before it: mlir-air's clock prints."""
+    stub = environment()["MGPU_RT_HIP"]
+    own = compile_c(tmp_path / "own.so", OWN, "-shared", "-fPIC", stub)
+    linked = ("-Wl,--no-as-needed", str(own))
+    path = program(tmp_path, CLOCK.replace("elapsed(start, stop)", "found"), *linked)
+    done = run_program(path, HIPSTUB_LOG=str(tmp_path / "log"), MGPU_RT_PYTHON="off")
+    assert (done.stdout, done.stderr) == ("own 0\n0 1 1\n", "")
+    assert flags_of_events(tmp_path / "log") == [0, 0]
+
+
+#: Around whichever comes next.
+WRAPPER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+struct elapsed { float milliseconds; long error; };
+struct elapsed mgpuEventElapsedTime(void *a, void *b, void *c) {
+    struct elapsed (*next)(void *, void *, void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "mgpuEventElapsedTime");
+    puts("wrapped");
+    return next(a, b, c);
+}
+"""
+
+
+def test_a_programs_own_function_may_call_this_one(tmp_path: Path) -> None:
+    own = compile_c(tmp_path / "own.so", WRAPPER, "-shared", "-fPIC")
+    path = program(tmp_path, CLOCK.replace("elapsed(start, stop)", "found"), "-DIMPORTS")
+    done = run_program(path, LD_PRELOAD=str(own), MGPU_RT_PYTHON="off")
+    assert (done.stdout, done.stderr) == ("wrapped\n0 1 1\n", "")
+
+
+def recorded(mgpu: Mgpu, stream):
+    """Two events, one after the other."""
+    events = mgpu.EventCreate(), mgpu.EventCreate()
+    for event in events:
+        mgpu.EventRecord(event, stream)
+    mgpu.EventSynchronize(events[1])
+    return events
+
+
+@in_child()
+def test_a_process_that_asks_by_a_call_has_times_from_there_on(mgpu: Mgpu) -> None:
+    stream, null = mgpu.StreamCreate(), mgpu.null
+    spare = mgpu.EventCreate()
+    before = recorded(mgpu, stream)
+    mgpu.EventDestroy(spare)
+    assert mgpu.EventElapsedTime(*before, null).error == 400
+    said = mgpu.stderr()
+    assert "'hipEventElapsedTime(&milliseconds, start, stop)' failed with" in said
+    assert "link with mgpuEventElapsedTime" in said
+    assert mgpu.count("hipEventDestroy") == 1  # the spare one: it has no time
+    after = recorded(mgpu, stream)
+    found = mgpu.EventElapsedTime(*after, null)
+    assert (found.error, found.milliseconds >= 0) == (0, True)
+    for event in (*before, *after):
+        mgpu.EventDestroy(event)
+    assert mgpu.stub.hipstub_live(b"events") == 0  # nor is one kept that has
+    assert (mgpu.stderr(), mgpu.stub.hipstub_misuse()) == ("", 0)
+
+
+@in_child()
+def test_a_call_with_null_pointers_asks_without_a_word(mgpu: Mgpu) -> None:
+    assert mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.ffi.cast("void *", 77)).error == 400
+    assert (mgpu.stderr(), mgpu.stub.hipGetLastError()) == ("", 0)
+    events = recorded(mgpu, mgpu.StreamCreate())
+    assert mgpu.EventElapsedTime(*events, mgpu.null).error == 0
+
+
+@in_child()
+def test_nothing_is_done_with_what_is_no_event(mgpu: Mgpu) -> None:
+    """Neither is anything written to it, nor does HIP see it."""
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
+    stream = mgpu.StreamCreate()
+    start, stop = recorded(mgpu, stream)
+    wild, text = mgpu.ffi.cast("void *", 0xDEAD0000), mgpu.ffi.new("char[]", b"text")
+    into = mgpu.ffi.new("float *", -1)
+    for given in (
+        (wild, wild, wild),
+        (text, start, wild),
+        (text, wild, stop),
+        (start, wild, stop),
+        (wild, start, stream),
+    ):
+        assert mgpu.EventElapsedTime(*given).error == 400
+    assert mgpu.EventElapsedTime(into, start, stop).error == 0
+    assert into[0] >= 0
+    assert mgpu.EventElapsedTime(start, stop, wild).error == 0
+    mgpu.EventDestroy(start)
+    assert mgpu.EventElapsedTime(start, stop, wild).error == 400
+    assert bytes(mgpu.ffi.buffer(text)) == b"text\0"
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(HIPSTUB_VERSION="70200000")
+def test_hip_7_has_times_too(mgpu: Mgpu) -> None:
+    """No event is kept there, so none had to be known."""
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
+    events = recorded(mgpu, mgpu.StreamCreate())
+    assert mgpu.EventElapsedTime(mgpu.ffi.new("float *"), *events).error == 0
+
+
+@in_child()
+def test_a_graph_has_no_times(mgpu: Mgpu) -> None:
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
+    stream = mgpu.StreamCreate()
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    events = recorded(mgpu, stream)
+    assert mgpu.EventElapsedTime(*events, mgpu.null).error != 0
+    assert mgpu.lib.mgpu_rt_graph_end() == mgpu.ffi.NULL
+    assert mgpu.stderr().count("it asks for the time between events") == 1

@@ -130,6 +130,8 @@ def crowd(program: Program, thread: int, b: Bytes) -> None:
     stream = program.pick(streams, b[2])
     if stream is None or (kind == BLOCKS and program.memory):
         return
+    if kind == STREAMS and "several-streams" in program.without:
+        return
     count = (1000, 100, 300, 10_000)[b[3] % 4] if not few else 100
     made = Crowd(kind, MGPU, thread, stream)
     program.prepare(thread, stream)

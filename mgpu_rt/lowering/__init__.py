@@ -14,5 +14,6 @@ A chip named sm_... is NVIDIA's: 22 and 19 lower for it through NVVM. The result
 NVIDIA's ptxas is in PATH, else PTX, which the driver compiles.
 
 `toolchain` finds and runs tools, `steps` runs or shows a chain of them, and `pipelines` knows each
-release's passes. `object_files` makes object files and executables, and `cache` keeps results. `lower` joins these for programs in files.
+release's passes. `object_files` makes object files and executables, and `cache` keeps results.
+`lower` joins these for programs in files.
 """

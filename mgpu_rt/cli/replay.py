@@ -82,7 +82,8 @@ def replay(
 
 
 _CHILD = """
-import json
+import json, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 from mgpu_rt.cli.replay import make
 sys.exit(make(**json.loads(sys.argv[1])))
 """
@@ -128,7 +129,11 @@ def make(
     except (ImportError, OSError, ValueError, IndexError, RuntimeError, MemoryError) as error:
         _complain(str(error) or "there is no memory")
         return 2
-    click.echo(str(replayed))
+    try:
+        click.echo(str(replayed))
+    except OSError as error:
+        _complain(f"stdout cannot be written: {error.strerror or error}")
+        return 2
     return 0 if replayed.same else 1
 
 

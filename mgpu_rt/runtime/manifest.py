@@ -120,7 +120,7 @@ def _argument(found: Any, blocks: tuple[Block, ...]) -> Argument:
     content = _value(found, "content")
     if not isinstance(content, str) or not _HEX.fullmatch(content):
         raise _wrong("content", content, "hex digits, two for each byte")
-    if found.get("block") is None:
+    if _value(found, "block") is None:
         return Argument(bytes.fromhex(content))
     block, offset = _number(found, "block", _SIZE), _number(found, "offset", _ROOM)
     if block >= len(blocks):

@@ -20,7 +20,7 @@ from mgpu_rt.runtime import difference, manifest
 from mgpu_rt.runtime.difference import Difference, differences
 from mgpu_rt.runtime.folder import BLOBS, MANIFEST
 from mgpu_rt.runtime.manifest import Block, Damaged, RecordedLaunch
-from mgpu_rt.runtime.objects import Image, may_point
+from mgpu_rt.runtime.objects import POINTERS, Image, may_point
 from mgpu_rt.text import shown
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ def _bytes(shared: int) -> int:
 
 def _kernel_for(launch: RecordedLaunch, code: bytes) -> Kernel:
     """The launch's kernel in an image. Raises ValueError if that has no such one, or one with other
-    arguments: HIP reads as many as the image states, wherever they lie."""
+    arguments: HIP reads as many as the image states, wherever they lie. So it does for a pointer
+    that leads to nothing that was recorded."""
     name, image = shown(launch.kernel), Image(code)
     if image.description and image.description.damage:
         raise ValueError(f"this image cannot be loaded: {image.description.damage}")
@@ -189,6 +190,12 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> Kernel:
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
         if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
             raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
+        if argument.block is None and parameter.kind in POINTERS and any(argument.content):
+            address = int.from_bytes(argument.content, "little")
+            raise ValueError(
+                f"argument {number} of kernel '{name}' points to {address:#x}, and what is there "
+                "was not recorded"
+            )
     return kernel
 
 
@@ -294,8 +301,9 @@ class _Replay:
         for at, content in enumerate(self._before):
             for where, address in (("before", -GUARD), ("behind", len(content))):
                 guard = self._read(self._address(at) + address, GUARD)
+                if guard == GUARD * bytes([GUARD_BYTE]):
+                    continue
                 wrong = [i for i, byte in enumerate(guard) if byte != GUARD_BYTE]
-                if wrong:
-                    first = GUARD - wrong[-1] if where == "before" else wrong[0]
-                    place = f"{where} memory block {at}"
-                    yield f"{len(wrong)} bytes {place} were written, {first} bytes off"
+                first = GUARD - wrong[-1] if where == "before" else wrong[0]
+                place = f"{where} memory block {at}"
+                yield f"{len(wrong)} bytes {place} were written, {first} bytes off"

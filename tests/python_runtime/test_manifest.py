@@ -24,7 +24,7 @@ LAUNCH = {
     "grid": [1, 1, 1],
     "block": [1, 1, 1],
     "shared": 0,
-    "arguments": [{"content": "00"}],
+    "arguments": [{"content": "00", "block": None}],
     "blocks": [BLOCK],
     "not_recorded": [],
 }
@@ -68,6 +68,7 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
             {**LAUNCH, "arguments": [{"content": "", "block": 0, "offset": 64}]},
             "'offset' is 64, and has to be within the block's 64 bytes",
         ),
+        ({**LAUNCH, "arguments": [{"content": ""}]}, "'block' is missing"),
         ({**LAUNCH, "not_recorded": [5]}, "and has to be a list of sentences"),
         ({**LAUNCH, "shared": "\x1b[31m\u202e\n" * 1000}, r"'shared' is '\x1b[31m\u202e\n\x1b"),
     ],
@@ -107,7 +108,10 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
             "kernel 'halve' takes 5 arguments of 8, 8, 8, 8,",
         ),
         (lambda launch: launch["arguments"].clear(), "8 bytes, and 0 arguments were recorded"),
-        (lambda launch: launch["arguments"].append({"content": ""}), "and 6 arguments of "),
+        (
+            lambda launch: launch["arguments"].append({"content": "", "block": None}),
+            "and 6 arguments of ",
+        ),
         (
             lambda launch: launch["arguments"][4].update(content="00"),
             "and 5 arguments of 8, 8, 8, 8, 1",
@@ -115,6 +119,10 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
         (
             lambda launch: launch["arguments"][4].update(block=0, offset=0),
             "no pointer as argument 4",
+        ),
+        (
+            lambda launch: launch["arguments"][1].update(block=None),
+            "argument 1 of kernel 'halve' points to 0x",
         ),
         (lambda launch: launch.update(kernel="spo\x1bil"), r"has no kernel 'spo\u001bil': it has "),
         (lambda launch: launch["blocks"][0].update(size=9), "a block of 9 bytes has 256 before"),

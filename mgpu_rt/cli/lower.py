@@ -6,8 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -144,8 +143,7 @@ def _read(program: str) -> str:
         ) from None
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(NamedTuple):
     """A program, and the form that its user wants."""
 
     program: str

@@ -7,6 +7,7 @@ images lie; `Bundle.lay_out` fills that with a chip's.
 from __future__ import annotations
 
 import json
+import struct
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ def marker(program: str, module: str) -> bytes:
     """The words in a room that say whose it is."""
     return f"mgpu_rt selftest image of {program}.{module};".encode()
 
+
+#: The image cell0 in a bundle, for AMD's chips.
+OFFLOAD = "offload-cell0"
+AMDGCN = "amdgcn-amd-amdhsa"
 
 #: Libraries of the sequences' images as constants, and their images in the order of their numbers.
 #: The first one cannot be closed.
@@ -74,9 +79,11 @@ class Bundle:
         start = f"kernels/{chip}/"
         return {n.removeprefix(start): c for n, c in self.members.items() if n.startswith(start)}
 
-    def lay_out(self, images: dict[str, bytes], folder: Path) -> None:
-        """Writes FOLDER/images/NAME, and the libraries with these images in them."""
-        for name, content in images.items():
+    def lay_out(self, chip: str, folder: Path) -> None:
+        """Writes the images of a chip into FOLDER/images, and the libraries with these in them."""
+        images = self.kernels(chip)
+        offload = {OFFLOAD: _offload_bundle(images["cell0"], chip)} if chip != PTX else {}
+        for name, content in {**images, **offload}.items():
             path = folder / "images" / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
@@ -85,6 +92,15 @@ class Bundle:
                 path = folder / name
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(_filled(content, images))
+
+
+def _offload_bundle(image: bytes, chip: str) -> bytes:
+    """An image as clang bundles it, behind an empty entry for the host."""
+    begin = 4096
+    table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 2)
+    for name, size in (("host-x86_64-unknown-linux--", 0), (f"hipv4-{AMDGCN}--{chip}", len(image))):
+        table += struct.pack("<QQQ", begin, size, len(name)) + name.encode()
+    return table.ljust(begin, b"\0") + image
 
 
 def _filled(library: bytes, images: dict[str, bytes]) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mgpu_rt import interpreter
 from mgpu_rt.selftest import children
-from mgpu_rt.selftest.bundle import Bundle, library_name
+from mgpu_rt.selftest.bundle import OFFLOAD, Bundle, library_name
 from mgpu_rt.selftest.machine import MEASURE, PLAYER, Machine
 from mgpu_rt.selftest.result import HIP, STOCK, Part, Wrong
 from mgpu_rt.selftest.sequences import Case, Output, differences, run
@@ -98,7 +98,7 @@ def checks(
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
             if machine.kind == "cuda":
-                if case.plays(*NOT_WITH_CUDA):
+                if case.plays(*NOT_WITH_CUDA) or OFFLOAD in case.images:
                     continue
                 case = case.until_exit()
             if case.devices == 1 or machine.both is not None:

@@ -58,7 +58,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
     try:
         with machine.private_folder() as scratch:
             folder = Path(scratch)
-            read.lay_out(read.kernels(found.chip), folder)
+            read.lay_out(found.chip, folder)
             _test(asked, read, found, folder, result, begin, step)
     except KeyboardInterrupt:
         result.ended = INTERRUPTED

@@ -5,28 +5,25 @@ from __future__ import annotations
 import importlib
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from mgpu_rt.selftest import bundle, machine, right
-from mgpu_rt.selftest.result import Part
 from tests.proofs import random_programs
 from tests.proofs.table import Test
+from tests.selftest import share
 from tests.support.child import environment, run_child
 from tests.support.patience import HANG
 from tests.support.variants import control, explorer_without, run_tests
 
 HANGS = "12"  # seconds: where the library hangs, its test fails then
-MINUTES = 5.0
 
 
 def fails(test: Test, proof: str, library: Path) -> None:
     """The test fails with a library without the proof, and passes with one that lacks none."""
     kind, *words = test.name.split()
     if kind == "selftest":
-        return selftest(library)
+        return selftest(*words, library)
     if kind == "random":
         return random_programs.notice(*words, library)
     if kind == "explore":
@@ -55,18 +52,8 @@ def explore(words: list[str], proof: str) -> None:
     assert found.returncode == 1, found.stdout + found.stderr
 
 
-def selftest(library: Path) -> None:
-    """The selftest notices, on the emulated device."""
-    read = bundle.read()
-    found = machine.find("softgpu", None, read, library, base=environment("softgpu"))
-    until = time.monotonic() + 60 * MINUTES
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        read.lay_out(read.kernels(found.chip), folder)
-        for check in right.checks(read, found, folder):
-            parts: list[Part] = []
-            right.perform([check], parts, until, lambda text: None, "")
-            if parts[0].wrong:
-                assert all(wrong.side != "stock" for wrong in parts[0].wrong)
-                return
-    pytest.fail("nothing was found wrong")
+def selftest(check: str, library: Path) -> None:
+    """A check of the selftest calls the library wrong, on the emulated device."""
+    with tempfile.TemporaryDirectory() as folder:
+        (found,) = share.checks_of(library, Path(folder), [check])
+        assert share.calls_wrong(found), check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -58,9 +59,16 @@ def test_every_chip_has_every_kernel(read: bundle.Bundle) -> None:
     assert all(read.kernels(chip).keys() == names for chip in read.chips)
 
 
+def laid_out(read: bundle.Bundle, folder: Path) -> dict[str, bytes]:
+    """Lays out images that say their names; returns them."""
+    named = {name: f"image of {name}".encode() for name in read.kernels("gfx90a")}
+    members = {f"kernels/gfx90a/{name}": content for name, content in named.items()}
+    dataclasses.replace(read, members={**read.members, **members}).lay_out("gfx90a", folder)
+    return named
+
+
 def test_each_programs_room_is_filled_with_its_image(read: bundle.Bundle, tmp_path: Path) -> None:
-    images = {name: f"image of {name}".encode() for name in read.kernels("gfx90a")}
-    read.lay_out(images, tmp_path)
+    images = laid_out(read, tmp_path)
     for llvm, programs in read.programs.items():
         library = (tmp_path / bundle.library_name(llvm)).read_bytes()
         assert b"mgpu_rt selftest image of" not in library
@@ -70,8 +78,7 @@ def test_each_programs_room_is_filled_with_its_image(read: bundle.Bundle, tmp_pa
 
 
 def test_images_of_sequences_lie_in_libraries_too(read: bundle.Bundle, tmp_path: Path) -> None:
-    images = {name: f"image of {name}".encode() for name in read.kernels("gfx90a")}
-    read.lay_out(images, tmp_path)
+    images = laid_out(read, tmp_path)
     for library, names in bundle.CONSTANTS.items():
         content = (tmp_path / "images" / f"{library}.so").read_bytes()
         assert b"mgpu_rt selftest image of" not in content

@@ -218,7 +218,7 @@ def proofs_played(folder: Path, *names: str, chips: str = "gfx90a") -> result.Pa
     """Returns the part of a selftest that has the proofs: all, or these groups."""
     read = bundle.read()
     found = machine.find("softgpu", None, read, base=environment("softgpu", MGPU_RT_SOFTGPU=chips))
-    read.lay_out(read.kernels(found.chip), folder)
+    read.lay_out(found.chip, folder)
     checks = right.checks(read, found, folder, ("proofs", "resets"))
     checks = [check for check in checks if check.part == "proofs"]
     checks = [check for check in checks if not names or check.name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.selftest.proofs.memory import taken_early
 from tests.selftest.proofs.modules import run
 from tests.selftest.proofs.script import (
     EVENT,
@@ -85,6 +86,21 @@ def memory_goes_back_to_its_device(p: Script) -> None:
         p.step("ondevice", here, says="on device 0")
         p.free(here, first)
     on(p, 0)
+
+
+@devices
+def a_freed_block_waits_for_work_of_before(p: Script) -> None:
+    """Another device is the current one when the work is submitted, or at the free."""
+    stream, own = p.stream(), p.stream(2)
+    for other, submits_on, frees_on in ((own, 1, 0), (NULL, 0, 1)):
+        block = p.alloc(stream)
+        held = p.hold(other)
+        on(p, submits_on)
+        p.fill(block, 7, other)
+        on(p, frees_on)
+        p.free(block, stream)
+        on(p, 0)
+        taken_early(p, stream, stream if other else own, held)
 
 
 @devices

@@ -618,21 +618,6 @@ def no_override_is_asked_in_a_capture(p: Script) -> None:
 
 
 @overrides
-def an_override_finds_nothing_put_off(p: Script) -> None:
-    stream, host = p.stream(), p.pinned()
-    for on in (False, True):
-        if on:
-            override(p, CREATE_EVENT)
-        p.arrive(host, 7 + on, stream)
-        p.sync(stream)
-        if not on:
-            override(p, CREATE_EVENT)
-        p.see(host, filled(7 + on))
-        override(p, CREATE_EVENT, False)
-    p.free(host, NULL, 3)
-
-
-@overrides
 def a_function_under_an_override_runs_plainly(p: Script) -> None:
     (host,) = host_buffers(p, 1)
     for calls, on in ((3, False), (2, True), (3, False)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.selftest.proofs.script import (
     BUFFER,
     HIP,
+    LONG_MS,
     NULL,
     STREAM,
     WORDS,
@@ -84,12 +85,13 @@ def a_freed_block_waits_for_the_streams_of_others(p: Script) -> None:
     p.sync(second)
     taken_early(p, third, third, held)
     # Every one of several.
-    for last in (second, third):
+    for last, done in ((second, third), (third, second)):
         block = p.alloc(first)
         held = p.hold(last)
         for busy in (second, third):
             p.fill(block, 7, busy)
         p.free(block, first)
+        p.sync(done)
         taken_early(p, first, first, held)
 
 
@@ -114,6 +116,36 @@ def a_stream_destroyed_at_work_is_waited_for(p: Script) -> None:
     p.unstream(second)
     p.free(block, first)
     taken_early(p, first, third, held)
+
+
+@memory
+def a_freed_block_waits_for_streams_of_the_program(p: Script) -> None:
+    """HIP made them; one of them is lent in between."""
+    first = p.stream()
+    for who in (2, 1):
+        for is_lent in (False, True):
+            own = p.stream(who)
+            block = p.alloc(first)
+            held = p.hold(own)
+            if is_lent:
+                p.lend(own)
+            p.fill(block, 7, own)
+            if is_lent:
+                p.lend(NULL)
+            p.free(block, first)
+            taken_early(p, first, first, held)
+            p.unstream(own, HIP)
+
+
+@memory
+def a_freed_block_waits_for_the_null_stream(p: Script) -> None:
+    first, own = p.stream(), p.stream(2)
+    block = p.alloc(first)
+    held = p.hold(NULL)
+    p.fill(block, 7, NULL)
+    p.free(block, first)
+    taken_early(p, first, own, held)
+    p.unstream(own, HIP)
 
 
 @memory
@@ -222,3 +254,16 @@ def memory_freed_twice_is_refused(p: Script) -> None:
     p.fill(second, 2, stream)
     p.read(first, stream, filled(1))
     p.read(second, stream, filled(2))
+
+
+@memory
+def an_allocation_waits_for_nothing(p: Script) -> None:
+    """It frees nothing of what is kept beyond a small limit: that would wait for the device."""
+    stream, busy = p.streams(2)
+    p.free(p.alloc(stream, 225 << 10), stream)
+    held = p.hold(busy, LONG_MS)
+    mine = [p.alloc(stream, (25 << 10) + 64 * number) for number in range(20)]
+    p.at_work(busy, None)  # as with stock's behaviour
+    p.let(held)
+    for block in mine:
+        p.free(block, stream)

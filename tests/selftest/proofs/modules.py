@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mgpu_rt.selftest.bundle import OFFLOAD
+from tests.random_driver import images
 from tests.selftest.proofs.script import (
     HIP,
     MODULE,
@@ -15,6 +17,7 @@ from tests.selftest.proofs.script import (
 )
 
 modules = Group("modules", alone=True)
+bundles = Group("modules-bundles", alone=True, offload=True)
 others = Group("modules-others")
 handles = Group("modules-handles", alone=True, known=True)
 
@@ -66,12 +69,13 @@ def an_image_may_go_before_its_kernel_is_asked_for(p: Script) -> None:
 
 @modules
 def a_name_counts_in_its_module(p: Script) -> None:
-    first, second = p.load("plain0"), p.load("plain1")
+    """In one of more modules than a thread remembers functions of."""
+    held = [(p.load(image), image) for image in (*images.PLAIN, *images.CELLS) * 3]
     for _ in range(2):
-        run(p, p.function(first), "plain0")
-        run(p, p.function(second), "plain1")
-    p.unload(first)
-    p.unload(second)
+        for module, image in held:
+            run(p, p.function(module), image)
+    for module, _ in held:
+        p.unload(module)
 
 
 @modules
@@ -83,8 +87,7 @@ def the_letters_of_a_name_count(p: Script) -> None:
     p.unload(module)
 
 
-@modules
-def each_load_has_globals_of_its_own(p: Script) -> None:
+def globals_are_each_loads(p: Script, image: str, *places: int) -> None:
     stream = p.stream()
     out = p.alloc(stream)
 
@@ -93,19 +96,29 @@ def each_load_has_globals_of_its_own(p: Script) -> None:
         p.read(out, stream, content([value]), 1)
 
     number = images_number("cell0")
-    for place in (0, FIRST, CONSTANT):
-        first, second = p.load("cell0", place), p.load("cell0", place)
+    for place in places:
+        first, second = p.load(image, place), p.load(image, place)
         functions = [p.function(module, "bump") for module in (first, second)]
         bump(functions[0], number)
         bump(functions[0], 4 * number)
         bump(functions[1], number)
         p.unload(first)
         bump(functions[1], 4 * number)
-        third = p.load("cell0", place)
+        third = p.load(image, place)
         bump(p.function(third, "bump"), number)
         p.unload(second)
         p.unload(third)
     p.free(out, stream)
+
+
+@modules
+def each_load_has_globals_of_its_own(p: Script) -> None:
+    globals_are_each_loads(p, "cell0", 0, FIRST, CONSTANT)
+
+
+@bundles
+def each_load_of_a_bundle_has_globals_of_its_own(p: Script) -> None:
+    globals_are_each_loads(p, OFFLOAD, 0, FIRST)
 
 
 @others

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mgpu_rt.selftest import right
+from mgpu_rt.selftest.bundle import OFFLOAD
 from mgpu_rt.selftest.sequences import Case
 from tests.random_driver import images
 
@@ -18,6 +19,7 @@ HIP = 1  # who calls: HIP's function, not the library's
 MANAGED, PINNED, REGISTERED, HEAP = 2, 3, 4, 6  # memory by
 WORDS = 1024
 HELD_MS = 60  # for which a held stream waits at most
+LONG_MS = 5_000  # where nothing waits for it until it is let go on
 
 
 def content(words: Sequence[int]) -> str:
@@ -90,7 +92,7 @@ class Script:
     def let(self, hold: int) -> None:
         self.step("let", hold)
 
-    def at_work(self, stream: int, says: str = "at work") -> None:
+    def at_work(self, stream: int, says: str | None = "at work") -> None:
         self.step("atwork", stream, says=says)
 
     def lend(self, stream: int) -> None:
@@ -185,7 +187,8 @@ class Script:
 
     def load(self, image: str, place: int = 0, who: int = 0) -> int:
         made = self.new("module")
-        self.step("load", who, made, images.NAMES.index(image), place, says="ok")
+        number = [*images.NAMES, OFFLOAD].index(image)
+        self.step("load", who, made, number, place, says="ok")
         return made
 
     def unload(self, module: int, who: int = 0) -> None:
@@ -219,6 +222,7 @@ class Group:
     alone: bool = False  # nobody else calls HIP
     devices: int = 1
     harsh: bool = False  # it resets the device
+    offload: bool = False  # it loads an image in a bundle, as AMD's have them
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
@@ -233,7 +237,7 @@ class Group:
             write(script)
             scripts.append(script)
         return Case(
-            images=images.NAMES,
+            images=[*images.NAMES, *([OFFLOAD] if self.offload else [])],
             threads={i: one.threads for i, one in enumerate(scripts)},
             lines={i: one.lines for i, one in enumerate(scripts)},
             expected={i: one.expected for i, one in enumerate(scripts)},

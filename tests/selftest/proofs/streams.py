@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.selftest.proofs.script import (
     EVENT,
     HIP,
+    LONG_MS,
     NULL,
     REGISTERED,
     STREAM,
@@ -20,8 +21,6 @@ others = Group("streams-others")
 handles = Group("handles", alone=True, known=True)
 #: HIP judges its events by itself from HIP 6 on, unless nobody else calls it.
 event_handles = Group("handles-events", ("exclusive", "lazy and exclusive"), known=True)
-
-LONG_MS = 5_000  # a hold that is let go on before
 
 
 def idle(p: Script) -> int:
@@ -284,20 +283,26 @@ def an_event_that_hip_has_back_is_another_one(p: Script) -> None:
 
 # ---- waits that are put off (MGPU_RT_SYNC=lazy) --------------------------------------------------
 
+#: The library puts off waits of a process only while it never has two streams.
+waits = Group("waits", alone=True)
+overridden = Group("waits-overridden", ("exclusive", "lazy and exclusive"), known=True)
 
-@streams
+
+@waits
 def work_elsewhere_waits_for_a_wait_that_was_put_off(p: Script) -> None:
-    first, second = p.streams(2)
+    first, own = p.stream(), p.stream(2)
     block, out = p.alloc(NULL), p.alloc(NULL)
-    for reader in (second, NULL):
+    for value in (7, 8):
         p.hold(first, 30)
-        p.fill(block, 7 + reader, first)
+        p.fill(block, value, first)
         p.sync(first)
-        p.copy(out, block, reader)
-        p.read(out, reader, filled(7 + reader))
+        p.copy(out, block, own)
+        p.read(out, own, filled(value))
+    p.unstream(first)
+    p.unstream(own, HIP)
 
 
-@streams
+@waits
 def memory_that_the_host_can_see_is_waited_for(p: Script) -> None:
     stream, host = p.stream(), p.new("buffer")
     p.step("malloc", REGISTERED, host, 4 * WORDS, NULL, 0, says="ok")
@@ -306,3 +311,53 @@ def memory_that_the_host_can_see_is_waited_for(p: Script) -> None:
     p.sync(stream)
     p.see(host, filled(7))
     p.free(host, NULL, REGISTERED)
+    p.unstream(stream)
+
+
+@waits
+def memory_of_a_wait_that_was_put_off_is_nobody_elses(p: Script) -> None:
+    stream, own = p.stream(), p.stream(2)
+    block = p.alloc(stream)
+    held = p.hold(stream, 30)
+    p.fill(block, 7, stream)
+    p.sync(stream)
+    p.free(block, stream)
+    other = p.alloc(NULL)
+    p.fill(other, 9, own, who=HIP)
+    p.sync(own, HIP)
+    p.let(held)
+    p.sync(stream)
+    p.read(other, own, filled(9), who=HIP)
+    p.free(other, NULL)
+    p.unstream(stream)
+    p.unstream(own, HIP)
+
+
+@waits
+def a_second_stream_waits_for_a_wait_that_was_put_off(p: Script) -> None:
+    first = p.stream()
+    block = p.alloc(NULL)
+    p.hold(first, 30)
+    p.fill(block, 7, first)
+    p.sync(first)
+    second = p.stream()
+    p.at_work(first, "done")
+    p.unstream(first)
+    p.unstream(second)
+
+
+@overridden
+def an_override_finds_nothing_put_off(p: Script) -> None:
+    """It may ask HIP by itself."""
+    stream, block = p.stream(), p.alloc(NULL)
+    for puts_off_first in (True, False):
+        if not puts_off_first:
+            p.step("override", 2, 1, says="0")
+        p.hold(stream, 30)
+        p.fill(block, 7, stream)
+        p.sync(stream)
+        if puts_off_first:
+            p.step("override", 2, 1, says="0")
+        p.at_work(stream, "done")
+        p.step("override", 2, 0, says="0")
+    p.unstream(stream)

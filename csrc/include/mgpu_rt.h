@@ -58,6 +58,7 @@ int mgpu_rt_empty_cache(void);
  *     graphs     built, refused, launches, nodes: of all launches, plain: calls of functions of
  *                `mgpu-rt lower --graph` that ran plainly
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
+ *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
  *     manager    none, starting, serving, ended
  *
  * Calls, times and hits are 0 unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call. The

@@ -359,7 +359,7 @@ void recorder_close(void) {
         return;
     is_open = false;
     if (wants_table())
-        statistics_print_tables(stderr);
+        statistics_print_tables(stderr, &counts);
     if (stats_path()[0])
         write_stats();
     write_trace();

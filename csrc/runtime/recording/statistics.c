@@ -75,22 +75,22 @@ const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]) {
 }
 
 /* As mgpu_rt/cli/stats/listing.py shows them; nothing where there are none. */
-static void print_failures(FILE *out) {
+static void print_failures(FILE *out, const struct counts *record) {
     char error[HIP_ERROR_TEXT];
     for (size_t i = 0; i < FAILURES; i++)
-        if (counts.failures[i])
-            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", counts.failures[i],
-                    counts.failures[i] == 1 ? "" : "s",
-                    abi_name(failure_function(counts.failure_keys[i])),
-                    hip_error_text(failure_error(counts.failure_keys[i]), error));
+        if (record->failures[i])
+            fprintf(out, "mgpu_rt: %" PRIu64 " call%s of %s failed with %s\n", record->failures[i],
+                    record->failures[i] == 1 ? "" : "s",
+                    abi_name(failure_function(record->failure_keys[i])),
+                    hip_error_text(failure_error(record->failure_keys[i]), error));
 }
 
-static void print_overridden(FILE *out) {
-    if (counts.overridden)
+static void print_overridden(FILE *out, const struct counts *record) {
+    if (record->overridden)
         fprintf(out,
                 "mgpu_rt: a runtime in place of this library answered %" PRIu64
                 " calls: what it called of the driver is not counted\n",
-                counts.overridden);
+                record->overridden);
 }
 
 static void print_graphs(FILE *out, const struct graph_counter *graphs) {
@@ -101,42 +101,42 @@ static void print_graphs(FILE *out, const struct graph_counter *graphs) {
                 graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
-/* As mgpu_rt/cli/stats/listing.py shows them. */
-static void print_start(FILE *out) {
+static void print_start(FILE *out, const struct counts *record) {
     char release[STATISTICS_RELEASE], date[32];
-    const time_t began = (time_t)counts.process.date;
-    struct tm utc;
-    const bool emulated = strstr(counts.start.device, "(emulated)") != NULL;
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&began, &utc));
+    const time_t began = (time_t)record->process.date;
+    struct tm utc = {0}; /* a damaged recording may have any date */
+    const bool emulated = strstr(record->start.device, "(emulated)") != NULL;
+    (void)gmtime_r(&began, &utc);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
     fprintf(out, "mgpu_rt: HIP's start, paid once and in no time above: %.6f s\n",
-            (double)counts.start.nanoseconds / 1e9);
+            (double)record->start.nanoseconds / 1e9);
     fprintf(out, "mgpu_rt: on %s, HIP %s, %s%s\n",
-            counts.start.device[0] ? counts.start.device : "an unknown device",
-            counts.start.version ? statistics_release(counts.start.version, release)
-                                 : "of an unknown release",
+            record->start.device[0] ? record->start.device : "an unknown device",
+            record->start.version ? statistics_release(record->start.version, release)
+                                  : "of an unknown release",
             date, emulated ? "; EMULATED: times are no GPU's" : "");
 }
 
-void statistics_print_tables(FILE *out) {
+void statistics_print_tables(FILE *out, const struct counts *record) {
     struct rows *table = calloc(1, sizeof *table);
     if (!table)
         return;
-    print_failures(out);
+    print_failures(out, record);
     for (size_t i = 0; i < ABI_COUNT; i++)
-        add_row(table, abi_names[i], &counts.abi[i]);
+        add_row(table, abi_names[i], &record->abi[i]);
     print_table(out, "mgpu_rt: calls of the program", "function", table);
     for (size_t i = 0; i < HIP_COUNT; i++)
-        add_row(table, hip_names[i], &counts.hip[i]);
-    if (table->count || !counts.overridden)
+        add_row(table, hip_names[i], &record->hip[i]);
+    if (table->count || !record->overridden)
         print_table(out, "mgpu_rt: calls of the driver", "function", table);
-    print_overridden(out);
-    kernel_labels(&table->labels, counts.kernel_names);
+    print_overridden(out, record);
+    kernel_labels(&table->labels, record->kernel_names);
     for (size_t i = 0; i < KERNELS; i++)
-        add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &counts.kernels[i]);
-    add_row(table, "(others)", &counts.other_kernels);
+        add_row(table, kernel_label(&table->labels, i, &table->texts[i]), &record->kernels[i]);
+    add_row(table, "(others)", &record->other_kernels);
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
-    print_graphs(out, &counts.graphs);
-    print_start(out);
+    print_graphs(out, &record->graphs);
+    print_start(out, record);
     free(table);
 }

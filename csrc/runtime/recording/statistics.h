@@ -10,8 +10,9 @@
 enum { STATISTICS_RELEASE = 48 };
 const char *statistics_release(int64_t version, char text[STATISTICS_RELEASE]);
 
-/* For people: the calls of the program and of the driver, the launches of kernels, HIP's start. */
-void statistics_print_tables(FILE *out);
+/* Prints for people the calls of the program and of the driver, the launches of kernels, HIP's
+ * start. The JSON has these lines as "rendered", so `mgpu-rt stats` shows what an exit prints. */
+void statistics_print_tables(FILE *out, const struct counts *record);
 
 /* JSON, without a line's end: of this process, and of one that has left a recording. */
 void statistics_print(FILE *out);

@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The seconds as two numbers: a program's locale may write a comma for the point. */
@@ -247,6 +248,19 @@ static void print_memory(FILE *out, const struct counts *record) {
 
 /* ---- all of it ---- */
 
+/* Null if memory ran out. */
+static void print_rendered(FILE *out, const struct counts *record) {
+    char *text = NULL;
+    size_t size;
+    FILE *tables = open_memstream(&text, &size);
+    if (tables)
+        statistics_print_tables(tables, record);
+    const bool is_whole = tables && fclose(tables) == 0;
+    fputs(", \"rendered\": ", out);
+    print_text_or_null(out, is_whole ? text : "");
+    free(text);
+}
+
 static void print_counts(FILE *out, const struct counts *record) {
     struct kernel_labels labels;
     kernel_labels(&labels, record->kernel_names);
@@ -270,6 +284,7 @@ static void print_counts(FILE *out, const struct counts *record) {
     print_graph_counts(out, &record->graphs);
     fputs(", ", out);
     print_memory(out, record);
+    print_rendered(out, record);
 }
 
 static const char *const manager_states[] = {"none", "starting", "serving", "ended"};

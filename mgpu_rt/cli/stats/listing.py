@@ -1,28 +1,24 @@
-"""A statistics file for people: the tables of `mgpu-rt run --stats`, then copies, modules, caches
-and memory."""
+"""A statistics file for people: the tables of `mgpu-rt run --stats`, as the library rendered them
+(csrc/runtime/recording/statistics.c), then copies, modules, caches and memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from mgpu_rt.cli.stats.statistics import Cache, Counter, Module, Process, Statistics, total
-from mgpu_rt.text import columns, shown
+from mgpu_rt.cli.stats.statistics import Cache, Module, Process, Statistics
+from mgpu_rt.text import columns, printable, shortened, shown
 
 NONE = "–"  # what was not counted
-RULE = "------ ----------- ----------- --------- --------------------"
+_WIDEST = 800  # letters of a line; the library's names are shorter
+_NOT_RENDERED = (
+    "mgpu_rt: an older release wrote this file, without tables of calls: --json shows the counts"
+)
 
 
 def lines(statistics: Statistics) -> Iterator[str]:
     """Everything that a file says."""
-    yield from (f"mgpu_rt: {failure}" for failure in statistics.failures)
-    yield from _calls("mgpu_rt: calls of the program", statistics.program)
-    if statistics.driver or not statistics.overridden:
-        yield from _calls("mgpu_rt: calls of the driver", statistics.driver)
-    if statistics.uncounted:
-        yield f"mgpu_rt: {statistics.uncounted}"
-    if statistics.kernels:
-        yield from _calls("mgpu_rt: launches of kernels", statistics.kernels, "kernel")
-    yield from _start(statistics)
+    for line in statistics.rendered.splitlines() or [_NOT_RENDERED]:
+        yield shortened(printable(line), _WIDEST)
     if statistics.process:
         yield ""
         yield _process(statistics.process)
@@ -38,32 +34,6 @@ def lines(statistics: Statistics) -> Iterator[str]:
     if statistics.memory:
         yield ""
         yield statistics.memory.rstrip()
-
-
-def _calls(title: str, counters: Mapping[str, Counter], what: str = "function") -> Iterator[str]:
-    """The columns of `ltrace -c`, as csrc/runtime/recording/statistics.c prints them."""
-    everything = total(counters.values())
-    yield title
-    yield f"% time     seconds  usecs/call     calls      {what}"
-    yield RULE
-    for name, counter in sorted(counters.items(), key=lambda item: -item[1].ns):
-        part = 100 * counter.ns / everything.ns if everything.ns else 0.0
-        each = counter.ns / 1e3 / counter.calls if counter.calls else 0.0
-        times = f"{part:6.2f} {counter.ns / 1e9:11.6f} {each:11.2f}"
-        yield f"{times} {counter.calls:9} {shown(name)}"
-    yield RULE
-    yield f"100.00 {everything.ns / 1e9:11.6f} {'':11} {everything.calls:9} total"
-
-
-def _start(statistics: Statistics) -> Iterator[str]:
-    """As csrc/runtime/recording/statistics.c prints it."""
-    if statistics.graphs.summary:
-        yield f"mgpu_rt: {statistics.graphs.summary}"
-    if statistics.start is not None:
-        seconds = statistics.start / 1e9
-        yield f"mgpu_rt: HIP's start, paid once and in no time above: {seconds:.6f} s"
-    if device := statistics.device:
-        yield "mgpu_rt: on " + "; ".join(filter(None, (shown(device.description), device.warning)))
 
 
 def _process(process: Process) -> str:

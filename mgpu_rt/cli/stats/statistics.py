@@ -168,6 +168,7 @@ class Statistics:
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
     memory: str = ""  # a table of each device's memory
+    rendered: str = ""  # the tables that an exit prints; empty if an older library wrote the file
     raw: dict[str, Any] = field(default_factory=dict)  # as the file has it
 
     @property
@@ -248,6 +249,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             start=validate.count(raw["start"]["ns"]) if "start" in raw else None,
             device=_device(raw["device"], raw.get("process", {})) if "device" in raw else None,
             memory=memory_summary(raw) if raw.get("memory") else "",
+            rendered=_text(raw.get("rendered")),
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
@@ -293,6 +295,12 @@ def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
     if not isinstance(name, str) or not isinstance(hip, str):
         raise ValueError
     return Device(name, hip, _date(validate.count(process["date"])) if "date" in process else "")
+
+
+def _text(value: str | None) -> str:
+    if not isinstance(value, str | None):
+        raise ValueError
+    return value or ""
 
 
 def _date(seconds: int) -> str:

@@ -36,7 +36,7 @@ static bool begin_slow(struct call *call) {
     runtime_start();
     call_enter(call);
     if (LIKELY(!override_inside)) /* else it is part of a call, which is recorded */
-        recorder_begins();
+        recorder_begins(&call_now);
     if (LIKELY(!runtime_is(MODE_OVER)))
         return true;
     if (!is_release(call_now.function))
@@ -46,7 +46,9 @@ static bool begin_slow(struct call *call) {
 
 static void end_slow(const struct call *outer, const void *result) {
     if (LIKELY(!override_inside)) {
-        recorder_ended(result);
+        if (UNLIKELY(call_now.overridden))
+            override_answered();
+        recorder_ended(&call_now, result);
         call_now = *outer;
     } else {
         call_leave(outer);

@@ -19,6 +19,7 @@
 #include "lifecycle.h"
 #include "mgpu_rt.h"
 #include "override.h"
+#include "recording/recorder.h"
 
 #include <stdio.h>
 
@@ -115,11 +116,11 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
     runtime_start();
     if (DOUBT(nodes_use_the_scratch_buffer, graph_building && scratch->data))
         graph_fail("it grows a scratch buffer that its nodes already use");
-    void *data = impl_mgpuMemAlloc(bytes, scratch->stream, false);
+    void *data = told_mgpuMemAlloc(bytes, scratch->stream, false);
+    recorder_memory();
     if (!data)
         return NULL;
-    if (scratch->data)
-        impl_mgpuMemFree(scratch->data, scratch->stream);
+    mgpu_rt_scratch_release(scratch);
     scratch->data = data;
     scratch->capacity = bytes;
     return data;
@@ -127,7 +128,8 @@ void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
 
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch) {
     if (scratch->data && !runtime_exiting())
-        impl_mgpuMemFree(scratch->data, scratch->stream);
+        told_mgpuMemFree(scratch->data, scratch->stream);
+    recorder_memory();
     scratch->data = NULL;
     scratch->capacity = 0;
 }

@@ -26,6 +26,7 @@
 #include "hip/report.h"
 #include "manager/manager.h"
 #include "override.h"
+#include "recording/driver_calls.h"
 #include "recording/gpu_times.h"
 #include "recording/recorder.h"
 #include "recording/start.h"
@@ -286,12 +287,9 @@ static void install(const struct hip_library *library, struct found found) {
     }
     event_cache_open();
     if (stats_wanted()) {
-        hip_time_calls();
-        recorder_watch_hip();
+        driver_calls_watch(options.trace_gpu_on && options.trace[0]);
         recorder_open(false);
         at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
-        if (options.trace_gpu_on && options.trace[0])
-            gpu_times_open();
     }
     report_found(library->path, found.devices);
     if (stats_wanted())

@@ -5,6 +5,7 @@
 #include "base/proof.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
+#include "cache/modules.h"
 #include "cache/registrations.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
@@ -211,6 +212,11 @@ mgpu_rt_function override_find(enum abi_index function) {
     return override || !lent || !PROOF(cache_serves_captures, caches_on())
                ? override
                : capture_calls[function];
+}
+
+void override_answered(void) {
+    if (runtime_counting() && call_now.image && !call_now.loaded.hash)
+        module_tell_image(call_now.image);
 }
 
 /* ---- begin and end ---- */

@@ -35,6 +35,10 @@ static inline mgpu_rt_function override_answer(enum abi_index function) {
                                                                         : NULL;
 }
 
+/* An override has answered the call at hand: tells which image it has loaded, as nobody else of the
+ * library may have seen it. */
+void override_answered(void);
+
 /* True if there is an override of any function. Makes what MGPU_RT_RUNTIME names. */
 bool override_present(void);
 

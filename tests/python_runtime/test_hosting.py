@@ -115,6 +115,8 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     assert stats["overridden"] == (0 if is_hook else calls)
     assert ("answered" in done.stderr) is not is_hook
     assert ("hipModuleLaunchKernel" in stats["hip"]) is is_hook
+    assert stats["kernels"][KERNEL]["launches"] == 2
+    assert [module["loads"] for module in stats["modules"]] == [2]
 
 
 # ---- nothing asked for ----

@@ -201,6 +201,35 @@ def test_a_miss_outside_the_abi_is_counted_for_no_call(mgpu: Mgpu) -> None:
     assert [load["args"]["result"] for load in loads] == ["miss", "hit"]
 
 
+def recorded_memory(mgpu: Mgpu) -> dict[str, int]:
+    """The memory in the recording that a process leaves if it is killed here."""
+    recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
+    return json.loads(recording)["memory"]["0"]
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
+@in_folder
+def test_a_recording_has_the_memory_of_the_last_call(mgpu: Mgpu) -> None:
+    """Scratch buffers count, and so do blocks that go back to HIP."""
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(1000, stream, False)
+    scratch = mgpu.ffi.new("struct mgpu_rt_scratch *")
+    mgpu.lib.mgpu_rt_scratch_reserve(scratch, 500)
+    assert recorded_memory(mgpu) == {**mgpu.stats()["memory"]["0"], "allocated": 1024 + 512}
+    mgpu.lib.mgpu_rt_scratch_reserve(scratch, 2000)
+    assert recorded_memory(mgpu)["allocated"] == 1024 + 2048
+    mgpu.lib.mgpu_rt_scratch_release(scratch)
+    mgpu.MemFree(block, stream)
+    mgpu.MemFree(block, stream)  # in vain
+    whole = recorded_memory(mgpu)
+    assert whole == mgpu.stats()["memory"]["0"]
+    assert (whole["allocated"], whole["peak_allocated"]) == (0, 1024 + 512 + 2048)
+    assert whole["blocks"] == whole["cached_blocks"] == 3
+    assert mgpu.lib.mgpu_rt_empty_cache() >= 3
+    mgpu.StreamSynchronize(stream)
+    assert (recorded_memory(mgpu)["reserved"], recorded_memory(mgpu)["blocks"]) == (0, 0)
+
+
 FILES = {"policies": ("builtin",), "HIPSTUB_MODE": "fast", "MGPU_RT_STATS": "stats.json"}
 
 

@@ -19,6 +19,15 @@ enum call_how {
     CALL_HOWS
 };
 
+/* Why an image is loaded anew each time. */
+enum unshared {
+    UNSHARED_NOT,
+    UNSHARED_CACHE_OFF,
+    UNSHARED_WRITABLE,
+    UNSHARED_OPAQUE,
+    UNSHARED_REASONS
+};
+
 struct call {
     enum abi_index function;
     bool begun;      /* else what fails is outside of any call */
@@ -34,6 +43,13 @@ struct call {
     uint64_t bytes;
     enum call_how how;
     hipError_t error; /* of the last failure; hipSuccess if none */
+    struct {
+        uint64_t hash, bytes;  /* of the image that it loads; 0: not told */
+        enum unshared why;     /* if that is loaded anew each time */
+        unsigned driver_loads; /* how often HIP has loaded it */
+    } loaded;
+    int device;
+    ptrdiff_t held; /* bytes of its memory that the call gives to the program, or takes back */
 };
 
 /* By value, so that a thread that leaves a call by another way than its end leaves no pointer to a
@@ -43,6 +59,12 @@ extern __thread struct call call_now __attribute__((tls_model("initial-exec")));
 /* Tells how the calling thread's call is served; the last word counts. */
 static inline void call_tell(enum call_how how) {
     call_now.how = how;
+}
+
+/* Tells that the program holds so many bytes of a device's memory more from now on. */
+static inline void call_tell_held(int device, ptrdiff_t bytes) {
+    call_now.device = device;
+    call_now.held += bytes;
 }
 
 /* It failed. A refusal was told before. */
@@ -66,8 +88,11 @@ static inline void call_leave(const struct call *outer) {
     call_now.native = true;
     if (inner.error != hipSuccess)
         call_now.error = inner.error;
-    if (inner.function == outer->function)
-        call_now.how = inner.how;
+    call_tell_held(inner.held ? inner.device : outer->device, inner.held);
+    if (inner.function != outer->function)
+        return;
+    call_now.how = inner.how;
+    call_now.loaded = inner.loaded;
 }
 
 #endif

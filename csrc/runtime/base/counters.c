@@ -67,7 +67,7 @@ void stats_failure(enum abi_index function, hipError_t error) {
 /* The pages may be those of the parent's file, and a copy of what was touched would cost more than
  * new ones. The caches' memory is as it was. */
 void stats_reset(void) {
-    struct memory_counter memory[MOST_DEVICES];
+    struct memory_account memory[MOST_DEVICES];
     memcpy(memory, counts.memory, sizeof memory);
     void *fresh = mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

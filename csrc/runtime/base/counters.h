@@ -59,12 +59,13 @@ struct copy_counter {
     uint64_t calls, bytes;
 };
 
-/* Device memory in bytes. It changes under tables_lock but for in_use, its peak and live, which are
- * counted only while statistics are on. */
-struct memory_counter {
-    size_t reserved, peak_reserved; /* held from HIP */
-    size_t in_use, peak_in_use;     /* of it in the program's hands */
-    uint64_t blocks, live;
+/* Device memory in bytes. The memory cache keeps the ledger; statistics have it as it was when a
+ * call of the program ended last. */
+struct memory_account {
+    size_t reserved, peak_reserved;   /* held from HIP; and the most of it ever */
+    size_t allocated, peak_allocated; /* of it in the program's hands, by the calls that were
+                                         counted */
+    uint64_t blocks, live;            /* live: not cached */
 };
 
 /* Graphs (graph/): built, refused with a line on stderr, launched, the nodes of all launches, and
@@ -87,15 +88,6 @@ struct module_counter {
     uint64_t bytes, loads, driver_loads;
     uint64_t why; /* enum unshared */
     char name[MODULE_NAME];
-};
-
-/* Why an image is loaded anew each time. */
-enum unshared {
-    UNSHARED_NOT,
-    UNSHARED_CACHE_OFF,
-    UNSHARED_WRITABLE,
-    UNSHARED_OPAQUE,
-    UNSHARED_REASONS
 };
 
 /* The process that counts. */
@@ -123,7 +115,7 @@ struct counts {
     struct counter abi[ABI_COUNT], hip[HIP_COUNT];
     struct cache_counter caches[CACHE_COUNT];
     struct copy_counter copies[COPY_WAYS];
-    struct memory_counter memory[MOST_DEVICES];
+    struct memory_account memory[MOST_DEVICES];
     struct graph_counter graphs;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* of calls: keys.h, how many */
     uint64_t overridden; /* calls that functions of the user's answered without this library */

@@ -212,11 +212,6 @@ static void *allocate_as_stock(uint64_t bytes, hipError_t *error) {
     return *error == hipSuccess ? address : NULL;
 }
 
-static void count_live(const struct block *block, int sign) {
-    if (block)
-        block_count(block->device, sign * (ptrdiff_t)block->size);
-}
-
 /* The address of a block that was kept. */
 static void *hand_out(const struct block *block) {
     call_tell(CALL_HIT);
@@ -233,8 +228,6 @@ void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
     struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
     if (UNLIKELY(!block))
         return NULL;
-    if (UNLIKELY(runtime_counting()))
-        count_live(block, 1);
     return (void *)block->handle.key;
 }
 
@@ -246,8 +239,6 @@ void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t 
     struct stream *order = stream && stream->device == device ? stream : NULL;
     struct block *block = block_search(device, size, order);
     void *address = block ? hand_out(block) : allocate_new(size, device, false, error);
-    if (UNLIKELY(runtime_counting()))
-        count_live(block_find(address), 1);
     return address;
 }
 
@@ -261,8 +252,6 @@ void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
         PROOF_STEP(attempt_leaves_no_error, device_forget_error(*error));
         return block_alloc(bytes, device, NULL, error);
     }
-    if (UNLIKELY(runtime_counting()))
-        count_live(block_find(address), 1);
     if (address)
         lazy_visible(1);
     return address;
@@ -344,8 +333,6 @@ static __attribute__((noinline)) struct block_freed free_other(struct block *blo
     if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
         return (struct block_freed){block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN, hipSuccess};
     lazy_visible(-1);
-    if (runtime_counting())
-        count_live(block, -1);
     if (!exclusive_hip() && !PROOF(hip_has_the_shared_block, block_confirm_shared(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (!stream || stream->device != block->device)
@@ -359,8 +346,6 @@ struct block_freed block_free(void *address, struct stream *stream) {
     if (UNLIKELY(!block ||
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_CACHED))))
         return free_other(block, stream);
-    if (UNLIKELY(runtime_counting()))
-        count_live(block, -1);
     if (UNLIKELY(!exclusive_hip() && !PROOF(hip_has_the_block, block_confirm(block))))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
     if (UNLIKELY(!stream || stream->device != block->device))
@@ -385,8 +370,6 @@ bool block_keep(struct block *block, struct stream *stream) {
         return false;
     if (state == BLOCK_SHARED)
         lazy_visible(-1);
-    if (runtime_counting())
-        count_live(block, -1);
     return true;
 }
 
@@ -404,11 +387,7 @@ bool block_give_graph(void *address) {
 
 bool block_serve_graph(void *address) {
     struct block *block = block_find(address);
-    const bool served =
-        PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_KEPT, BLOCK_GRAPH));
-    if (served && runtime_counting())
-        count_live(block, 1);
-    return served;
+    return PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_KEPT, BLOCK_GRAPH));
 }
 
 bool block_take_from_graph(void *address) {
@@ -455,8 +434,6 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     block = block_find(address);
     block->graph = graph;
     observe(OBSERVED_BLOCK_ALLOCATED, address, size, device);
-    if (runtime_counting())
-        count_live(block, 1);
     return address;
 }
 

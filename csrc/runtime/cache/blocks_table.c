@@ -1,11 +1,9 @@
 #include "cache/blocks_table.h"
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "base/counters.h"
 #include "base/handles.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "base/trace.h"
 #include "cache/ranges.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -18,25 +16,17 @@ struct block *block_find(const void *address) {
 
 /* ---- entering and leaving ---- */
 
-static void trace_memory(int device) {
-    const struct memory_counter *memory = &counts.memory[device];
-    if (!trace_on())
-        return;
-    const size_t held = load_relaxed(&memory->reserved), in_use = load_relaxed(&memory->in_use);
-    trace_add(&(struct trace_event){.kind = TRACE_MEMORY,
-                                    .function = (uint16_t)device,
-                                    .begin = stats_now(),
-                                    .nanoseconds = in_use,
-                                    .bytes = held > in_use ? held - in_use : 0});
-}
+/* By device, under tables_lock. */
+static struct memory_account ledger[MOST_DEVICES];
 
-static void add_reserved(int device, size_t bytes) {
-    struct memory_counter *memory = &counts.memory[device];
-    const size_t now = memory->reserved + bytes;
-    store_relaxed(&memory->reserved, now);
-    if (now > memory->peak_reserved)
-        memory->peak_reserved = now;
-    memory->blocks++;
+static void book(struct block *block, size_t size) {
+    struct memory_account *account = &ledger[block->device];
+    const size_t now = account->reserved + size;
+    block->booked = true;
+    store_relaxed(&account->reserved, now);
+    if (now > account->peak_reserved)
+        account->peak_reserved = now;
+    account->blocks++;
 }
 
 /* Under tables_lock. */
@@ -44,11 +34,10 @@ static void leave_table(struct block *block) {
     store_release(&block->state, BLOCK_GONE);
     if (!block->booked)
         return;
-    struct memory_counter *memory = &counts.memory[block->device];
+    struct memory_account *account = &ledger[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
-    store_relaxed(&memory->reserved, memory->reserved - block->size);
-    memory->blocks--;
-    trace_memory(block->device);
+    store_relaxed(&account->reserved, account->reserved - block->size);
+    account->blocks--;
     ranges_remove((uintptr_t)block->handle.key);
 }
 
@@ -84,8 +73,7 @@ bool block_enter(void *address, size_t size, int device, int state) {
     block->shared = shared;
     block->number = 0;
     block->stream = NULL;
-    block->booked = true;
-    add_reserved(device, size);
+    book(block, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_CACHED));
     pthread_mutex_unlock(&tables_lock);
@@ -171,32 +159,25 @@ void block_forget_device(int device) {
 
 /* ---- accounts ---- */
 
-void block_count(int device, ptrdiff_t bytes) {
-    struct memory_counter *memory = &counts.memory[device];
-    const size_t now = add_fetch_relaxed(&memory->in_use, (size_t)bytes);
-    size_t peak = load_relaxed(&memory->peak_in_use);
-    fetch_add_relaxed(&memory->live, bytes > 0 ? 1 : UINT64_MAX);
-    while (bytes > 0 && now > peak && !cas_weak_relaxed(&memory->peak_in_use, &peak, now))
-        continue;
-    trace_memory(device);
-}
-
 size_t block_reserved(int device) {
-    return load_relaxed(&counts.memory[device].reserved);
+    return load_relaxed(&ledger[device].reserved);
 }
 
-struct block_account block_account(int device) {
-    struct block_account account = {.reserved = block_reserved(device),
-                                    .peak_reserved = counts.memory[device].peak_reserved,
-                                    .peak_allocated = counts.memory[device].peak_in_use};
+struct memory_account block_ledger(int device) {
+    return ledger[device];
+}
+
+struct memory_account block_account(int device) {
+    struct memory_account account = ledger[device];
     if (!account.peak_reserved)
         return account;
+    account.blocks = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block)) {
         const int state = load_acquire(&block->state);
         if (state == BLOCK_GONE || block_device(block) != device)
             continue;
         account.blocks++;
-        account.cached_blocks += state == BLOCK_CACHED;
+        account.live += state != BLOCK_CACHED;
         account.allocated += block_held_by_program(block) ? block_size(block) : 0;
     }
     return account;

@@ -2,6 +2,8 @@
 #ifndef MGPU_RT_BLOCKS_TABLE_H
 #define MGPU_RT_BLOCKS_TABLE_H
 
+#include "base/call.h"
+#include "base/counters.h"
 #include "cache/blocks_pool.h"
 #include "cache/watch.h"
 
@@ -43,20 +45,21 @@ struct block *block_around(const void *address);
  * memory outlives the reset of one of several devices: what HIP still has of it stays. */
 void block_forget_device(int device);
 
-/* ---- accounts, bytes ---- */
+/* Tells that a block, if the program holds it, is the program's from this call on (1), or is not
+ * any more (-1). */
+static inline void block_tell(const struct block *block, int sign) {
+    if (block)
+        call_tell_held(block_device(block), sign * (ptrdiff_t)block_size(block));
+}
 
-struct block_account {
-    size_t reserved, peak_reserved;   /* held from HIP; and the most of it ever */
-    size_t allocated, peak_allocated; /* of it in the program's hands; the peak is 0 unless
-                                         MGPU_RT_STATS counts every call */
-    size_t blocks, cached_blocks;
-};
-struct block_account block_account(int device);
+/* ---- accounts ---- */
 
-/* Counts a hit: only while statistics are on, as it is one more shared cache line. */
-void block_count(int device, ptrdiff_t bytes);
-
-/* Bytes held from HIP on a device. */
+/* Bytes held from HIP on a device, which the limit is about. */
 size_t block_reserved(int device);
+
+/* The ledger of a device: what is reserved, and the blocks. */
+struct memory_account block_ledger(int device);
+/* The same with what the program holds: looks at all blocks. */
+struct memory_account block_account(int device);
 
 #endif

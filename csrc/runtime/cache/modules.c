@@ -1,5 +1,7 @@
 #include "cache/modules.h"
+#include "base/call.h"
 #include "base/observe.h"
+#include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/watch.h"
@@ -92,6 +94,28 @@ __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
             return module;
     }
     return NULL;
+}
+
+/* ---- what a call has loaded ---- */
+
+static enum unshared why_unshared(const struct image *image) {
+    if (!cache_is_on(CACHE_MODULES))
+        return UNSHARED_CACHE_OFF;
+    if (!image->writable)
+        return UNSHARED_NOT;
+    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
+}
+
+void module_tell(const struct image *image, uint64_t hash) {
+    call_now.loaded.hash = hash ? hash : 1;
+    call_now.loaded.bytes = image->size;
+    call_now.loaded.why = why_unshared(image);
+}
+
+void module_tell_image(const void *data) {
+    const struct image image = image_describe(data);
+    if (!image.damage && image.size)
+        module_tell(&image, image_hash(&image));
 }
 
 /* ---- the table of images, under tables_lock ---- */

@@ -144,6 +144,11 @@ struct module *module_take_known(const struct load *load);
  * same block. False without memory. */
 bool module_copy_image(struct load *load);
 
+/* Tells the calling thread's call which image it has loaded (base/call.h). */
+void module_tell(const struct image *image, uint64_t hash);
+/* The same of an image that nobody has looked at. */
+void module_tell_image(const void *data);
+
 /* HIP has just handed out this handle for a module that does not enter the table. The program has
  * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
 void module_invalidate(hipModule_t handle);

@@ -73,21 +73,23 @@ static __attribute__((noinline)) hipEvent_t create_event(int device) {
     return handle;
 }
 
-hipEvent_t impl_mgpuEventCreate(void) {
+static inline hipEvent_t take_or_create(bool told) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
     struct event *event = event_take(thread, device);
-    return LIKELY(event) ? event_handle(event) : create_event(device);
+    if (UNLIKELY(!event))
+        return create_event(device);
+    if (told)
+        call_tell(CALL_HIT);
+    return event_handle(event);
+}
+
+hipEvent_t impl_mgpuEventCreate(void) {
+    return take_or_create(false);
 }
 
 hipEvent_t told_mgpuEventCreate(void) {
-    struct thread *thread = thread_get();
-    const int device = hip_current_device();
-    struct event *event = event_take(thread, device);
-    if (!event)
-        return create_event(device);
-    call_tell(CALL_HIT);
-    return event_handle(event);
+    return take_or_create(true);
 }
 
 /* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then

@@ -116,17 +116,20 @@ static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, h
     return NULL;
 }
 
-hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
+static inline hipFunction_t get_function(hipModule_t module, const char *name, bool told) {
     struct thread *thread = thread_get();
     const hipFunction_t own = function_find_own(thread, module, name);
-    return LIKELY(own) ? own : get_slow(thread, module, name);
+    if (UNLIKELY(!own))
+        return get_slow(thread, module, name);
+    if (told)
+        call_tell(CALL_HIT);
+    return own;
+}
+
+hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name) {
+    return get_function(module, name, false);
 }
 
 hipFunction_t told_mgpuModuleGetFunction(hipModule_t module, const char *name) {
-    struct thread *thread = thread_get();
-    const hipFunction_t own = function_find_own(thread, module, name);
-    if (!own)
-        return get_slow(thread, module, name);
-    call_tell(CALL_HIT);
-    return own;
+    return get_function(module, name, true);
 }

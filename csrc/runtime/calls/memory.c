@@ -56,23 +56,24 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, int device,
     return address;
 }
 
-void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
     struct stream *stream = block_order(thread_get(), handle);
     const int device = hip_current_device();
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
-    const bool shared = late_host_shared && PROOF(flag_was_passed, !handle);
-    void *address = LIKELY(!shared) ? block_reuse(sizeBytes, device, stream) : NULL;
-    return LIKELY(address) ? address : allocate_slow(sizeBytes, device, stream, shared);
+    const bool shared = host_shared && PROOF(flag_was_passed, !handle);
+    void *address = LIKELY(!shared) ? block_reuse(bytes, device, stream) : NULL;
+    if (told && address)
+        call_tell(CALL_HIT);
+    return LIKELY(address) ? address : allocate_slow(bytes, device, stream, shared);
+}
+
+void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
+    return allocate(sizeBytes, handle, late_host_shared, false);
 }
 
 void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {
-    struct stream *stream = block_order(thread_get(), handle);
-    const int device = hip_current_device();
-    const bool shared = late_host_shared && PROOF(flag_was_passed, !handle);
-    void *address = shared ? NULL : block_reuse(sizeBytes, device, stream);
-    if (!address)
-        return allocate_slow(sizeBytes, device, stream, shared);
-    call_tell(CALL_HIT);
+    void *address = allocate(sizeBytes, handle, late_host_shared, true);
+    block_tell(block_find(address), 1);
     return address;
 }
 
@@ -97,7 +98,8 @@ static void free_foreign(void *address) {
         lazy_visible(-1);
 }
 
-void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
+/* True if the program held a block there. */
+static inline bool free_memory_at(void *ptr, hipStream_t stream) {
     const struct block_freed freed = block_free(ptr, block_order(thread_get(), stream));
     switch (freed.verdict) {
     case FREE_DONE:
@@ -110,9 +112,23 @@ void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
         break;
     case FREE_TWICE:
         REPORT(free_expression, refusal_of_block(), &freed_twice, ptr);
-        break;
+        return false;
     case FREE_UNKNOWN:
         free_foreign(ptr);
-        break;
+        return false;
     }
+    return true;
+}
+
+void impl_mgpuMemFree(void *ptr, hipStream_t stream) {
+    (void)free_memory_at(ptr, stream);
+}
+
+void told_mgpuMemFree(void *ptr, hipStream_t stream) {
+    const struct block *block = block_find(ptr);
+    const bool held = block && block_held_by_program(block);
+    const int device = held ? block_device(block) : 0;
+    const size_t size = held ? block_size(block) : 0;
+    if (free_memory_at(ptr, stream))
+        call_tell_held(device, -(ptrdiff_t)size);
 }

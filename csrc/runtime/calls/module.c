@@ -41,6 +41,13 @@ static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
 
+/* HIP has loaded an image that no table has. Only the recorder wants to know which one. */
+static void tell_load(const void *data) {
+    call_now.loaded.driver_loads++;
+    if (runtime_counting())
+        module_tell_image(data);
+}
+
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     call_tell(CALL_BYPASS);
@@ -52,6 +59,7 @@ static hipModule_t load_directly(const void *data) {
         return NULL;
     }
     PROOF_STEP(handle_is_another_modules_now, module_invalidate(module));
+    tell_load(data);
     return module;
 }
 
@@ -69,17 +77,23 @@ static hipModule_t load_new(struct load *load) {
         return NULL;
     }
     stats_miss(CACHE_MODULES);
+    call_now.loaded.driver_loads++;
+    module_tell(&load->image, load->hash);
     if (module_enter(load, handle))
         evict_modules(load->hash);
     return handle;
 }
 
+static hipModule_t hit(const struct module *module) {
+    call_tell(CALL_HIT);
+    module_tell(&module->image, module->hash);
+    return module_handle(module);
+}
+
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     const struct module *near = module_take_near(thread, data);
-    if (near) {
-        call_tell(CALL_HIT);
-        return module_handle(near);
-    }
+    if (near)
+        return hit(near);
     if (!cache_is_on(CACHE_MODULES))
         return load_directly(data);
     struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
@@ -92,33 +106,32 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     const struct deferred *deferred = deferred_new(&load);
+    if (deferred && runtime_counting())
+        module_tell(&load.image, image_hash(&load.image));
     if (deferred)
         return deferred_handle(deferred);
     load.hash = image_hash(&load.image);
     const struct module *known = load.image.writable ? NULL : module_take_known(&load);
-    if (!known)
-        return load_new(&load);
-    call_tell(CALL_HIT);
-    return module_handle(known);
+    return known ? hit(known) : load_new(&load);
+}
+
+static inline hipModule_t load_image(void *image, bool told) {
+    struct thread *thread = thread_get();
+    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
+    const struct module *own = module_take_own(thread, image);
+    if (UNLIKELY(!own))
+        return load_slow(thread, image);
+    return told ? hit(own) : module_handle(own);
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size; /* garbage before LLVM 18 */
-    struct thread *thread = thread_get();
-    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
-    const struct module *own = module_take_own(thread, image);
-    return LIKELY(own) ? module_handle(own) : load_slow(thread, image);
+    return load_image(image, false);
 }
 
 hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
     (void)late_size;
-    struct thread *thread = thread_get();
-    PROOF_STEP(reset_before_module_reuse, (void)device_kept(hip_current_device()));
-    const struct module *own = module_take_own(thread, image);
-    if (!own)
-        return load_slow(thread, image);
-    call_tell(CALL_HIT);
-    return module_handle(own);
+    return load_image(image, true);
 }
 
 /* A module with writable globals goes back to HIP at once, as with stock: the next load is to see

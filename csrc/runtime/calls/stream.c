@@ -60,21 +60,23 @@ static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *t
     return stream_handle(stream);
 }
 
-hipStream_t impl_mgpuStreamCreate(void) {
+static inline hipStream_t create_stream(bool told) {
     struct thread *thread = thread_get();
     const int device = hip_current_device();
     const struct stream *own = stream_pool_take_own(thread, device);
-    return LIKELY(own) ? stream_handle(own) : create_stream_slow(thread, device);
+    if (UNLIKELY(!own))
+        return create_stream_slow(thread, device);
+    if (told)
+        call_tell(CALL_HIT);
+    return stream_handle(own);
+}
+
+hipStream_t impl_mgpuStreamCreate(void) {
+    return create_stream(false);
 }
 
 hipStream_t told_mgpuStreamCreate(void) {
-    struct thread *thread = thread_get();
-    const int device = hip_current_device();
-    const struct stream *own = stream_pool_take_own(thread, device);
-    if (!own)
-        return create_stream_slow(thread, device);
-    call_tell(CALL_HIT);
-    return stream_handle(own);
+    return create_stream(true);
 }
 
 /* ---- mgpuStreamDestroy ---- */

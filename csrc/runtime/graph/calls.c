@@ -135,7 +135,9 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
         return NULL;
     }
     const struct graph_block *block = serve_again(bytes);
-    return block ? block->address : new_block(bytes);
+    void *address = block ? block->address : new_block(bytes);
+    block_tell(block_find(address), 1);
+    return address;
 }
 
 static void built_free(void *address, hipStream_t stream) {
@@ -147,6 +149,7 @@ static void built_free(void *address, hipStream_t stream) {
         graph_fail("it frees %p, which it has not allocated", address);
         return;
     }
+    block_tell(block_find(address), -1);
     block->freed = true;
     block->past = graph_now();
 }

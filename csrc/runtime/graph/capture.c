@@ -145,6 +145,7 @@ static void *captured_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
         report_failure("hipMalloc(&ptr, sizeBytes)", error,
                        error == hipErrorOutOfMemory ? &no_memory_captured : NULL,
                        (unsigned long long)bytes, (void *)handle);
+    block_tell(block_find(address), 1);
     return address;
 }
 
@@ -156,8 +157,10 @@ static void captured_free(void *address, hipStream_t handle) {
         capture = capture_of_thread();
     struct block *block =
         DOUBT(graph_may_use_a_freed_block, capture.stream) ? block_find(address) : NULL;
-    if (!block || !block_keep(block, capture.stream))
-        impl_mgpuMemFree(address, handle);
+    if (block && block_keep(block, capture.stream))
+        block_tell(block, -1);
+    else
+        told_mgpuMemFree(address, handle);
 }
 
 /* As HIP has it: neither through pinned memory nor by questions. */

@@ -1,6 +1,4 @@
 #include "hip/hip.h"
-#include "base/counters.h"
-#include "base/trace.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +7,7 @@ static char installed_path[4096];
 int hip_device_count = 1;
 bool hip_no_device;
 int hip_version;
+struct hip_functions hip_untimed;
 
 /* ---- before a library is there ---- */
 
@@ -60,36 +59,4 @@ const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]) {
     else
         snprintf(text, HIP_ERROR_TEXT, "error %d", error);
     return text;
-}
-
-/* ---- timing ---- */
-
-struct hip_functions hip_untimed;
-
-static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
-    const uint64_t nanoseconds = stats_now() - begin;
-    stats_hip_call(function, nanoseconds);
-    if (trace_on())
-        trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
-                                        .function = (uint16_t)function,
-                                        .begin = begin,
-                                        .nanoseconds = nanoseconds,
-                                        .error = (uint16_t)error});
-}
-
-#define HIP_FN(need, name, params, args)                                                           \
-    static hipError_t timed_##name params {                                                        \
-        const uint64_t begin = stats_now();                                                        \
-        const hipError_t error = hip_untimed.name args;                                            \
-        note_call(HIP_##name, begin, error);                                                       \
-        return error;                                                                              \
-    }
-#include "base/hip.def"
-#undef HIP_FN
-
-void hip_time_calls(void) {
-    hip_untimed = hip;
-#define HIP_FN(need, name, params, args) hip.name = timed_##name;
-#include "base/hip.def"
-#undef HIP_FN
 }

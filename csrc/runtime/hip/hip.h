@@ -38,10 +38,8 @@ const char *hip_path(void);
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* Puts a stopwatch before each function of the table (MGPU_RT_STATS). After hip_install. */
-void hip_time_calls(void);
-
-/* The same functions without the stopwatch, for what is not to be counted. After hip_time_calls. */
+/* The same functions without a stopwatch, for what is not to be counted (MGPU_RT_STATS), once
+ * driver_calls_watch has put one before those of `hip`. */
 extern struct hip_functions hip_untimed;
 
 /* Number of devices; asked once, 1 if HIP does not say. With one device the current one need not be

@@ -9,7 +9,6 @@
 #include "cache/watch.h"
 #include "hip/device.h"
 #include "hip/hip.h"
-#include "hip/hip_open.h"
 #include "recording/recorder.h"
 
 #include <pthread.h>
@@ -255,9 +254,8 @@ static struct work *begin_work(int device, hipStream_t stream) {
     return NULL;
 }
 
-/* kernel: its row; of a copy or a fill TRACE_NO_KERNEL, and its bytes. */
-static struct work *before(enum hip_index function, hipStream_t stream, size_t kernel,
-                           uint64_t bytes) {
+struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_t kernel,
+                              uint64_t bytes) {
     if (runtime_forked || runtime_exiting())
         return NULL;
     const int device = hip_current_device();
@@ -275,7 +273,7 @@ static struct work *before(enum hip_index function, hipStream_t stream, size_t k
 }
 
 /* A call that HIP has refused has no times, and up to HIP 6 its error is the last one. */
-static hipError_t after(struct work *work, hipStream_t stream, hipError_t error) {
+hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;
     const bool is_timed = error == hipSuccess && !is_forgotten(work) &&
@@ -286,27 +284,7 @@ static hipError_t after(struct work *work, hipStream_t stream, hipError_t error)
     return error;
 }
 
-static struct hip_functions submit; /* as they were before */
-
-#define SUBMISSION(name, params, args, kernel, bytes)                                              \
-    static hipError_t gpu_##name params {                                                          \
-        struct work *work = before(HIP_##name, stream, kernel, bytes);                             \
-        return after(work, stream, submit.name args);                                              \
-    }
-#include "recording/gpu_times.def"
-#undef SUBMISSION
-
 /* ---- the life of it ---- */
-
-void gpu_times_open(void) {
-    submit = hip;
-/* A function that HIP lacks submits nothing, and does not touch the last error. */
-#define SUBMISSION(name, params, args, kernel, bytes)                                              \
-    if (hip_untimed.name != hip_missing.name)                                                      \
-        hip.name = gpu_##name;
-#include "recording/gpu_times.def"
-#undef SUBMISSION
-}
 
 /* A work that another thread is just about to submit is left to it. */
 static void close_work(struct work *work) {

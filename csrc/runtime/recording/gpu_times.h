@@ -6,8 +6,17 @@
 #ifndef MGPU_RT_GPU_TIMES_H
 #define MGPU_RT_GPU_TIMES_H
 
-/* From now on what is submitted through `hip` is timed. Once, after hip_time_calls. */
-void gpu_times_open(void);
+#include "base/counters.h"
+
+struct work;
+
+/* Records an event before work that HIP is about to be given. kernel: its row; of a copy or a fill
+ * TRACE_NO_KERNEL, and its bytes. NULL if the work cannot be timed. */
+struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_t kernel,
+                              uint64_t bytes);
+/* Records one behind it, unless HIP refused it: `error`, which it returns. */
+hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error);
+
 /* The process ends, and HIP is there still: reads what is done, and gives the events back. */
 void gpu_times_close(void);
 

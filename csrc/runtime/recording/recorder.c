@@ -7,9 +7,9 @@
 #include "base/process.h"
 #include "base/state.h"
 #include "base/trace.h"
+#include "cache/blocks_table.h"
 #include "cache/ranges.h"
 #include "hip/hip.h"
-#include "image/image.h"
 #include "recording/module_name.h"
 #include "recording/start.h"
 #include "recording/statistics.h"
@@ -44,67 +44,28 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 
 /* ---- modules ---- */
 
-static enum unshared why_unshared(const struct image *image) {
-    if (!cache_is_on(CACHE_MODULES))
-        return UNSHARED_CACHE_OFF;
-    if (!image->writable)
-        return UNSHARED_NOT;
-    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
-}
-
-/* The row of an image that was just loaded by HIP, which is looked at after the call was timed;
- * MODULES if there is none. */
-static size_t image_row(const void *data) {
+/* The row of the image that a call has loaded; MODULES if it has none. */
+static size_t image_row(const struct call *call) {
     bool fresh;
-    const struct image image = image_describe(data);
-    if (image.damage || !image.size)
+    if (!call->loaded.hash)
         return MODULES;
-    const uint64_t hash = image_hash(&image);
-    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
+    const size_t row = key_enter(counts.module_keys, MODULES, call->loaded.hash, &fresh);
     if (row < MODULES && fresh) {
-        counts.modules[row].bytes = image.size;
-        counts.modules[row].why = why_unshared(&image);
-        image_module_name(data, counts.modules[row].name, MODULE_NAME);
+        counts.modules[row].bytes = call->loaded.bytes;
+        counts.modules[row].why = call->loaded.why;
+        image_module_name(call->image, counts.modules[row].name, MODULE_NAME);
     }
     return row;
 }
 
-/* The last module that HIP has loaded for the calling thread's call. */
-static __thread struct {
-    hipModule_t module;
-    unsigned times;
-} loaded __attribute__((tls_model("initial-exec")));
-static hipError_t (*load_of_hip)(hipModule_t *module, const void *image);
-
-static hipError_t watch_load(hipModule_t *module, const void *image) {
-    const hipError_t error = load_of_hip(module, image);
-    if (error == hipSuccess) {
-        loaded.module = *module;
-        loaded.times++;
-    }
-    return error;
-}
-
-/* The image of that row was. It may not be the program's handle that HIP has for it. */
-static void count_driver_loads(size_t row) {
-    if (!loaded.times)
+/* handle: what the program calls the module; NULL if this call does not load it for the program. */
+static void count_load(const struct call *call, hipModule_t handle) {
+    const size_t row = image_row(call);
+    set_meaning(&modules, handle, row < MODULES ? row + 1 : 0);
+    if (row == MODULES)
         return;
-    set_meaning(&modules, loaded.module, row < MODULES ? row + 1 : 0);
-    if (row < MODULES)
-        fetch_add_relaxed(&counts.modules[row].driver_loads, loaded.times);
-}
-
-static void count_load(const struct call *call, const hipModule_t *handle) {
-    if (!*handle)
-        return;
-    size_t row = meaning_of(&modules, *handle) - 1;
-    if (call->how != CALL_HIT) {
-        row = image_row(call->image);
-        set_meaning(&modules, *handle, row < MODULES ? row + 1 : 0);
-    }
-    if (row < MODULES)
-        fetch_add_relaxed(&counts.modules[row].loads, 1);
-    count_driver_loads(row);
+    fetch_add_relaxed(&counts.modules[row].loads, handle != NULL);
+    fetch_add_relaxed(&counts.modules[row].driver_loads, call->loaded.driver_loads);
 }
 
 /* ---- kernels ---- */
@@ -172,6 +133,50 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
     fetch_add_relaxed(&counts.copies[way].bytes, bytes);
 }
 
+/* ---- memory ---- */
+
+static void trace_memory(int device, const struct memory_account *memory) {
+    const size_t held = load_relaxed(&memory->allocated);
+    if (trace_on())
+        trace_add(
+            &(struct trace_event){.kind = TRACE_MEMORY,
+                                  .function = (uint16_t)device,
+                                  .begin = stats_now(),
+                                  .nanoseconds = held,
+                                  .bytes = memory->reserved > held ? memory->reserved - held : 0});
+}
+
+static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
+    const size_t now = add_fetch_relaxed(&memory->allocated, (size_t)bytes);
+    size_t peak = load_relaxed(&memory->peak_allocated);
+    fetch_add_relaxed(&memory->live, bytes > 0 ? 1 : UINT64_MAX);
+    while (bytes > 0 && now > peak && !cas_weak_relaxed(&memory->peak_allocated, &peak, now))
+        continue;
+}
+
+/* Looks at all devices, as any call, and the manager, may give memory back. */
+static void count_memory(const struct call *call) {
+    for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
+        struct memory_account *memory = &counts.memory[device];
+        const struct memory_account ledger = block_ledger(device);
+        const ptrdiff_t held = call->device == device ? call->held : 0;
+        if (!held && memory->reserved == ledger.reserved && memory->blocks == ledger.blocks)
+            continue;
+        memory->reserved = ledger.reserved;
+        memory->peak_reserved = ledger.peak_reserved;
+        memory->blocks = ledger.blocks;
+        if (held)
+            count_held(memory, held);
+        trace_memory(device, memory);
+    }
+}
+
+void recorder_memory(void) {
+    if (runtime_counting())
+        count_memory(&call_now);
+    call_now.held = 0;
+}
+
 /* ---- a call ---- */
 
 static uint16_t last_stream;
@@ -208,16 +213,10 @@ static enum cache_kind cache_behind(enum abi_index function) {
     }
 }
 
-void recorder_watch_hip(void) {
-    load_of_hip = hip.ModuleLoadData;
-    hip.ModuleLoadData = watch_load;
-}
-
-void recorder_begins(void) {
-    if (runtime_counting() && call_now.function != ABI_mgpuSetDefaultDevice)
+void recorder_begins(struct call *call) {
+    if (runtime_counting() && call->function != ABI_mgpuSetDefaultDevice)
         start_device();
-    loaded.times = 0;
-    call_now.begin = stats_now();
+    call->begin = stats_now();
 }
 
 /* Counts of some functions only. The kernel's row; TRACE_NO_KERNEL if it launches none. */
@@ -225,12 +224,14 @@ static size_t count_details(const struct call *call, const void *result, uint64_
     switch (call->function) {
     case ABI_mgpuModuleLoad:
     case ABI_mgpuModuleLoadJIT:
-        count_load(call, result);
+        if (*(const hipModule_t *)result)
+            count_load(call, *(const hipModule_t *)result);
         break;
     case ABI_mgpuModuleGetFunction:
+        if (call->loaded.driver_loads) /* its load was put off */
+            count_load(call, NULL);
         if (call->how != CALL_HIT)
             enter_kernel(call, result);
-        count_driver_loads(meaning_of(&modules, call->module) - 1);
         break;
     case ABI_mgpuLaunchKernel:
     case ABI_mgpuLaunchKernelCooperative:
@@ -250,32 +251,32 @@ static size_t count_details(const struct call *call, const void *result, uint64_
     return TRACE_NO_KERNEL;
 }
 
-void recorder_ended(const void *result) {
-    const struct call call = call_now;
-    const enum cache_kind cache = cache_behind(call.function);
+void recorder_ended(const struct call *call, const void *result) {
+    const enum cache_kind cache = cache_behind(call->function);
     if (!runtime_counting())
         return; /* the first call of all, or one after the exit */
-    const uint64_t nanoseconds = stats_now() - call.begin;
-    stats_abi_call(call.function, nanoseconds);
-    if (cache < CACHE_COUNT && call.how == CALL_HIT)
+    const uint64_t nanoseconds = stats_now() - call->begin;
+    stats_abi_call(call->function, nanoseconds);
+    if (cache < CACHE_COUNT && call->how == CALL_HIT)
         stats_hit(cache);
-    if (call.error != hipSuccess)
-        stats_failure(call.function, call.error);
-    if (call.overridden && !call.native)
+    if (call->error != hipSuccess)
+        stats_failure(call->function, call->error);
+    if (call->overridden && !call->native)
         fetch_add_relaxed(&counts.overridden, 1);
-    store_relaxed(&counts.last, call.begin + nanoseconds);
-    const size_t kernel = count_details(&call, result, nanoseconds);
+    store_relaxed(&counts.last, call->begin + nanoseconds);
+    count_memory(call);
+    const size_t kernel = count_details(call, result, nanoseconds);
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
-                                        .function = (uint16_t)call.function,
-                                        .begin = call.begin,
+                                        .function = (uint16_t)call->function,
+                                        .begin = call->begin,
                                         .nanoseconds = nanoseconds,
-                                        .bytes = call.bytes,
+                                        .bytes = call->bytes,
                                         .kernel = (uint16_t)kernel,
-                                        .stream = call.in_stream ? recorder_stream(call.stream)
-                                                                 : TRACE_NO_STREAM,
-                                        .detail = (uint16_t)call.how,
-                                        .error = (uint16_t)call.error});
+                                        .stream = call->in_stream ? recorder_stream(call->stream)
+                                                                  : TRACE_NO_STREAM,
+                                        .detail = (uint16_t)call->how,
+                                        .error = (uint16_t)call->error});
 }
 
 /* ---- the files ---- */
@@ -358,6 +359,7 @@ void recorder_close(void) {
     if (!is_open)
         return;
     is_open = false;
+    recorder_memory();
     if (wants_table())
         statistics_print_tables(stderr, &counts);
     if (stats_path()[0])

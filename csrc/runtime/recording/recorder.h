@@ -2,15 +2,15 @@
 #ifndef MGPU_RT_RECORDER_H
 #define MGPU_RT_RECORDER_H
 
-#include "base/abi.h"
+#include "base/call.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call begins (call_now), which is counted then. */
-void recorder_begins(void);
+/* A call begins, which is counted then. */
+void recorder_begins(struct call *call);
 /* It has ended. result: what it returns; NULL if nothing. */
-void recorder_ended(const void *result);
+void recorder_ended(const struct call *call, const void *result);
 
 /* The row of a kernel in the counters, by HIP's handle; KERNELS if it has none. */
 size_t recorder_kernel(const void *handle);
@@ -18,8 +18,8 @@ size_t recorder_kernel(const void *handle);
  * which there is no room is TRACE_NO_STREAM. */
 uint16_t recorder_stream(hipStream_t stream);
 
-/* From now on it is seen what HIP copies and loads. Once, after hip_time_calls. */
-void recorder_watch_hip(void);
+/* Counts the memory that a function of mgpu_rt.h has given to the program, or taken back. */
+void recorder_memory(void);
 
 /* Opens the files that MGPU_RT_STATS and MGPU_RT_TRACE name. At the first call of a process, under
  * start_lock. */

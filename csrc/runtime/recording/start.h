@@ -11,7 +11,7 @@
 void start_initialised(uint64_t begin, uint64_t nanoseconds, int version);
 
 /* Makes the current device ready and notes which one it is. Once in a process, before the first
- * call that uses a device. After hip_time_calls. */
+ * call that uses a device. After driver_calls_watch. */
 void start_device(void);
 
 /* Puts what was noted into the counters and the trace. `forked`: HIP has started in the parent. */

@@ -3,7 +3,6 @@
 #include "base/counters.h"
 #include "base/process.h"
 #include "base/state.h"
-#include "cache/blocks_pool.h"
 #include "cache/blocks_table.h"
 #include "hip/hip.h"
 #include "manager/manager.h"
@@ -218,30 +217,21 @@ static void print_graph_counts(FILE *out, const struct graph_counter *graphs) {
             graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
-/* The counts of a process when it was ended. */
-static struct block_account account_of(const struct memory_counter *memory) {
-    return (struct block_account){.reserved = memory->reserved,
-                                  .peak_reserved = memory->peak_reserved,
-                                  .allocated = memory->in_use,
-                                  .peak_allocated = memory->peak_in_use,
-                                  .blocks = memory->blocks,
-                                  .cached_blocks = memory->blocks - memory->live};
-}
-
 /* A device that no block was ever asked of is left out. */
 static void print_memory(FILE *out, const struct counts *record) {
     bool first = true;
     fputs("\"memory\": {", out);
     for (int device = 0; device < MOST_DEVICES; device++) {
-        const struct block_account account =
-            record == &counts ? block_account(device) : account_of(&record->memory[device]);
+        const struct memory_account *counted = &record->memory[device];
+        const struct memory_account account = record == &counts ? block_account(device) : *counted;
         if (!account.peak_reserved)
             continue;
         fprintf(out,
                 "%s\"%d\": {\"allocated\": %zu, \"peak_allocated\": %zu, \"reserved\": %zu, "
-                "\"peak_reserved\": %zu, \"blocks\": %zu, \"cached_blocks\": %zu}",
-                json_separator(&first), device, account.allocated, account.peak_allocated,
-                account.reserved, account.peak_reserved, account.blocks, account.cached_blocks);
+                "\"peak_reserved\": %zu, \"blocks\": %" PRIu64 ", \"cached_blocks\": %" PRIu64 "}",
+                json_separator(&first), device, account.allocated, counted->peak_allocated,
+                account.reserved, account.peak_reserved, account.blocks,
+                account.blocks - account.live);
     }
     fputs("}", out);
 }

@@ -1,0 +1,51 @@
+#include "recording/driver_calls.h"
+#include "base/counters.h"
+#include "base/trace.h"
+#include "hip/hip.h"
+#include "hip/hip_open.h"
+#include "recording/gpu_times.h"
+#include "recording/recorder.h"
+
+static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
+    const uint64_t nanoseconds = stats_now() - begin;
+    stats_hip_call(function, nanoseconds);
+    if (trace_on())
+        trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
+                                        .function = (uint16_t)function,
+                                        .begin = begin,
+                                        .nanoseconds = nanoseconds,
+                                        .error = (uint16_t)error});
+}
+
+#define HIP_FN(need, name, params, args)                                                           \
+    static hipError_t timed_##name params {                                                        \
+        const uint64_t begin = stats_now();                                                        \
+        const hipError_t error = hip_untimed.name args;                                            \
+        note_call(HIP_##name, begin, error);                                                       \
+        return error;                                                                              \
+    }
+#include "base/hip.def"
+#undef HIP_FN
+
+#define SUBMISSION(name, params, args, kernel, bytes)                                              \
+    static hipError_t submitted_##name params {                                                    \
+        struct work *work = gpu_times_before(HIP_##name, stream, kernel, bytes);                   \
+        return gpu_times_after(work, stream, timed_##name args);                                   \
+    }
+#include "recording/gpu_times.def"
+#undef SUBMISSION
+
+void driver_calls_watch(bool gpu) {
+    hip_untimed = hip;
+#define HIP_FN(need, name, params, args) hip.name = timed_##name;
+#include "base/hip.def"
+#undef HIP_FN
+    if (!gpu)
+        return;
+/* A function that HIP lacks submits nothing, and does not touch the last error. */
+#define SUBMISSION(name, params, args, kernel, bytes)                                              \
+    if (hip_untimed.name != hip_missing.name)                                                      \
+        hip.name = submitted_##name;
+#include "recording/gpu_times.def"
+#undef SUBMISSION
+}

@@ -1,0 +1,13 @@
+/* This library's calls of HIP, counted and timed. */
+#ifndef MGPU_RT_DRIVER_CALLS_H
+#define MGPU_RT_DRIVER_CALLS_H
+
+#include <stdbool.h>
+
+/* Puts the one layer of patches on HIP's table (MGPU_RT_STATS, MGPU_RT_TRACE); hip_untimed has the
+ * functions without it. A call that submits work records its first event (gpu_times.h, if `gpu`),
+ * starts the clock, calls HIP, stops the clock, and records its last event. Once, after
+ * hip_install. */
+void driver_calls_watch(bool gpu);
+
+#endif

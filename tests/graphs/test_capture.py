@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.support.child import Mgpu, in_child
+from tests.support.folders import in_folder
 from tests.support.images import code_object
 from tests.support.known import KERNEL, forum
 
@@ -90,6 +92,29 @@ def test_a_block_of_a_capture_that_is_freed_later_serves_nobody_else(mgpu: Mgpu)
     assert [first(mgpu, block) for block in mine] == [9, 9, 9]
     mgpu.MemFree(blocks[0], ours)
     assert "freed before" in mgpu.stderr()
+
+
+def counted(mgpu: Mgpu) -> tuple[int, int]:
+    """The bytes that the program holds, and the blocks that it does not hold."""
+    recording = mgpu.ffi.string(mgpu.lib.mgpu_rt_recording_json(b"stats.json"))
+    memory = json.loads(recording)["memory"]["0"]
+    assert memory == mgpu.stats()["memory"]["0"]
+    return memory["allocated"], memory["cached_blocks"]
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="stats.json")
+@in_folder
+def test_a_block_of_a_capture_is_counted_while_the_program_holds_it(mgpu: Mgpu) -> None:
+    capture = Capture(mgpu)
+    with capture():
+        block = mgpu.MemAlloc(KIB, capture.stream, False)
+        assert counted(mgpu) == (KIB, 0)
+        mgpu.MemFree(block, capture.stream)
+        assert counted(mgpu) == (0, 1)
+        assert mgpu.MemAlloc(KIB, capture.stream, False) == block
+        assert counted(mgpu) == (KIB, 0)
+    mgpu.MemFree(block, capture.stream)
+    assert counted(mgpu) == (0, 1)
 
 
 @in_child(backends=("stub", "softgpu"))

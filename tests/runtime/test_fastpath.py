@@ -19,10 +19,10 @@ RUNTIME = native.RUNTIME.name
 
 #: Calls an iteration, and the bound of the runtime's own instructions, memcmp and strcmp aside:
 #: what those take depends on what the processor's vectors are.
-BOUNDS = [(7, 387), (5, 293)]
+BOUNDS = [(7, 374), (5, 282)]
 
 #: The same where image and name are no constants: with what it takes to call memcmp and strcmp.
-COPY_BOUNDS = [(7, 421), (5, 300)]
+COPY_BOUNDS = [(7, 406), (5, 291)]
 
 #: Instructions of memcmp and strcmp over the image's 4.4 KB: at most 5 for each 16 bytes,
 #: and something to begin and end with. More would be a second comparison, or one byte by byte.
@@ -71,7 +71,7 @@ def test_writable_images_are_compared_once(calls: int) -> None:
 
 
 @needs_valgrind
-@pytest.mark.parametrize(("llvm", "bound"), [(19, 387), (22, 293)])
+@pytest.mark.parametrize(("llvm", "bound"), [(19, 374), (22, 282)])
 def test_many_kernels_are_as_fast_as_one(llvm: int, bound: int) -> None:
     """50 kernels in 5 modules find room beside each other: the bounds are those of one kernel.
 

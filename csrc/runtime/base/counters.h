@@ -65,7 +65,7 @@ struct memory_account {
     size_t reserved, peak_reserved;   /* held from HIP; and the most of it ever */
     size_t allocated, peak_allocated; /* of it in the program's hands, by the calls that were
                                          counted */
-    uint64_t blocks, live;            /* live: not cached */
+    uint64_t blocks, live;            /* live: in the program's hands */
 };
 
 /* Graphs (graph/): built, refused with a line on stderr, launched, the nodes of all launches, and

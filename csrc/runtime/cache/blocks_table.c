@@ -177,8 +177,10 @@ struct memory_account block_account(int device) {
         if (state == BLOCK_GONE || block_device(block) != device)
             continue;
         account.blocks++;
-        account.live += state != BLOCK_CACHED;
-        account.allocated += block_held_by_program(block) ? block_size(block) : 0;
+        if (block_held_by_program(block)) {
+            account.live++;
+            account.allocated += block_size(block);
+        }
     }
     return account;
 }

@@ -143,7 +143,8 @@ static __attribute__((noinline)) void synchronize_null(const char *expression) {
     REPORT(expression, stream ? stream_wait(stream) : hip.StreamSynchronize(NULL), &stream_fault);
 }
 
-void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
+static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
+                                                       const char *expression) {
     struct stream *stream;
     if (UNLIKELY(!handle)) {
         synchronize_null(expression);
@@ -162,6 +163,15 @@ void stream_synchronize(struct thread *thread, hipStream_t handle, const char *e
     else if (UNLIKELY(!usable))
         PROOF_STEP(wait_leaves_the_error,
                    (void)refusal_of_stream()); /* up to HIP 6 it has cleared the last error */
+}
+
+void stream_synchronize(struct thread *thread, hipStream_t handle, const char *expression) {
+    struct stream *stream = stream_find(thread, handle); /* NULL of the null stream */
+    if (UNLIKELY(!stream || !stream_is_live(stream) || load_acquire(&lazy_pending) ||
+                 options.sync_lazy || stream_is_known_idle(stream)))
+        synchronize_slow(thread, handle, expression);
+    else
+        REPORT(expression, stream_wait(stream), &stream_fault);
 }
 
 void impl_mgpuStreamSynchronize(hipStream_t stream) {

@@ -152,7 +152,8 @@ def _shown(kind: str) -> str:
 
 
 def _gains(name: str, kind: str, llvm: int, side: str, base: str) -> Iterator[float]:
-    """How many times as fast as the base a side is, by model."""
+    """How many times as fast as the base a side is, by model, where the base can run it: stock
+    cannot share memory."""
     data = json.loads((ROOT / name).read_text(encoding="utf-8"))["benchmarks"][f"{kind}-cuda"][
         "data"
     ]
@@ -162,7 +163,7 @@ def _gains(name: str, kind: str, llvm: int, side: str, base: str) -> Iterator[fl
         if row["llvm"] == llvm and row["variant"] and "us" in row
     }
     for (model, variant, of), us in taken.items():
-        if of == side:
+        if of == side and (base != "stock" or variant != "shared"):
             yield taken[model, variant, base] / us
 
 

@@ -166,9 +166,10 @@ char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph);
 
 /* ---- functions of `mgpu-rt lower --graph` ----
  *
- * For objects that it writes: such a function asks at its begin how this call is made. It is built
- * into a graph when its arguments have stayed the same, and replayed as long as they do. Calls
- * while another thread makes one, or within a call, run plainly. */
+ * For objects that it writes: such a function asks at its begin how this call is made. A call
+ * with arguments that an earlier one had builds a graph, and later ones replay it. The library
+ * knows the arguments of four calls. Calls while another thread makes one, or within a call, run
+ * plainly. */
 struct mgpu_rt_graph_function {
     const char *name; /* for messages */
     void *state;      /* the library's; NULL at first */

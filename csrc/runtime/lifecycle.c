@@ -18,6 +18,7 @@
 #include "cache/staging.h"
 #include "cache/streams_pool.h"
 #include "cache/watch.h"
+#include "graph/function.h"
 #include "graph/graphs.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
@@ -49,10 +50,9 @@ static bool installing; /* under it */
 /* The watch first: the others give back what is there still, and who asks it meanwhile is told of a
  * reset until they have forgotten. */
 static const struct cache *const caches[] = {
-    &watch_cache,  &staging_cache, &registration_cache,
-    &module_cache, &block_cache,   &environment_cache,
-    &stream_cache, &event_cache,   &gpu_times_cache,
-    &graph_cache,  NULL,
+    &watch_cache,  &function_graph_cache, &staging_cache,     &registration_cache,
+    &module_cache, &block_cache,          &environment_cache, &stream_cache,
+    &event_cache,  &gpu_times_cache,      &graph_cache,       NULL,
 };
 
 /* ---- fork ---- */

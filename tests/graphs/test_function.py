@@ -1,4 +1,4 @@
-"""`mgpu-rt lower --graph`: a function that replays itself while its arguments stay the same."""
+"""`mgpu-rt lower --graph`: a function that replays itself for arguments that it knows."""
 
 from __future__ import annotations
 
@@ -109,12 +109,67 @@ def test_changed_arguments_build_the_graph_anew(mgpu: Mgpu) -> None:
 
 
 @in_child(**COUNTED)
+def test_each_order_of_rotating_buffers_has_a_graph(mgpu: Mgpu) -> None:
+    """Two, three and four: double buffers, and the time steps of a wave."""
+    functions = Functions("scale")
+    built = launches = 0
+    for orders in (2, 3, 4):
+        arrays = [functions.array() for _ in range(orders)]
+        for call in range(20 * orders):
+            functions.check(arrays[call % orders], call, orders)
+        built, launches = built + orders, launches + 19 * orders
+        assert counted(mgpu) == (built, launches, built)
+    assert mgpu.stub.hipDeviceSynchronize() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
+def test_arguments_that_are_long_ago_give_way(mgpu: Mgpu) -> None:
+    """Others that come between do not take the place of two that take turns."""
+    functions = Functions("scale")
+    array = functions.array()
+    for call in range(40):
+        functions.check(array, call, 2 + call % 2)
+        functions.check(array, call, 10 + call) if call % 2 else None
+    assert counted(mgpu) == (2, 38, 2 + 20)
+
+
+@in_child(policies=("builtin",), MGPU_RT_STATS="/dev/null", HIPSTUB_MEMORY=str(1 << 20))
+def test_graphs_give_way_to_an_allocation(mgpu: Mgpu) -> None:
+    """As cached memory does: the program has what it would have without graphs."""
+    functions = Functions("scale")
+    arrays = [functions.array() for _ in range(4)]
+
+    def call_all(times: int) -> None:
+        for call in range(times * 4):
+            functions.lib.scale(arrays[call % 4], arrays[call % 4], 0, WORDS, 1, 2)
+
+    before = mgpu.stub.hipstub_live(b"bytes")
+    call_all(3)
+    assert counted(mgpu)[0] == 4
+    held = mgpu.stub.hipstub_live(b"bytes") - before
+    assert held >= 4 * 4 * WORDS
+    stream = mgpu.StreamCreate()
+    most = mgpu.MemAlloc((1 << 20) - before - 256, stream, False)
+    assert most
+    assert counted(mgpu)[0] == 4
+    mgpu.MemFree(most, stream)
+    mgpu.StreamSynchronize(stream)
+    call_all(20)
+    assert counted(mgpu)[0] > 4
+    assert mgpu.stub.hipstub_misuse() == 0
+    assert mgpu.stderr() == ""
+
+
+@in_child(**COUNTED)
 def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     array = functions.array()
     for call in range(100):
-        functions.check(array, call, 2 + call % 2)
+        functions.check(array, call, 2 + call % 5)
     assert counted(mgpu) == (0, 0, 100)
+    (said,) = mgpu.stderr().splitlines()
+    assert "'scale' has run without a graph, as each of 16 calls had other arguments" in said
 
 
 @in_child(**COUNTED)
@@ -123,11 +178,11 @@ def test_graphs_that_do_not_pay_become_rare(mgpu: Mgpu) -> None:
     functions = Functions("scale")
     array = functions.array()
     for call in range(200):
-        functions.check(array, call, 2 + call // 2 % 2)
-    assert counted(mgpu) == (1, 1, 199)
-    for call in range(4):  # a longer run with the same ones is worth another try
+        functions.check(array, call, 2 + call // 2 % 5)
+    assert counted(mgpu) == (4, 4, 196)
+    for call in range(20):  # a longer run with the same ones is worth another try
         functions.check(array, call, 7)
-    assert counted(mgpu) == (2, 3, 201)
+    assert counted(mgpu) == (5, 8, 212)
 
 
 @in_child(**COUNTED)
@@ -206,7 +261,8 @@ def test_threads_have_right_results(mgpu: Mgpu) -> None:
     for thread in threads:
         thread.join(HANG)
     assert not wrong, wrong
-    assert mgpu.stderr() == ""
+    said = mgpu.stderr().splitlines()
+    assert all("'scale' runs without a graph while other threads" in line for line in said), said
 
 
 @in_child(backends=BACKENDS, policies=("builtin",), MGPU_RT_STATS="/dev/null")

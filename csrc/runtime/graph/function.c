@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
+#include "cache/caches.h"
 #include "cache/thread.h"
 #include "graph/build.h"
 #include "graph/capture.h"
@@ -20,32 +21,55 @@
  * calls with the same arguments. */
 enum { PAYS = 16, MOST_WANTED = 1024 };
 
-struct replayed {
-    unsigned busy; /* it is one thread's; calls of others, and those within its own, run plainly */
+/* Programs swap two buffers at each step, or rotate three: each order has a graph. */
+enum { ORDERS = 4 };
+
+/* Arguments that calls had, and their graph. */
+struct known_call {
     struct mgpu_rt_graph *graph; /* NULL: none */
     unsigned replays;            /* of that */
-    unsigned same, wanted;       /* calls in a row with these arguments; so many lead to a graph */
-    bool refused;                /* its calls cannot be in a graph */
-    int device;                  /* of the last call */
-    size_t bytes;                /* of its arguments */
+    unsigned same;               /* further calls with these arguments since they are known */
+    unsigned last;               /* the number of the last one */
+    int device;                  /* of these calls; -1: none yet */
+    unsigned char *arguments;
+};
+
+struct replayed {
+    struct replayed *next;
+    unsigned busy; /* it is one thread's; calls of others, and those within its own, run plainly */
+    unsigned calls;
+    unsigned wanted;  /* so many calls with the same arguments lead to a graph */
+    unsigned unknown; /* calls in a row with arguments that no call had */
+    bool refused;     /* its calls cannot be in a graph */
+    size_t bytes;     /* of its arguments */
+    struct known_call known[ORDERS], *built; /* the last of them that a graph was begun for */
     unsigned char arguments[];
 };
+
+static struct replayed *all;
 
 /* Lives as long as the process: the program's object points to it. */
 static struct replayed *state_of(struct mgpu_rt_graph_function *function, size_t bytes) {
     void *found = load_acquire(&function->state);
     if (found)
         return found;
-    struct replayed *state = calloc(1, sizeof *state + bytes);
+    struct replayed *state = calloc(1, sizeof *state + ORDERS * bytes);
     if (!state)
         return NULL;
     state->bytes = bytes;
-    state->device = -1;
     state->wanted = 1;
-    if (cas_acq_rel_acquire(&function->state, &found, (void *)state))
-        return state;
-    free(state); /* another thread was first */
-    return found;
+    for (unsigned i = 0; i < ORDERS; i++) {
+        state->known[i].device = -1;
+        state->known[i].arguments = state->arguments + i * bytes;
+    }
+    if (!cas_acq_rel_acquire(&function->state, &found, (void *)state)) {
+        free(state); /* another thread was first */
+        return found;
+    }
+    state->next = load_acquire(&all);
+    while (!cas_acq_rel_acquire(&all, &state->next, state))
+        ;
+    return state;
 }
 
 static bool own_state(struct replayed *state) {
@@ -57,10 +81,17 @@ static void let_go(struct replayed *state) {
     store_release(&state->busy, 0);
 }
 
+static struct advice beside_others = {
+    .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may run it "
+            "with arguments of theirs"};
+
 /* Before HIP 6.3 a graph may go wrong beside another thread that launches the same kernel. */
-static bool may_replay(void) {
-    return cuda_present() || hip_version >= HIP_6_3 ||
-           PROOF(no_other_thread_launches, thread_is_alone());
+static bool may_replay(const char *name) {
+    if (cuda_present() || hip_version >= HIP_6_3 ||
+        PROOF(no_other_thread_launches, thread_is_alone()))
+        return true;
+    report_once(&beside_others, name);
+    return false;
 }
 
 static enum mgpu_rt_graph_way plainly(void) {
@@ -71,65 +102,112 @@ static enum mgpu_rt_graph_way plainly(void) {
 
 /* ---- a graph's end ---- */
 
-static void drop_graph(struct replayed *state) {
-    if (!state->graph)
+static void drop_graph(struct replayed *state, struct known_call *call) {
+    if (!call->graph)
         return;
-    if (state->replays >= PAYS)
+    if (call->replays >= PAYS)
         state->wanted = 1;
     else if (state->wanted < MOST_WANTED)
         PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
-    mgpu_rt_graph_destroy(state->graph);
-    state->graph = NULL;
+    mgpu_rt_graph_destroy(call->graph);
+    call->graph = NULL;
 }
+
+static int drop_graphs(struct replayed *state) {
+    int dropped = 0;
+    for (struct known_call *call = state->known; call < state->known + ORDERS; call++) {
+        dropped += call->graph != NULL;
+        drop_graph(state, call);
+    }
+    return dropped;
+}
+
+/* Their memory may be what HIP lacks. */
+static int drop_idle_graphs(int device) {
+    int dropped = 0;
+    (void)device;
+    for (struct replayed *state = load_acquire(&all); state; state = state->next)
+        if (own_state(state)) {
+            dropped += drop_graphs(state);
+            let_go(state);
+        }
+    return dropped;
+}
+
+const struct cache function_graph_cache = {.name = "functions with graphs",
+                                           .give_back = drop_idle_graphs};
 
 static void refuse(struct replayed *state, const char *name) {
     state->refused = true;
+    drop_graphs(state);
     report_line("'%s' runs plainly from now on", name);
 }
 
 /* ---- arguments ---- */
 
-/* True if they are those of the last call, on the same device; they are from now on. */
-static bool are_same(struct replayed *state, const void *arguments) {
+static struct advice changing = {
+    .text = "'%s' has run without a graph, as each of %d calls had other arguments: a graph serves "
+            "those of the call that built it"};
+
+/* The calls with these arguments on the current device. The first one of them takes the place of
+ * those that are longest ago. */
+static struct known_call *take_known(struct replayed *state, const char *name,
+                                     const void *arguments) {
     const int device = hip_current_device();
-    if (state->device == device &&
-        PROOF(arguments_are_the_last_ones, memcmp(state->arguments, arguments, state->bytes) == 0))
-        return true;
-    drop_graph(state);
-    state->device = device;
-    state->same = 0;
-    memcpy(state->arguments, arguments, state->bytes);
-    return false;
+    struct known_call *oldest = state->known;
+    state->calls++;
+    for (struct known_call *call = state->known; call < state->known + ORDERS; call++) {
+        if (call->device == device &&
+            PROOF(arguments_are_those_of_the_graph,
+                  memcmp(call->arguments, arguments, state->bytes) == 0)) {
+            state->unknown = 0;
+            call->same++;
+            call->last = state->calls;
+            return call;
+        }
+        if (call->last < oldest->last)
+            oldest = call;
+    }
+    drop_graph(state, oldest);
+    oldest->device = device;
+    oldest->same = 0;
+    oldest->last = state->calls;
+    memcpy(oldest->arguments, arguments, state->bytes);
+    if (++state->unknown == PAYS)
+        report_once(&changing, name, PAYS);
+    return oldest;
 }
 
 /* ---- a call ---- */
 
 /* The program goes on when its work is done, as it would have waited itself. False if nothing was
  * done. */
-static bool replay(struct replayed *state) {
-    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(state->graph)))
+static bool replay(struct known_call *call) {
+    if (DOUBT(graph_is_from_before_a_reset, graph_is_lost(call->graph)))
         return false;
     const hipStream_t stream = impl_mgpuStreamCreate();
-    const bool launched = graph_launch(state->graph, stream) == 0;
+    const bool launched = graph_launch(call->graph, stream) == 0;
     if (launched)
         impl_mgpuStreamSynchronize(stream);
     impl_mgpuStreamDestroy(stream);
-    state->replays += launched;
+    call->replays += launched;
     return launched;
 }
 
 static enum mgpu_rt_graph_way decide(struct replayed *state, const char *name,
                                      const void *arguments) {
-    if (DOUBT(function_fits_no_graph, state->refused) || !are_same(state, arguments))
+    if (DOUBT(function_fits_no_graph, state->refused))
         return plainly();
-    if (state->graph && replay(state))
+    struct known_call *call = take_known(state, name, arguments);
+    if (call->graph && replay(call))
         return MGPU_RT_GRAPH_DONE;
-    if (state->graph) {
-        drop_graph(state);
-        state->same = 0;
+    if (call->graph) {
+        drop_graph(state, call);
+        call->same = 1;
     }
-    if (++state->same < state->wanted)
+    if (call->same < state->wanted)
         return plainly();
+    state->built = call;
     if (graph_begin() == 0)
         return MGPU_RT_GRAPH_BUILDING;
     refuse(state, name);
@@ -143,7 +221,7 @@ static struct advice answered = {
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden) {
     if (DOUBT(call_is_within_a_graph, graph_building) || !caches_on() || runtime_exiting() ||
-        DOUBT(call_is_within_a_capture, capture_on_thread()) || !may_replay())
+        DOUBT(call_is_within_a_capture, capture_on_thread()) || !may_replay(function->name))
         return plainly();
     if (DOUBT(override_sees_no_replay, overridden)) {
         report_once(&answered, function->name);
@@ -160,11 +238,11 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
 
 bool graph_leave(struct mgpu_rt_graph_function *function) {
     struct replayed *state = function->state;
-    state->graph = mgpu_rt_graph_end();
-    state->replays = 0;
-    const bool done = state->graph && replay(state);
+    struct known_call *call = state->built;
+    call->graph = mgpu_rt_graph_end();
+    call->replays = 0;
+    const bool done = call->graph && replay(call);
     if (!done) {
-        drop_graph(state);
         refuse(state, function->name);
         (void)plainly(); /* counts */
     }

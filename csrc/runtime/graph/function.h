@@ -6,10 +6,15 @@
 
 #include <stdbool.h>
 
+struct cache;
+
 /* `overridden`: functions of the user's own answer calls, and are to see all of them. */
 enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
                                    size_t bytes, bool overridden);
 /* False: it has yet to run, plainly. */
 bool graph_leave(struct mgpu_rt_graph_function *function);
+
+/* Gives back the graphs of functions that no thread is in. */
+extern const struct cache function_graph_cache;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/caches.h"
@@ -137,11 +138,11 @@ static void run_exit(void) {
     const int before = cancel_forbid();
     override_end();
     if (!runtime_forked) {
-        manager_stop();
+        PROOF_STEP(manager_calls_no_hip_from_here_on, manager_stop());
         lazy_settle(NULL);
-        gpu_times_close();
+        PROOF_STEP(exit_reads_finished_times, gpu_times_close());
         registrations_end();
-        if (options.caches && hip_version >= HIP_7)
+        if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_give_back_idle();
         report_held();
         caches_forget(ALL_DEVICES);
@@ -194,7 +195,7 @@ __attribute__((destructor)) static void close_recorder(void) {
 
 static void close_quickly(void) {
     const int before = cancel_forbid();
-    gpu_times_close();
+    PROOF_STEP(quick_exit_reads_finished_times, gpu_times_close());
     recorder_close();
     cancel_allow(before);
 }
@@ -287,7 +288,7 @@ static void install(const struct hip_library *library, struct found found) {
     }
     event_cache_open();
     if (stats_wanted()) {
-        driver_calls_watch(options.trace_gpu_on && options.trace[0]);
+        driver_calls_watch(PROOF(gpu_times_are_wanted, options.trace_gpu_on) && options.trace[0]);
         recorder_open(false);
         at_quick_exit(close_quickly); /* exit's own are run_exit and close_recorder */
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +16,7 @@ from tests.proofs import random_programs
 from tests.proofs.table import Test
 from tests.selftest import share
 from tests.support.child import environment, run_child
+from tests.support.hosting import managers
 from tests.support.patience import HANG
 from tests.support.variants import control, explorer_without, run_tests
 
@@ -33,6 +37,7 @@ def fails(test: Test, proof: str, library: Path) -> None:
     function = getattr(importlib.import_module(module), name.partition("[")[0])
     if not hasattr(function, "child"):
         done = run_tests(library, f"tests/{test.name}")
+        end_managers(library)
         assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
         return
     options = {**function.env, "MGPU_RT_PYTHON": "off", "MGPU_RT_TEST_HANG": HANGS}
@@ -42,6 +47,13 @@ def fails(test: Test, proof: str, library: Path) -> None:
     run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(control())})
     with pytest.raises(AssertionError, match="exit status"):
         run_child(module, name, {**env, "MGPU_RT_TEST_LIBRARY": str(library)})
+
+
+def end_managers(library: Path) -> None:
+    """Ends the managers that a library left behind which lacks a proof of theirs."""
+    for process in managers(library.parents[2]):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(process, signal.SIGKILL)
 
 
 def explore(words: list[str], proof: str) -> None:

@@ -94,6 +94,34 @@ def test_a_thread_without_memory_chooses_its_device_once(tmp_path: Path) -> None
         assert [call["name"] for call in outcome.calls].count("hipSetDevice") == 1
 
 
+#: More events than the first table has places for.
+MANY_EVENTS = """
+#include <stdio.h>
+void *mgpuEventCreate(void);
+void mgpuEventDestroy(void *);
+int main(void) {
+    enum { EVENTS = 300 };
+    void *events[EVENTS];
+    int made = 0;
+    for (int i = 0; i < EVENTS; i++)
+        made += (events[i] = mgpuEventCreate()) != NULL;
+    for (int i = 0; i < EVENTS; i++)
+        mgpuEventDestroy(events[i]);
+    printf("%d\\n", made);
+    return 0;
+}
+"""
+
+
+@in_child(policies=("builtin",))
+def test_a_table_that_cannot_grow_leaves_the_rest_to_hip(mgpu: Mgpu) -> None:
+    del mgpu
+    at = folder("many_events")
+    settings = allocator.settings(at / "log", largest="4000")
+    done = run_program(compiled(at, MANY_EVENTS), MGPU_RT_PYTHON="off", **settings)
+    assert (done.stdout, done.stderr) == ("300\n", "")
+
+
 # ---- a stream that the library has no memory to know ---------------------------------------------
 
 #: Frees a block on one stream while another one, made later, is at work on it. Stock's hipFree

@@ -5,6 +5,7 @@
  *                    holds a lock, "fork LOCK" for each lock that a fork waits for, both as an
  *                    offset in the library; "count N" at the end: the library's allocations
  * ALLOCATOR_FAILS    which of these fail: "5" the fifth, "5-" it and all that follow
+ * ALLOCATOR_LARGEST  each calloc of more bytes fails
  * ALLOCATOR_LOCK     set: the allocator has a lock of its own, with fork handlers of its own that
  *                    are registered after all others */
 #define _GNU_SOURCE
@@ -32,7 +33,7 @@ void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *address);
 
 static uintptr_t library_begin, library_end;
-static size_t first_failure = SIZE_MAX, last_failure, allocations;
+static size_t first_failure = SIZE_MAX, last_failure, allocations, largest = SIZE_MAX;
 static int descriptor = -1;
 static __thread const void *held[MOST_HELD];
 static __thread int held_count;
@@ -178,7 +179,10 @@ void *malloc(size_t size) {
 }
 
 void *calloc(size_t count, size_t size) {
-    return FAILS() ? NULL : __libc_calloc(count, size);
+    const bool too_large =
+        count * size > largest && size &&
+        is_of_library(__builtin_extract_return_addr(__builtin_return_address(0)));
+    return FAILS() || too_large ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size) {
@@ -253,9 +257,12 @@ DIR *opendir(const char *path) {
 /* ---- begin and end ---- */
 
 __attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("ALLOCATOR_LOG"), *which = getenv("ALLOCATOR_FAILS");
+    const char *path = getenv("ALLOCATOR_LOG"), *which = getenv("ALLOCATOR_FAILS"),
+               *bytes = getenv("ALLOCATOR_LARGEST");
     if (path)
         descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (bytes)
+        largest = strtoul(bytes, NULL, 10);
     if (which) {
         char *rest;
         first_failure = strtoul(which, &rest, 10);

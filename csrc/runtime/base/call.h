@@ -7,6 +7,7 @@
 #define MGPU_RT_CALL_H
 
 #include "base/abi.h"
+#include "base/proof.h"
 
 /* How a call was served. */
 enum call_how {
@@ -70,7 +71,7 @@ static inline void call_tell_held(int device, ptrdiff_t bytes) {
 /* It failed. A refusal was told before. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;
-    if (call_now.how != CALL_REFUSED)
+    if (PROOF(call_was_not_refused, call_now.how != CALL_REFUSED))
         call_now.how = CALL_FAILED;
 }
 
@@ -89,7 +90,7 @@ static inline void call_leave(const struct call *outer) {
     if (inner.error != hipSuccess)
         call_now.error = inner.error;
     call_tell_held(inner.held ? inner.device : outer->device, inner.held);
-    if (inner.function != outer->function)
+    if (DOUBT(override_called_another, inner.function != outer->function))
         return;
     call_now.how = inner.how;
     call_now.loaded = inner.loaded;

@@ -3,12 +3,15 @@
 #ifndef MGPU_RT_CANCEL_H
 #define MGPU_RT_CANCEL_H
 
+#include "base/proof.h"
+
 #include <pthread.h>
 
 /* From here on the calling thread is not cancelled; returns what cancel_allow takes. */
 static inline int cancel_forbid(void) {
     int before;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    pthread_setcancelstate(
+        PROOF_VALUE(call_is_not_cancelled, PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE), &before);
     return before;
 }
 

@@ -1,6 +1,8 @@
 #include "base/counters.h"
 #include "base/atomics.h"
 #include "base/keys.h"
+#include "base/proof.h"
+#include "base/state.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +22,6 @@ const char *const abi_names[] = {
 const char *const hip_names[] = {
 #define HIP_FN(need, name, params, args) "hip" #name,
 #include "base/hip.def"
-#include "base/state.h"
 #undef HIP_FN
 };
 
@@ -69,8 +70,9 @@ void stats_failure(enum abi_index function, hipError_t error) {
 void stats_reset(void) {
     struct memory_account memory[MOST_DEVICES];
     memcpy(memory, counts.memory, sizeof memory);
-    void *fresh = mmap(&counts, sizeof counts, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void *fresh = mmap(
+        &counts, sizeof counts, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | PROOF_VALUE(counts_are_in_new_pages, MAP_FIXED, 0), -1, 0);
     if (fresh != &counts)
         memset(&counts, 0, sizeof counts);
     memcpy(counts.memory, memory, sizeof memory);

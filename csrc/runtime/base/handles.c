@@ -1,4 +1,5 @@
 #include "base/handles.h"
+#include "base/proof.h"
 #include "base/state.h"
 
 #include <stdbool.h>
@@ -56,7 +57,7 @@ static bool replace(struct handle_map *map, struct handle_table *larger) {
 
 /* False if there is no room: one place stays empty, where each search ends. Under tables_lock. */
 static bool add(struct handle_map *map, struct handle *entry) {
-    if (map->table == &handle_no_table || map->count >= map->table->mask)
+    if (map->table == &handle_no_table || DOUBT(table_is_full, map->count >= map->table->mask))
         return false;
     entry->next = map->all;
     put_entry(map->table, entry);
@@ -82,7 +83,7 @@ static struct handle *enter(struct handle_map *map, struct handle *fresh) {
 
 static struct handle *entry_new(const struct handle_map *map, const void *key) {
     struct handle *entry = aligned_alloc(map->alignment, map->size);
-    if (!entry)
+    if (DOUBT(memory_is_lacking_for_the_entry, !entry))
         return NULL;
     memset(entry, 0, map->size);
     entry->key = key;

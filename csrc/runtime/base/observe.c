@@ -8,6 +8,7 @@
 #include "base/channel.h"
 #include "base/counters.h"
 #include "base/likely.h"
+#include "base/proof.h"
 
 /* NULL unless a manager listens. Its bytes stay mapped for the life of the process. */
 static struct channel *listening;
@@ -56,7 +57,7 @@ void observe(enum observed what, const void *handle, size_t bytes, int device) {
                                              .device = device};
         store_seq_cst(&cell->turn, number + 1);
     } else {
-        fetch_add_seq_cst(&channel->unsaid[what], 1);
+        PROOF_STEP(lost_events_are_counted, fetch_add_seq_cst(&channel->unsaid[what], 1));
     }
     wake(channel);
 }

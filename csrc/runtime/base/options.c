@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "base/proof.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -23,7 +24,8 @@ static void complain(const char *variable, const char *value, const char *proble
 /* A program may have rights that its caller lacks (set-uid, AT_SECURE). The caller must not tell it
  * what code to run, what files to write and when to wait: no variable counts there. */
 static const char *variable_or(const char *variable, const char *fallback) {
-    const char *value = secure_getenv(variable);
+    const char *value =
+        PROOF_VALUE(caller_has_the_programs_rights, secure_getenv(variable), getenv(variable));
     return value && value[0] ? value : fallback;
 }
 
@@ -147,7 +149,7 @@ static unsigned read_caches(const char *value) {
         return 0;
     for (const char *name = value; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
         const unsigned bit = cache_bit(name, strcspn(name, ","));
-        caches |= bit;
+        caches |= PROOF_VALUE(only_named_caches_are_on, bit, ALL_CACHES);
         if (bit)
             continue;
         if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0)

@@ -1,6 +1,7 @@
 #include "base/output.h"
 #include "base/output_name.h"
 #include "base/output_write.h"
+#include "base/proof.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,8 @@ static enum output_place place_of(const char *path) {
     if (lstat(path, &found) != 0)
         return OUTPUT_FILE;
     if (S_ISLNK(found.st_mode))
-        return names_a_descriptor(path) ? OUTPUT_DESCRIPTOR : OUTPUT_LINK;
+        return names_a_descriptor(path) ? OUTPUT_DESCRIPTOR
+                                        : PROOF_VALUE(path_is_no_link, OUTPUT_LINK, OUTPUT_FILE);
     return S_ISREG(found.st_mode) ? OUTPUT_FILE : OUTPUT_DEVICE;
 }
 
@@ -75,8 +77,9 @@ void output_choose(struct output *output, const char *variable, const char *patt
  * does not: who may write it may also end the program, by cutting off what is mapped. */
 static void keep_mode(int file, const char *path) {
     struct stat old;
-    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && old.st_uid == geteuid())
-        (void)fchmod(file, old.st_mode & 0777);
+    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) &&
+        PROOF(mode_is_of_this_user, old.st_uid == geteuid()))
+        PROOF_STEP(file_keeps_its_mode, (void)fchmod(file, old.st_mode & 0777));
 }
 
 /* Beside it, under a short name that no other process makes, be it in another container. */
@@ -174,13 +177,17 @@ static enum taking rename_over(const struct output *output) {
 
 static enum taking replace_open(const struct output *output, int old) {
     struct stat found;
-    if (fstat(old, &found) != 0 || !S_ISREG(found.st_mode) || !lock(old) || is_of_the_living(old))
+    if (fstat(old, &found) != 0 || !S_ISREG(found.st_mode) ||
+        !PROOF(nobody_locks_the_recording, lock(old)) ||
+        DOUBT(recorder_lives, is_of_the_living(old)))
         return HELD;
     return is_at(old, output->path) ? rename_over(output) : CHANGED;
 }
 
 static enum taking replace_old(const struct output *output) {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    const int flags = O_RDONLY | PROOF_VALUE(second_name_is_no_link, O_NOFOLLOW, 0) |
+                      PROOF_VALUE(second_name_is_not_waited_for, O_NONBLOCK, 0) | O_NOCTTY |
+                      O_CLOEXEC;
     const int old = open(output->path, flags);
     if (old < 0 && errno == ENOENT)
         return CHANGED;
@@ -275,7 +282,7 @@ static bool note_file(struct output *output, int file) {
 void *output_record(struct output *output, const char *kind, void *content, size_t size) {
     if (output->place == OUTPUT_LINK)
         output_give_up(output, ELOOP);
-    if (output->place != OUTPUT_FILE || !is_within_limit(size))
+    if (output->place != OUTPUT_FILE || !PROOF(limit_allows_the_recording, is_within_limit(size)))
         return NULL;
     const int file = create_beside(output);
     if (file < 0) {
@@ -287,7 +294,7 @@ void *output_record(struct output *output, const char *kind, void *content, size
         return NULL;
     }
     void *pages = NULL;
-    (void)lock(file);
+    PROOF_STEP(recording_is_locked, (void)lock(file));
     if (!fill(file, kind, content, size))
         output_give_up(output, errno);
     else if ((pages = map(file, content, size)) && !note_file(output, file))
@@ -301,7 +308,8 @@ void *output_record(struct output *output, const char *kind, void *content, size
 /* ---- at exit ---- */
 
 static int open_place(struct output *output) {
-    const int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    const int flags =
+        O_WRONLY | PROOF_VALUE(reader_is_not_waited_for, O_NONBLOCK, 0) | O_NOCTTY | O_CLOEXEC;
     switch (output->place) {
     case OUTPUT_FILE:
         return create_beside(output);
@@ -327,8 +335,9 @@ FILE *output_open(struct output *output) {
 /* Another process may record there by now, if somebody has moved or removed the recording. */
 static bool replace_recording(struct output *output) {
     struct stat found;
-    if (lstat(output->path, &found) == 0 && output->inode && found.st_ino == output->inode &&
-        found.st_dev == output->device)
+    if (PROOF(name_is_still_ours, lstat(output->path, &found) == 0 && output->inode &&
+                                      found.st_ino == output->inode &&
+                                      found.st_dev == output->device))
         return rename(output->beside, output->path) == 0;
     return publish(output);
 }

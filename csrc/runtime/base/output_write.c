@@ -1,5 +1,6 @@
 #include "base/output_write.h"
 #include "base/counters.h"
+#include "base/proof.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +17,7 @@ static ssize_t write_without_signal(int file, const char *bytes, size_t size) {
     sigset_t ours, before, pending;
     sigemptyset(&ours);
     sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
+    PROOF_STEP(limit_ends_no_program, sigaddset(&ours, SIGXFSZ));
     pthread_sigmask(SIG_BLOCK, &ours, &before);
     sigpending(&pending);
     const ssize_t written = write(file, bytes, size);

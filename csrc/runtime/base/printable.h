@@ -2,11 +2,13 @@
 #ifndef MGPU_RT_PRINTABLE_H
 #define MGPU_RT_PRINTABLE_H
 
+#include "base/proof.h"
+
 /* Returns the size of the control character that a text begins with: one of ASCII, of UTF-8, or of
  * bidirectional text. 0 for any other character, and at the end. */
 static inline int control_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
-    if (*at && (*at < ' ' || *at == 0x7f))
+    if (*at && DOUBT(character_controls_a_terminal, *at < ' ' || *at == 0x7f))
         return 1;
     if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
         return 2;

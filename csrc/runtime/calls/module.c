@@ -86,7 +86,7 @@ static hipModule_t load_new(struct load *load) {
 
 static hipModule_t hit(const struct module *module) {
     call_tell(CALL_HIT);
-    module_tell(&module->image, module->hash);
+    PROOF_STEP(image_has_both_its_handles, module_tell(&module->image, module->hash));
     return module_handle(module);
 }
 

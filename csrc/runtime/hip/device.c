@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
@@ -34,8 +35,8 @@ bool device_reaches_pageable(int device) {
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as one. */
 void device_forget_error(hipError_t error) {
-    if (error != hipErrorNotReady || hip_version < HIP_7)
-        (void)hip.GetLastError();
+    if (PROOF(hip_keeps_it_as_the_last_error, error != hipErrorNotReady || hip_version < HIP_7))
+        PROOF_STEP(question_leaves_no_error, (void)hip.GetLastError());
 }
 
 /* ---- targets ---- */
@@ -115,11 +116,11 @@ static int device_of_rank(int rank, int count) {
         return rank;
     if (rank == count)
         report_once(&shared_devices, rank, rank % count, count);
-    return rank % count;
+    return PROOF_VALUE(ranks_share_devices, rank % count, rank);
 }
 
 void device_choose(void) {
-    if (is_chosen())
+    if (DOUBT(program_has_chosen_a_device, is_chosen()))
         return;
     const int count = count_devices();
     const int device = options.device_by_rank ? device_of_rank(options.device_number, count)

@@ -1,5 +1,6 @@
 #include "hip/hip_open.h"
 #include "base/abi.h"
+#include "base/proof.h"
 #include "hip/hip_search.h"
 #include "hip/mapped.h"
 #include "hip/report.h"
@@ -107,7 +108,7 @@ static bool is_fifo(const char *name) {
 }
 
 static bool try_name(struct hip_library *library, const char *name, struct attempts *attempts) {
-    if (is_fifo(name)) {
+    if (DOUBT(library_is_a_fifo, is_fifo(name))) {
         note(attempts, name, "it is a FIFO");
         return false;
     }

@@ -1,4 +1,5 @@
 #include "hip/mapped.h"
+#include "base/proof.h"
 #include "base/state.h"
 
 #include <dlfcn.h>
@@ -238,8 +239,9 @@ static int promise(const struct dl_phdr_info *info, void *data) {
             continue;
         const struct promises promises = promises_of(info);
         const bool program = (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
-        return !(segment->p_flags & PF_W) && !promises.text_relocations &&
-                       (program || promises.never_unloaded)
+        return PROOF(nobody_writes_there, !(segment->p_flags & PF_W)) &&
+                       PROOF(loader_wrote_nothing_there, !promises.text_relocations) &&
+                       PROOF(object_is_never_unloaded, program || promises.never_unloaded)
                    ? 1
                    : -1;
     }

@@ -2,6 +2,7 @@
  * and so has all of it together: the file may be anything by now. */
 #include "base/atomics.h"
 #include "base/cancel.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "hip/mapped.h"
 
@@ -54,7 +55,8 @@ enum { MOST_WORK = 1 << 28, READ = 256 }; /* READ: what a read costs beside its 
 static uint64_t work;                     /* bytes read by all look-ups of the process */
 
 static bool read_at(int file, void *to, size_t size, uint64_t offset) {
-    return offset <= INT64_MAX && add_fetch_relaxed(&work, size + READ) <= MOST_WORK &&
+    return offset <= INT64_MAX &&
+           PROOF(symbols_come_to_an_end, add_fetch_relaxed(&work, size + READ) <= MOST_WORK) &&
            pread(file, to, size, (off_t)offset) == (ssize_t)size;
 }
 
@@ -115,7 +117,8 @@ static bool read_symbol(int file, const struct object *object, char name[MAPPED_
     ElfW(Ehdr) header;
     struct stat status;
     return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-           read_at(file, &header, sizeof header, 0) && has_segments(file, &header, object) &&
+           read_at(file, &header, sizeof header, 0) &&
+           PROOF(file_is_the_mapped_one, has_segments(file, &header, object)) &&
            (read_name(file, &header, object, SHT_SYMTAB, name) ||
             read_name(file, &header, object, SHT_DYNSYM, name));
 }
@@ -125,7 +128,7 @@ bool mapped_symbol(const void *address, char name[MAPPED_SYMBOL]) {
     if (runtime_forked || mapped_walk(find_object, &object) != 1)
         return false;
     const int error = errno; /* the program's */
-    const int before = cancel_forbid();
+    const int before = PROOF_VALUE(symbol_file_is_closed, cancel_forbid(), PTHREAD_CANCEL_ENABLE);
     const int file = open(object.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const bool found = file >= 0 && read_symbol(file, &object, name);
     if (file >= 0)

@@ -1,5 +1,6 @@
 #include "hip/refusal.h"
 #include "base/call.h"
+#include "base/proof.h"
 #include "hip/cuda.h"
 #include "hip/hip.h"
 
@@ -12,13 +13,18 @@ static hipError_t or_known(hipError_t answer, hipError_t known) {
     return answer != hipSuccess ? answer : known;
 }
 
+/* NVIDIA's driver has no error of the thread's that a question could leave. */
+static bool asks_hip(void) {
+    return DOUBT(refusal_is_hips_own, !cuda_present());
+}
+
 /* HIP 7 reads what a stream's handle points to, except where it launches. */
 hipError_t refusal_of_stream(void) {
     const hipStream_t stream = (hipStream_t)(void *)unknown;
     hipError_t answer = hipSuccess;
-    if (cuda_present())
+    if (!asks_hip())
         answer = hipErrorContextIsDestroyed;
-    else if (hip_version < HIP_7)
+    else if (PROOF(hip_reads_no_handle, hip_version < HIP_7))
         answer = hip.StreamQuery(stream);
     else
         answer = hip.ModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
@@ -28,22 +34,22 @@ hipError_t refusal_of_stream(void) {
 /* HIP 5.2 reads what an event's handle points to, and later ones do in some calls. */
 hipError_t refusal_of_event(void) {
     const hipError_t known = hipErrorInvalidHandle;
-    return or_known(cuda_present() ? known : hip.EventSynchronize(NULL), known);
+    return or_known(asks_hip() ? hip.EventSynchronize(NULL) : known, known);
 }
 
 hipError_t refusal_of_module(void) {
     const hipError_t known = hipErrorNotFound;
-    return or_known(cuda_present() ? known : hip.ModuleUnload((hipModule_t)(void *)unknown), known);
+    return or_known(asks_hip() ? hip.ModuleUnload((hipModule_t)(void *)unknown) : known, known);
 }
 
 hipError_t refusal_of_block(void) {
     const hipError_t known = hipErrorInvalidValue;
-    return or_known(cuda_present() ? known : hip.Free(unknown), known);
+    return or_known(asks_hip() ? hip.Free(unknown) : known, known);
 }
 
 hipError_t refusal_of_image(const void *data) {
     hipModule_t module;
     const hipError_t known = hipErrorInvalidImage;
-    const bool asked = !cuda_present();
-    return or_known(asked ? hip.ModuleLoadData(&module, data ? unknown : NULL) : known, known);
+    const void *const wrong = PROOF(image_is_not_null, data) ? unknown : NULL;
+    return or_known(asks_hip() ? hip.ModuleLoadData(&module, wrong) : known, known);
 }

@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/options.h"
 #include "base/printable.h"
+#include "base/proof.h"
 #include "hip/exit_status.h"
 #include "hip/hip.h"
 
@@ -80,12 +81,13 @@ static bool first_time(struct advice *advice) {
 /* True if nothing is left to say: a message has told its cause before. */
 static bool follows(const struct advice *advice) {
     const unsigned before = fetch_or_relaxed(&explained, advice->leads_to);
-    return (before & (NOTHING_RUNS | advice->follows)) != 0;
+    return (before & (NOTHING_RUNS | PROOF_VALUE(cause_was_told, advice->follows, 0))) != 0;
 }
 
 /* AMD's HIP answers this for every call where there is no device. */
 static bool lacks_device(hipError_t error) {
-    return error == hipErrorNoDevice || (error == hipErrorInvalidDevice && hip_no_device);
+    return error == hipErrorNoDevice ||
+           DOUBT(hip_has_no_device, error == hipErrorInvalidDevice && hip_no_device);
 }
 
 /* Advice to emulate a device helps nobody who emulates one. */

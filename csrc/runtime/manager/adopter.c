@@ -1,4 +1,5 @@
 #include "manager/adopter.h"
+#include "base/proof.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -55,7 +56,8 @@ static bool has(uint64_t signals, int number) {
  * system() does not block that while it waits for its child, and a process that makes a child does
  * so for a moment only. */
 static bool is_init(const struct first *first) {
-    return first->sleeps && has(first->blocked, SIGCHLD) && has(first->blocked, SIGTERM);
+    return first->sleeps && has(first->blocked, SIGCHLD) &&
+           PROOF(init_waits_for_signals, has(first->blocked, SIGTERM));
 }
 
 bool adopter_waits(void) {

@@ -1,5 +1,6 @@
 #include "manager/interpreter.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "hip/mapped.h"
 
 #include <stdio.h>
@@ -138,13 +139,13 @@ bool interpreter_next(const struct surroundings *around, int *step, struct inter
         "MGPU_RT_PYTHON", "mgpu-rt run",  "where the library is",
         "VIRTUAL_ENV",    "CONDA_PREFIX", "PATH",
     };
-    const int end = is_named() ? OPTION + 1 : STEPS;
+    const int end = DOUBT(user_named_a_python, is_named()) ? OPTION + 1 : STEPS;
     while (*step < end) {
         const enum step now = (enum step)(*step)++;
         if (!look_for(around, now, out->path))
             continue;
         out->because = reasons[now];
-        out->foreign = now >= VENV;
+        out->foreign = DOUBT(python_is_not_the_installations, now >= VENV);
         return true;
     }
     return false;

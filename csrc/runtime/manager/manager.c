@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/observe.h"
 #include "base/options.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "hip/hip.h"
 #include "hip/report.h"
@@ -86,7 +87,8 @@ static void make_robust(pthread_mutex_t *mutex) {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    PROOF_STEP(other_process_learns_of_an_end,
+               pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST));
     pthread_mutex_init(mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
 }
@@ -187,7 +189,8 @@ static struct channel *begin(const struct interpreter *interpreter, char *reason
     interpreter_command(interpreter, &command);
     struct spawn spawn = {.path = interpreter->path,
                           .arguments = command.arguments,
-                          .environment = make_environment(),
+                          .environment =
+                              PROOF_VALUE(manager_is_not_preloaded, make_environment(), environ),
                           .size = sizeof(struct channel)};
     if (!spawn_detached(&spawn)) {
         snprintf(reason, size, "%s", why_not(spawn.error));
@@ -286,13 +289,13 @@ static bool alone(void) {
 }
 
 static void serve(struct channel *from) {
-    while (!is_stopping() && !alone()) {
+    while (!is_stopping() && !DOUBT(program_has_no_other_thread, alone())) {
         const uint32_t heard = load_acquire(&from->bell);
         if (load_acquire(&from->asked) != from->answered) {
             (void)answer(from);
             continue;
         }
-        if (!lives(from)) {
+        if (!PROOF(manager_lives, lives(from))) {
             if (from->state == CHANNEL_SERVING) /* else it has said why */
                 report_once(&manager_gone);
             return;
@@ -344,7 +347,7 @@ static bool create_thread(void) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, PROOF_VALUE(signals_are_the_programs, &all, NULL), &before);
     const bool created = pthread_create(&thread, &attributes, run, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
@@ -396,6 +399,6 @@ void manager_stop(void) {
 }
 
 void manager_forked(void) {
-    observe_listen(NULL);
+    PROOF_STEP(parents_manager_hears_no_child, observe_listen(NULL));
     store_release(&state, MANAGER_NONE);
 }

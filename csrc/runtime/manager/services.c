@@ -5,6 +5,7 @@
 #include "manager/services.h"
 #include "base/abi.h"
 #include "base/channel.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks.h"
 #include "cache/caches.h"
@@ -58,7 +59,7 @@ static int64_t set_limit(int kind, int device, uint64_t value) {
     if (kind == KIND_MODULE)
         cache_limits.module_bytes = value;
     else if (kind == KIND_STREAM)
-        cache_limits.streams = value;
+        PROOF_STEP(policy_sets_the_limit, cache_limits.streams = value);
     else if (kind == KIND_BLOCK && device >= 0 && device < MOST_DEVICES && value > 0)
         cache_limits.memory_bytes[device] = value;
     else

@@ -12,6 +12,7 @@
  * zombie. In both cases it is not started. */
 #include "manager/spawn.h"
 #include "base/channel.h"
+#include "base/proof.h"
 #include "manager/adopter.h"
 
 #include <errno.h>
@@ -129,7 +130,10 @@ UNWATCHED static int prepare(void *argument) {
     struct spawn *spawn = work->spawn;
     be_modest();
     if (arrange_descriptors(spawn)) {
-        spawn->pid = clone(become, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn);
+        spawn->pid =
+            PROOF_VALUE(manager_is_nobodys_child,
+                        clone(become, work->stacks->second + STACK, CLONE_VM | CLONE_VFORK, spawn),
+                        become(spawn));
         if (spawn->pid == -1)
             spawn->error = errno;
     } else {
@@ -142,11 +146,11 @@ int spawn_detached(struct spawn *spawn) {
     spawn->memory = NULL;
     spawn->pid = -1;
     spawn->error = 0;
-    if (adopts_orphans()) {
+    if (DOUBT(program_adopts_orphans, adopts_orphans())) {
         spawn->error = ECHILD;
         return 0;
     }
-    if (!adopter_waits()) {
+    if (!PROOF(manager_is_waited_for, adopter_waits())) {
         spawn->error = ESRCH;
         return 0;
     }
@@ -157,7 +161,8 @@ int spawn_detached(struct spawn *spawn) {
         return 0;
     }
     struct work work = {spawn, stacks};
-    const pid_t first = clone(prepare, stacks->first + STACK, CLONE_VM | CLONE_VFORK, &work);
+    const int flags = CLONE_VM | CLONE_VFORK | PROOF_VALUE(end_is_signalled_to_nobody, 0, SIGCHLD);
+    const pid_t first = clone(prepare, stacks->first + STACK, flags, &work);
     if (first == -1)
         spawn->error = errno;
     else

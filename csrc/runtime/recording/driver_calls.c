@@ -1,5 +1,6 @@
 #include "recording/driver_calls.h"
 #include "base/counters.h"
+#include "base/proof.h"
 #include "base/trace.h"
 #include "hip/hip.h"
 #include "hip/hip_open.h"
@@ -44,7 +45,7 @@ void driver_calls_watch(bool gpu) {
         return;
 /* A function that HIP lacks submits nothing, and does not touch the last error. */
 #define SUBMISSION(name, params, args, kernel, bytes)                                              \
-    if (hip_untimed.name != hip_missing.name)                                                      \
+    if (PROOF(hip_has_the_timed_function, hip_untimed.name != hip_missing.name))                   \
         hip.name = submitted_##name;
 #include "recording/gpu_times.def"
 #undef SUBMISSION

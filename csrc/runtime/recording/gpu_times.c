@@ -2,6 +2,7 @@
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/counters.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/caches.h"
@@ -54,7 +55,7 @@ static unsigned generations[MOST_DEVICES]; /* grows when HIP has none of the eve
 /* "Not ready" stays the last error for a moment only: the call of the program follows. */
 static bool works(hipError_t error) {
     if (error != hipSuccess && error != hipErrorNotReady)
-        device_forget_error(error);
+        PROOF_STEP(timing_leaves_no_error, device_forget_error(error));
     return error == hipSuccess;
 }
 
@@ -86,7 +87,7 @@ static bool is_forgotten(const struct work *work) {
 static bool have_both(struct work *work, int device) {
     if (is_forgotten(work))
         work->begin = work->end = NULL;
-    if (work->device != device) {
+    if (DOUBT(events_are_of_another_device, work->device != device)) {
         destroy_event(&work->begin);
         destroy_event(&work->end);
     }
@@ -103,7 +104,8 @@ static bool record_and_see(hipEvent_t event, hipStream_t stream, uint64_t *time)
     if (!works(hip_untimed.EventRecord(event, stream)))
         return false;
     hipError_t error;
-    while ((error = hip_untimed.EventQuery(event)) == hipErrorNotReady && stats_now() < end)
+    while ((error = hip_untimed.EventQuery(event)) == hipErrorNotReady &&
+           PROOF(stream_waits_for_no_program, stats_now() < end))
         sched_yield();
     *time = stats_now();
     return works(error);
@@ -202,7 +204,7 @@ static bool is_read(struct work *work) {
     }
     float milliseconds;
     const hipError_t error = hip_untimed.EventElapsedTime(&milliseconds, work->begin, work->end);
-    if (error == hipErrorNotReady)
+    if (DOUBT(timed_work_goes_on, error == hipErrorNotReady))
         return false;
     if (works(error))
         keep_times(work);
@@ -232,7 +234,9 @@ static bool is_timeable(hipStream_t stream) {
 /* The next place. It is NULL if the oldest is at work still, and the next submission has the next
  * place. So one slow stream does not keep out others. */
 static struct work *next_place(void) {
-    struct work *work = &ring[fetch_add_relaxed(&next, 1) % RING];
+    const size_t place =
+        PROOF_VALUE(slow_stream_holds_one_place, fetch_add_relaxed(&next, 1), load_relaxed(&next));
+    struct work *work = &ring[place % RING];
     int state;
     if (!take_work(work, &state))
         return NULL;
@@ -247,8 +251,9 @@ static struct work *begin_work(int device, hipStream_t stream) {
     struct work *work = next_place();
     if (!work)
         return NULL;
-    if (device < MOST_DEVICES && is_timeable(stream) && have_reference(device, stream) &&
-        have_both(work, device) && works(hip_untimed.EventRecord(work->begin, stream)))
+    if (device < MOST_DEVICES && PROOF(hip_has_the_timed_stream, is_timeable(stream)) &&
+        have_reference(device, stream) && have_both(work, device) &&
+        works(hip_untimed.EventRecord(work->begin, stream)))
         return work;
     leave_work(work, FREE);
     return NULL;
@@ -256,10 +261,10 @@ static struct work *begin_work(int device, hipStream_t stream) {
 
 struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_t kernel,
                               uint64_t bytes) {
-    if (runtime_forked || runtime_exiting())
+    if (DOUBT(timing_events_are_the_parents, runtime_forked) || runtime_exiting())
         return NULL;
     const int device = hip_current_device();
-    (void)device_kept(device); /* else the events are forgotten */
+    PROOF_STEP(reset_before_timing, (void)device_kept(device)); /* else the events are forgotten */
     struct work *work = begin_work(device, stream);
     if (work) {
         work->function = (uint16_t)function;
@@ -276,8 +281,8 @@ struct work *gpu_times_before(enum hip_index function, hipStream_t stream, size_
 hipError_t gpu_times_after(struct work *work, hipStream_t stream, hipError_t error) {
     if (!work)
         return error;
-    const bool is_timed = error == hipSuccess && !is_forgotten(work) &&
-                          works(hip_untimed.EventRecord(work->end, stream));
+    const bool is_timed = PROOF(timed_work_was_submitted, error == hipSuccess) &&
+                          !is_forgotten(work) && works(hip_untimed.EventRecord(work->end, stream));
     leave_work(work, is_timed ? SUBMITTED : FREE);
     if (error == hipSuccess && !is_timed)
         note_lost();
@@ -333,7 +338,7 @@ static void forget_gpu_times(int which) {
         return;
     pthread_mutex_lock(&lock);
     for (int device = 0; device < MOST_DEVICES; device++)
-        if (of_device(which, device)) {
+        if (DOUBT(reset_ends_timing_events, of_device(which, device))) {
             store_release(&references[device].event, NULL);
             references[device].not_before = 0;
             fetch_add_release(&generations[device], 1);

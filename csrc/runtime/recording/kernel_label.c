@@ -1,4 +1,5 @@
 #include "recording/kernel_label.h"
+#include "base/proof.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,7 +17,8 @@ static enum apart apart_of(const struct kernel_name names[KERNELS], size_t row) 
     for (size_t i = 0; i < KERNELS; i++) {
         if (!are_alike(&names[row], &names[i]))
             continue;
-        if (!names[row].module[0] || strcmp(names[row].module, names[i].module) == 0)
+        if (!names[row].module[0] ||
+            DOUBT(modules_have_one_name, strcmp(names[row].module, names[i].module) == 0))
             return APART_BY_IMAGE;
         apart = APART_BY_MODULE;
     }

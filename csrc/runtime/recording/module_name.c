@@ -1,4 +1,5 @@
 #include "recording/module_name.h"
+#include "base/proof.h"
 #include "hip/mapped.h"
 #include "image/image.h"
 #include "mgpu_rt.h"
@@ -18,7 +19,7 @@ static void drop_ending(char *symbol) {
             return;
         }
     }
-    symbol[0] = '\0';
+    PROOF_STEP(constant_is_an_image_of_mlirs, symbol[0] = '\0');
 }
 
 void image_module_name(const void *image, char *name, size_t size) {

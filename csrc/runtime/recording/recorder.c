@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/output.h"
 #include "base/process.h"
+#include "base/proof.h"
 #include "base/state.h"
 #include "base/trace.h"
 #include "cache/blocks_table.h"
@@ -253,7 +254,7 @@ static size_t count_details(const struct call *call, const void *result, uint64_
 
 void recorder_ended(const struct call *call, const void *result) {
     const enum cache_kind cache = cache_behind(call->function);
-    if (!runtime_counting())
+    if (!PROOF(counts_are_wanted, runtime_counting()))
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
     stats_abi_call(call->function, nanoseconds);
@@ -302,7 +303,7 @@ static struct trace *trace_pages(void) {
         return trace;
     trace = mmap(NULL, sizeof *trace, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (trace != MAP_FAILED)
+    if (PROOF(trace_has_memory, trace != MAP_FAILED))
         return trace;
     output_give_up(&trace_output, errno);
     return NULL;

@@ -2,6 +2,7 @@
 #include "base/cancel.h"
 #include "base/counters.h"
 #include "base/output.h"
+#include "base/proof.h"
 #include "base/trace.h"
 #include "mgpu_rt.h"
 #include "recording/statistics.h"
@@ -77,7 +78,7 @@ static FILE *open_regular(const char *path) {
     const int file = path ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
     if (file < 0)
         return NULL;
-    if (fstat(file, &found) == 0 && S_ISREG(found.st_mode))
+    if (fstat(file, &found) == 0 && PROOF(recording_is_a_file, S_ISREG(found.st_mode)))
         return fdopen(file, "r");
     close(file);
     errno = EBADMSG;
@@ -101,7 +102,8 @@ static char *recording_json(const char *path) {
 }
 
 char *mgpu_rt_recording_json(const char *path) {
-    const int before = cancel_forbid();
+    const int before =
+        PROOF_VALUE(reader_closes_the_recording, cancel_forbid(), PTHREAD_CANCEL_ENABLE);
     char *const text = recording_json(path);
     cancel_allow(before);
     return text;

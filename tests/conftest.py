@@ -92,7 +92,6 @@ APART = (
     "tests/hoist/test_guards.py",
     "tests/manager/test_hosting_guards.py",
     "tests/proofs/test_without.py",
-    "tests/runtime/test_guards.py",
     "tests/runtime/test_memory_random.py",
     "tests/softgpu/isa/test_decoder.py",
 )

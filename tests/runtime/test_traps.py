@@ -1,7 +1,7 @@
-"""The traps of the mgpu* ABI, each by a test that fails when its guard is taken out.
+"""The traps of the mgpu* ABI, each by a test that fails without its proof.
 
-The numbers are those of docs/record/traps.md. test_guards.py takes the guards out, one by
-one, and sees these tests fail.
+The numbers are those of docs/record/traps.md. tests/proofs takes out one
+proof at a time, and sees these tests fail.
 """
 
 from __future__ import annotations

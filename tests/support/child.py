@@ -5,8 +5,8 @@ fresh. `@in_child(...)` runs the decorated function in a process of its own (a f
 with the environment it names, and reports its failure here. The function gets a `Mgpu`: the
 library, and the recording stub of HIP below it.
 
-The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So test_guards.py
-runs the same tests against libraries with a guard taken out. MGPU_RT_TEST_PYTHON names the
+The library under test is build/lib's, or the one that MGPU_RT_TEST_LIBRARY names. So tests/proofs
+runs the same tests with libraries that lack a proof. MGPU_RT_TEST_PYTHON names the
 interpreter that hosts the policy of a library that was built on another machine.
 """
 

@@ -12,8 +12,10 @@ import pytest
 
 from bench.setup.printing import print_library
 from mgpu_rt.cli.stats import statistics as stats_files
+from mgpu_rt.cli.stats import word
 from mgpu_rt.cli.stats.comparison import as_dict
-from mgpu_rt.cli.stats.statistics import Cache, Counter, Statistics, added, parse
+from mgpu_rt.cli.stats.runs import Run
+from mgpu_rt.cli.stats.statistics import Cache, Counter, Failure, Statistics, added, parse
 from tests.cli.test_report import hostile
 from tests.support import recorded
 from tests.support.child import library
@@ -248,6 +250,62 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     )  # what the program prints; its arguments are its own
     (row,) = (line for line in result.stdout.splitlines() if "mgpuLaunchKernel" in line)
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
+
+
+def test_compare_shows_what_one_word_gains(forum: Path) -> None:
+    result = command("compare", "--exclusive", "--", forum)
+    assert result.returncode == 0, result.stderr
+    rows = {cells[0]: cells[1:] for cells in map(split, result.stdout.splitlines())}
+    assert rows["with one word, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
+    assert rows["output"] == ["same"] * 4
+    assert rows["questions"][0] == "0.000" != rows["questions"][1]
+    assert len(rows["waits"]) == len(rows["since the first call"]) == 4
+    again = json.loads(command("compare", "--exclusive", "--json", "--", forum).stdout)
+    assert again["word"]["--exclusive"]["same_output"]
+    files = invoke("compare", "--exclusive", "a", "b")
+    assert (files.exit_code, "takes -- and a program" in files.stderr) == (2, True)
+
+
+def split(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line)
+
+
+def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: Path) -> None:
+    """The advice praises a word only where it changes nothing that the program prints."""
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
+    script.chmod(0o755)
+    result = command("compare", "--exclusive", "--", script)
+    said = " ".join(result.stdout.split())
+    assert "output same same same DIFFERS" in said
+    assert "The output differs with --exclusive --lazy: run the program without it." in said
+
+
+@pytest.mark.parametrize(
+    ("taken", "best"), [((4, 3, 2, 1), 3), ((4, 3, 2, 1.95), 2), ((4, 3, 3, 3), 1)]
+)
+def test_the_advice_follows_the_times(taken: tuple[float, ...], best: int) -> None:
+    runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in taken]
+    advice = " ".join(word.lines(runs))
+    assert (f"`mgpu-rt run {word.SIDES[best]}`" in " ".join(advice.split())) == (best != 1)
+    assert "mostly" not in advice
+
+
+def test_no_advice_names_a_word_with_which_calls_failed() -> None:
+    failed = {Failure("mgpuMemAlloc", "hipErrorOutOfMemory"): 1}
+    runs = [Run(Statistics({}, {}, {}), seconds, b"") for seconds in (4, 3, 3, 1)]
+    runs[3] = Run(Statistics({}, {}, {}, failed), 1, b"")
+    said = " ".join(" ".join(word.lines(runs)).split())
+    assert "Calls failed with --exclusive --lazy: run the program without it." in said
+    assert "1 call of mgpuMemAlloc failed with hipErrorOutOfMemory" in said
+    assert "mgpu-rt run" not in said
+
+
+def test_a_kind_that_saves_most_of_the_time_is_named() -> None:
+    waits = [{"mgpuStreamSynchronize": Counter(9, ns)} for ns in (10**9, 0)]
+    slow, fast = (Statistics(waited, {}, {}) for waited in waits)
+    runs = [Run(slow, 3, b"")] * 3 + [Run(fast, 2, b"")]
+    assert "mostly in waits" in " ".join(" ".join(word.lines(runs)).split())
 
 
 def test_compare_wants_two_files_or_a_program() -> None:

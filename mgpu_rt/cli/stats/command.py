@@ -31,9 +31,17 @@ def stats(file: str, as_json: bool) -> None:
     "files", nargs=-1, type=parameters.PATH, metavar="BEFORE AFTER | -- PROGRAM [ARGUMENTS]..."
 )
 @parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
+@click.option(
+    "--exclusive",
+    is_flag=True,
+    help="Your word that nothing else in the process calls HIP. Runs PROGRAM twice more, "
+    "--exclusive and --exclusive --lazy, and compares what it prints.",
+)
 @parameters.as_json
 @click.pass_context
-def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bool) -> None:
+def compare(
+    ctx: click.Context, files: tuple[str, ...], device: str, exclusive: bool, as_json: bool
+) -> None:
     """Compare two runs, function by function.
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. PROGRAM runs twice, with stock's
@@ -42,19 +50,27 @@ def compare(ctx: click.Context, files: tuple[str, ...], device: str, as_json: bo
 
     Exit status 1: calls failed, which the first lines name.
     """
-    from mgpu_rt.cli.stats import comparison, runs
+    from mgpu_rt.cli.stats import comparison, runs, word
     from mgpu_rt.cli.stats.statistics import read
 
     program = ctx.meta["program"]
     if bool(program) == bool(files) or (files and len(files) != 2):
         raise click.UsageError("name two statistics files, or -- and a program", ctx)
-    if program:
+    if exclusive and not program:
+        raise click.UsageError("--exclusive takes -- and a program", ctx)
+    with_word = runs.with_word(program, device) if exclusive else []
+    if with_word:
+        names, (before, after) = runs.NAMES, (run.statistics for run in with_word[:2])
+    elif program:
         names, (before, after) = runs.NAMES, runs.compare(program, device)
     else:
         names, (before, after) = files, map(read, files)
     if as_json:
-        parameters.show_json(comparison.as_dict(before, after))
+        found = comparison.as_dict(before, after)
+        parameters.show_json({**found, "word": word.as_dict(with_word)} if exclusive else found)
     else:
         click.echo("\n".join(comparison.lines(names, before, after)))
-    if before.failed or after.failed:
+        if exclusive:
+            click.echo("\n".join(word.lines(with_word)))
+    if any(run.failed for run in (before, after, *(run.statistics for run in with_word))):
         ctx.exit(1)

@@ -84,7 +84,7 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
         starts = (f"{run.start / 1e6:.3f}" if run.start is not None else NONE for run in runs)
         head = ("paid once, and in no time below", "ms before", "after")
         yield ""
-        yield from _right(head, [("HIP's start", *starts)])
+        yield from right_aligned(head, [("HIP's start", *starts)])
     for title, left, right in (
         ("calls of the program", before.program, after.program),
         ("calls of the driver", work(before.driver), work(after.driver)),
@@ -96,15 +96,17 @@ def lines(names: tuple[str, str], before: Statistics, after: Statistics) -> Iter
         yield ""
         rows = [_row(name, pair) for name, pair in pairs(left, right).items()]
         rows.append(_row("total", (summed(left), summed(right))))
-        yield from _right((title, "calls before", "after", "ms before", "after", "ratio"), rows)
+        yield from right_aligned(
+            (title, "calls before", "after", "ms before", "after", "ratio"), rows
+        )
     yield ""
-    head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
+    cache_head = ("cache", "hits before", "misses", "rate", "hits after", "misses", "rate")
     caches = {**before.caches, **after.caches}
     rows = [
         (shown(name), *cells(before.caches.get(name)), *cells(after.caches.get(name)))
         for name in caches
     ]
-    yield from _right(head, rows)
+    yield from right_aligned(cache_head, rows)
     if notes := _notes(before, after):
         yield ""
         yield from columns(notes)
@@ -141,7 +143,7 @@ def factor(value: float | None) -> str:
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def _right(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
     """Columns of numbers, which end where their heads do."""
     table = [head, *rows]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime.base import METHODS, Runtime
-from mgpu_rt.runtime.objects import Image, Launch
+from mgpu_rt.runtime.objects import CalledLaunch, Image
 
 
 def check(runtime: Runtime) -> None:
@@ -66,7 +66,9 @@ def _launch(runtime: Runtime) -> Callable[..., int]:
     serve = runtime.launch_kernel
 
     def launch(function, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
-        made = Launch(runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra)
+        made = CalledLaunch(
+            runtime, function, (x, y, z), (bx, by, bz), shared, stream, params, extra
+        )
         return nothing(serve(made))
 
     return launch
@@ -75,7 +77,7 @@ def _launch(runtime: Runtime) -> Callable[..., int]:
 def _launch_symbol(runtime: Runtime) -> Callable[..., int]:
     def launch(symbol, x, y, z, bx, by, bz, shared, stream, params, extra, *_late) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return nothing(runtime.launch_kernel(Launch(runtime, symbol, *sizes, symbol=True)))
+        return nothing(runtime.launch_kernel(CalledLaunch(runtime, symbol, *sizes, symbol=True)))
 
     return launch
 
@@ -86,7 +88,9 @@ def _launch_cooperative(runtime: Runtime) -> Callable[..., int]:
     ) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
         cluster = (cx, cy, cz) if cx or cy or cz else None
-        return nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, cluster, True)))
+        return nothing(
+            runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, cluster, True))
+        )
 
     return launch
 
@@ -96,7 +100,7 @@ def _launch_cluster(runtime: Runtime) -> Callable[..., int]:
         function, cx, cy, cz, x, y, z, bx, by, bz, shared, stream, params, extra, *_late
     ) -> int:
         sizes = (x, y, z), (bx, by, bz), shared, stream, params, extra
-        return nothing(runtime.launch_kernel(Launch(runtime, function, *sizes, (cx, cy, cz))))
+        return nothing(runtime.launch_kernel(CalledLaunch(runtime, function, *sizes, (cx, cy, cz))))
 
     return launch
 

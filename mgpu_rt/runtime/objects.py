@@ -173,9 +173,8 @@ def _sizes_of(name: str) -> Any:
             sizes = tuple(map(operator.index, sizes))
             if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
                 raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
-        known = launch.kernel.description if name == "_block" else None
-        if known and sizes != launch.block and (limit := known.limit_on(sizes)):
-            raise ValueError(f"launch.block = {sizes}: kernel {launch.kernel.label} {limit}")
+        if name == "_block" and sizes != launch.block:
+            launch._check_block(sizes)
         setattr(launch, name, sizes)
 
     return property(operator.attrgetter(name), change)
@@ -187,8 +186,9 @@ class Launch:
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
     `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
-    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass raise
-    ValueError or TypeError when they are set.
+    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass, and a
+    block that the kernel was not compiled for, raise ValueError or TypeError when they are set. So
+    they do in a launch that a hook makes.
     """
 
     runtime: Runtime
@@ -207,6 +207,17 @@ class Launch:
     grid: ClassVar[Any] = _sizes_of("_grid")
     block: ClassVar[Any] = _sizes_of("_block")
     cluster: ClassVar[Any] = _sizes_of("_cluster")
+
+    def __post_init__(self) -> None:
+        self.grid, self.block, self.cluster = self._grid, self._block, self._cluster
+        self.shared = self._shared
+        self._check_block(self._block)
+
+    def _check_block(self, sizes: Sizes) -> None:
+        """Raises ValueError if the kernel was compiled for other blocks."""
+        known = self.kernel.description
+        if known and (limit := known.limit_on(sizes)):
+            raise ValueError(f"launch.block = {sizes}: kernel {self.kernel.label} {limit}")
 
     @property
     def shared(self) -> int:
@@ -297,6 +308,15 @@ class Launch:
     def __str__(self) -> str:
         given = ", ".join(_shown(argument) for argument in self.arguments)
         return f"{self.kernel.label}<{_sizes(self.grid)}, {_sizes(self.block)}>({given})"
+
+
+class CalledLaunch(Launch):
+    """A launch as the program has called it: HIP judges its sizes."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def _sizes(sizes: Sizes) -> str:

@@ -13,6 +13,7 @@ import pytest
 from mgpu_rt.images.model import Kernel
 from mgpu_rt.lowering import lower
 from mgpu_rt.runtime import Image, Launch, Runtime
+from mgpu_rt.runtime.objects import CalledLaunch
 from tests.gpu import CHIP
 from tests.images import corpus
 from tests.python_runtime.hooked import hip, program, replay
@@ -75,6 +76,18 @@ def test_a_hook_cannot_change_the_compiled_size(directive: bytes, words: str | N
     with pytest.raises(ValueError, match=rf"launch.block = \(65, 1, 1\): kernel fill was.*{words}"):
         launch.block = (65, 1, 1)
     assert launch.block == (64, 1, 1)
+
+
+def test_a_launch_that_a_hook_makes_is_checked_too() -> None:
+    launch = launch_of(lower.code_object(EXACT, corpus.AMD))
+    known = launch.runtime, launch.function, launch.grid
+    with pytest.raises(ValueError, match=rf"launch.block = \(8, 8, 1\): kernel fill was.*{ONLY}"):
+        Launch(*known, (8, 8, 1), 0, 0, 0)
+    with pytest.raises(ValueError, match=r"launch.grid = .*give three sizes of up to 32 bits"):
+        Launch(*known[:2], (1 << 32, 1, 1), launch.block, 0, 0, 0)
+    with pytest.raises(ValueError, match=r"launch.shared = -1: give bytes"):
+        Launch(*known, launch.block, -1, 0, 0)
+    assert CalledLaunch(*known, (8, 8, 1), 0, 0, 0).block == (8, 8, 1)  # HIP judges the program's
 
 
 def test_cubins_say_it_too() -> None:

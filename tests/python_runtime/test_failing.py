@@ -206,7 +206,8 @@ def test_the_nan_hook_names_a_kernel_that_it_cannot_look_at(mgpu: Mgpu) -> None:
 
 def launch_with(*sizes: int) -> Launch:
     """One whose kernel takes arguments of these sizes, and has them."""
-    kernel = SimpleNamespace(label="k", arguments=[Argument(None, size, None) for size in sizes])
+    arguments = [Argument(None, size, None) for size in sizes]
+    kernel = SimpleNamespace(label="k", arguments=arguments, description=None)
     runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
     launch = Launch(runtime, 0, (1, 1, 1), (1, 1, 1), 0, 0, 0)
     launch.raw = [bytes([size] * size) for size in sizes]

@@ -2,7 +2,9 @@
  * would run any other, to see what really happens; the library tells the rest (MGPU_RT_VERBOSE).
  * With the argument --hip it prints which HIP libraries a program would find, and opens none. With
  * --manager it waits until Python manages the caches, or will not. With --image it says why loads
- * must not share the image on its standard input, and nothing of one that they may share. */
+ * must not share the image on its standard input, and nothing of one that they may share. With
+ * --pages it says why registered memory cannot be kept here, and nothing where it can. */
+#include "cache/page_watch.h"
 #include "image/image.h"
 #include "mgpu_rt.h"
 
@@ -72,11 +74,23 @@ static int judge_image(void) {
     return status;
 }
 
+static void ignore(uintptr_t begin, size_t bytes) {
+    (void)begin;
+    (void)bytes;
+}
+
+static int judge_pages(void) {
+    const char *reason = page_watch_open(ignore);
+    return !reason || puts(reason) >= 0 ? 0 : 1;
+}
+
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "--hip") == 0)
         return print_hip();
     if (count > 1 && strcmp(arguments[1], "--image") == 0)
         return judge_image();
+    if (count > 1 && strcmp(arguments[1], "--pages") == 0)
+        return judge_pages();
     void *stream = mgpuStreamCreate();
     if (stream == NULL)
         return 1;

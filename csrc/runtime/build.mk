@@ -46,11 +46,12 @@ build/runtime/exports.map: csrc/runtime/exports.map.in csrc/abi.def
 $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
-# With the readers of images, which the library does not export.
-PROBE_SOURCES := csrc/probe.c $(wildcard csrc/runtime/image/*.c)
+# With the readers of images and the watch of pages, which the library does not export.
+PROBE_SOURCES := csrc/probe.c csrc/runtime/cache/page_watch.c $(wildcard csrc/runtime/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)
 	$(CC) -std=c11 -D_GNU_SOURCE -O1 $(PORTABLE) -Wall -Wextra -Wpedantic -Icsrc/include \
-		-Icsrc/runtime $(CFLAGS) -UWITHOUT $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -Wl,-rpath,'$$ORIGIN'
+		-Icsrc/runtime $(CFLAGS) -UWITHOUT $(LDFLAGS) -o $@ $(PROBE_SOURCES) $(LIBRARY) -pthread \
+		-Wl,-rpath,'$$ORIGIN'
 
 -include $(RUNTIME_OBJECTS:.o=.d)

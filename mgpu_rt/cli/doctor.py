@@ -155,6 +155,25 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
     _hip(checklist, result, environment, base)
     if checklist.hip:
         _python(checklist, result, environment)
+        _registered(checklist, probe)
+
+
+def _registered(checklist: Checklist, probe: str) -> None:
+    """Says whether `mgpu-rt run --exclusive` would keep memory registered here."""
+    found = subprocess.run(
+        [probe, "--pages"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    if found.returncode:
+        checklist.add("registered", FAILURE, f"{probe} --pages failed", HOW_TO_BUILD)
+    elif reason := found.stdout.strip():
+        told = "memory does not stay registered, also with mgpu-rt run --exclusive"
+        checklist.add("registered", NOTE, f"{told}: {reason}")
+    else:
+        checklist.add("registered", OK, "mgpu-rt run --exclusive keeps memory registered")
 
 
 def _ending(result: subprocess.CompletedProcess[str]) -> str:

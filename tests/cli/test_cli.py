@@ -21,6 +21,8 @@ from mgpu_rt.lowering import toolchain
 from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, RUNTIME, compile_c
+from tests.support.patience import HANG
+from tests.support.refused import REFUSE_USERFAULTFD
 
 # ---- config, path, abi ----
 
@@ -144,6 +146,16 @@ def test_doctor_finds_the_stub_of_hip() -> None:
     assert f"from a process of its own: {sys.executable} (mgpu-rt run)" in line(report, "Python")
     assert "LLVM 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24" in line(report, "programs")
     assert "failure" not in states(report).values()
+
+
+def test_doctor_says_whether_memory_stays_registered() -> None:
+    """A container's filter refuses userfaultfd, and the command says so."""
+    _, report = doctor()
+    assert "mgpu-rt run --exclusive" in line(report, "registered")
+    words = [sys.executable, "-c", REFUSE_USERFAULTFD, str(COMMAND), "doctor", "--json"]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=HANG)
+    refused = line(json.loads(done.stdout), "registered")
+    assert "userfaultfd is forbidden here" in refused
 
 
 def test_doctor_prints_a_list_for_people() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.child import ROOT, Mgpu, in_child
 from tests.support.known import program, run_program
+from tests.support.refused import REFUSE_USERFAULTFD
 
 SOURCE = ROOT / "tests" / "hosts" / "registered.c"
 KIB = 1 << 10
@@ -145,21 +146,10 @@ def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-#: Refuses userfaultfd to the program that it runs, as a container's filter does.
-REFUSE = """
-import ctypes, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-code = [(0x20, 0, 0, 0), (0x15, 0, 1, 323), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
-text = b"".join(struct.pack("HBBI", *each) for each in code)
-buffer = ctypes.create_string_buffer(text)
-filter = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-
 def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -> None:
     variables = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_VERBOSE": "1", "HIPSTUB_PINS": "1"}
-    done = run_program(Path(sys.executable), "-c", REFUSE, path, "case", "passes", **variables)
+    done = run_program(
+        Path(sys.executable), "-c", REFUSE_USERFAULTFD, path, "case", "passes", **variables
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("the system call userfaultfd is forbidden here") == 1

@@ -37,7 +37,8 @@ KINDS = {
     "thread": ["-fsanitize=thread"],
 }
 BUILDS = {f"{cc}-{kind}": (cc, kind) for cc in COMPILERS for kind in KINDS}
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fPIC"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit-frame-pointer"]
+FLAGS += ["-fPIC"]
 #: gcc warns of what its own checks add to the code, so its warnings are the plain build's to show.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
 OPTIONS = (

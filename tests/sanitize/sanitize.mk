@@ -16,9 +16,9 @@ sanitize_cc_thread := clang-22
 # Not function: as lowered programs do, the programs here know of no handle's type but void *.
 sanitize_flags_gcc := -O2
 sanitize_flags_clang := -O2
-sanitize_flags_address := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+sanitize_flags_address := -O1 -DMGPU_RT_CHECK -fno-omit-frame-pointer -fsanitize=address,undefined \
     -fno-sanitize-recover=undefined -fno-sanitize=function
-sanitize_flags_thread := -O1 -fno-omit-frame-pointer -fsanitize=thread
+sanitize_flags_thread := -O1 -DMGPU_RT_CHECK -fno-omit-frame-pointer -fsanitize=thread
 sanitize_flags := -std=c11 -D_GNU_SOURCE -g -fPIC -Wall -Wextra -Wpedantic -Werror
 sanitize_macros := -DMGPU_RT_VERSION='"sanitized"'
 

@@ -11,6 +11,7 @@
 #define MGPU_RT_BLOCKS_POOL_H
 
 #include "base/atomics.h"
+#include "base/check.h"
 #include "base/handles.h"
 #include "base/likely.h"
 #include "base/proof.h"
@@ -70,6 +71,8 @@ static inline struct block *block_take(struct block_pool *pool, size_t size) {
             (void)block_put(block, pool->owner);
             continue;
         }
+        CHECK(load_relaxed(&block->state) == BLOCK_CACHED ||
+              load_relaxed(&block->state) == BLOCK_GONE);
         block_note_use(block);
         PROOF_STEP(block_handed_out_is_held, store_release(&block->state, BLOCK_LIVE));
         return block;

@@ -1,6 +1,7 @@
 #include "cache/blocks_table.h"
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/check.h"
 #include "base/handles.h"
 #include "base/proof.h"
 #include "base/state.h"
@@ -19,6 +20,17 @@ struct block *block_find(const void *address) {
 /* By device, under tables_lock. */
 static struct memory_account ledger[MOST_DEVICES];
 
+/* Whether the account of a device is the sum of its blocks. Under tables_lock. */
+CHECKS bool ledger_agrees(int device) {
+    size_t bytes = 0, blocks = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (block->booked && block->device == device) {
+            bytes += block->size;
+            blocks++;
+        }
+    return bytes == ledger[device].reserved && blocks == ledger[device].blocks;
+}
+
 static void book(struct block *block, size_t size) {
     struct memory_account *account = &ledger[block->device];
     const size_t now = account->reserved + size;
@@ -27,6 +39,7 @@ static void book(struct block *block, size_t size) {
     if (now > account->peak_reserved)
         account->peak_reserved = now;
     account->blocks++;
+    CHECK(ledger_agrees(block->device));
 }
 
 /* Under tables_lock. */
@@ -38,6 +51,7 @@ static void leave_table(struct block *block) {
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     store_relaxed(&account->reserved, account->reserved - block->size);
     account->blocks--;
+    CHECK(ledger_agrees(block->device));
     ranges_remove((uintptr_t)block->handle.key);
 }
 

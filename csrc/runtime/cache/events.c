@@ -1,5 +1,6 @@
 #include "cache/events.h"
 #include "base/abi.h"
+#include "base/check.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/proof.h"
@@ -83,6 +84,7 @@ static void queue(struct event *event) {
 /* Takes the event out that *link leads to. */
 static struct event *unqueue(struct event **link) {
     struct event *event = *link;
+    CHECK(event->queued);
     if (!(*link = event->next_spare))
         spare_end = link;
     event->queued = false;

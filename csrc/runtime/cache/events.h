@@ -7,6 +7,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/check.h"
 #include "base/proof.h"
 #include "cache/thread.h"
 #include "cache/types.h"
@@ -24,7 +25,20 @@ static inline int event_state(const struct event *event) {
     return load_acquire(&event->state);
 }
 
+/* The rows of the table in types.h that are a compare-and-swap. */
+CHECKS bool event_may_change(int from, int to) {
+    switch (from) {
+    case EVENT_SPARE:
+        return to == EVENT_PAST || to == EVENT_GONE;
+    case EVENT_PAST:
+        return to != EVENT_PAST;
+    default:
+        return from == EVENT_LIVE && (to == EVENT_SPARE || to == EVENT_GONE);
+    }
+}
+
 static inline bool event_change(struct event *event, int from, int to) {
+    CHECK(event_may_change(from, to));
     return cas_acq_rel(&event->state, &from, to);
 }
 

@@ -1,5 +1,6 @@
 #include "cache/modules.h"
 #include "base/call.h"
+#include "base/check.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/proof.h"
@@ -187,6 +188,15 @@ bool module_copy_image(struct load *load) {
     return true;
 }
 
+/* Whether module_cost_all is the sum of what is served. Under tables_lock. */
+CHECKS bool cost_agrees(void) {
+    size_t cost = 0;
+    for (const struct module *module = handle_first(&module_map); module;
+         module = handle_next(module))
+        cost += module_is_known(module) ? module_cost(module) : 0;
+    return cost == module_cost_all;
+}
+
 /* Under tables_lock. */
 static void serve_image(struct module *module, const struct load *load) {
     store_relaxed(&module_clock, module_clock + 1);
@@ -204,6 +214,7 @@ static void serve_image(struct module *module, const struct load *load) {
         enter_image(module);
     store_release(&module->generation, module_generation(module) + 1);
     store_release(&module->state, PROOF_VALUE(new_module_is_held, MODULE_LIVE, MODULE_FREE));
+    CHECK(module_is_known(module) && cost_agrees());
 }
 
 /* ---- leaving ---- */
@@ -218,6 +229,7 @@ static void end_module(struct module *module) {
     if (module->shared)
         leave_image(module);
     module_cost_all -= module_cost(module);
+    CHECK(!module_is_known(module) && cost_agrees());
 }
 
 unsigned char *module_leave(struct module *module) {

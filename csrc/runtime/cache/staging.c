@@ -1,5 +1,6 @@
 #include "cache/staging.h"
 #include "base/atomics.h"
+#include "base/check.h"
 #include "base/likely.h"
 #include "base/proof.h"
 #include "base/state.h"
@@ -18,6 +19,7 @@ static bool try_take_staging(struct staging *staging) {
 }
 
 static void release_staging(struct staging *staging) {
+    CHECK(staging->taken && staging->used <= STAGING_UP);
     PROOF_STEP(others_may_copy_through_it, store_release(&staging->taken, 0));
 }
 

@@ -1,5 +1,6 @@
 #include "cache/streams.h"
 #include "base/abi.h"
+#include "base/check.h"
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/limits.h"
@@ -140,6 +141,7 @@ struct stream *stream_lend(hipStream_t handle, int device) {
 
 void stream_return(struct stream *stream) {
     pthread_mutex_lock(&tables_lock);
+    CHECK(stream->borrowers > 0);
     store_relaxed(&stream->borrowers, stream->borrowers - 1);
     count_loans(-1);
     /* The program may destroy it from now on. */

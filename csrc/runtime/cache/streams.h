@@ -7,6 +7,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/check.h"
 #include "base/handles.h"
 #include "base/likely.h"
 #include "base/proof.h"
@@ -28,7 +29,24 @@ static inline int stream_state(const struct stream *stream) {
     return load_acquire(&stream->state);
 }
 
+/* The rows of the table in types.h that are a compare-and-swap. */
+CHECKS bool stream_may_change(int from, int to) {
+    switch (from) {
+    case STREAM_LIVE:
+        return to == STREAM_FREE || to == STREAM_TAKEN;
+    case STREAM_FREE:
+        return to == STREAM_LIVE || to == STREAM_TAKEN;
+    case STREAM_RETIRED:
+        return to == STREAM_TAKEN;
+    case STREAM_TAKEN:
+        return to == STREAM_LIVE || to == STREAM_FREE || to == STREAM_RETIRED || to == STREAM_GONE;
+    default:
+        return from == STREAM_LOST && to == STREAM_GONE;
+    }
+}
+
 static inline bool stream_change(struct stream *stream, int from, int to) {
+    CHECK(stream_may_change(from, to));
     return cas_acq_rel(&stream->state, &from, to);
 }
 
@@ -156,6 +174,7 @@ static inline uint64_t stream_set_mark(struct stream *stream) {
 /* To be called once all before the mark is done. */
 static inline void stream_pass(struct stream *stream, uint64_t mark) {
     uint64_t passed = mark ? load_relaxed(&stream->passed) : 0;
+    CHECK(mark <= load_seq_cst(&stream->marks));
     while (passed < mark && !cas_weak_release(&stream->passed, &passed, mark))
         continue;
 }

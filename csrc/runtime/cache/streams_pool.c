@@ -1,5 +1,6 @@
 /* The streams that nobody holds, and which of them leave. */
 #include "cache/streams_pool.h"
+#include "base/check.h"
 #include "base/counters.h"
 #include "base/likely.h"
 #include "base/observe.h"
@@ -145,6 +146,7 @@ bool stream_query_unheld(struct stream *stream) {
 /* ---- leaving ---- */
 
 static void count_out(void) {
+    CHECK(load_relaxed(&stream_pool_total) > 0);
     fetch_sub_relaxed(&stream_pool_total, 1);
     stream_count_gone();
 }

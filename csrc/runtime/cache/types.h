@@ -115,6 +115,7 @@ struct staging {
  * record     PAST          LIVE   the owner           cas acq_rel
  * release    LIVE, PAST    SPARE  a destroy           cas acq_rel
  * give back  SPARE         GONE   who returns it      cas acq_rel
+ * leave      LIVE, PAST    GONE   the owner           cas acq_rel
  * forget     any           GONE   who saw the reset   release
  *
  * The program holds it if and only if state >= EVENT_PAST.

@@ -1,0 +1,52 @@
+"""A library that asserts the tables of cache/types.h in place passes its tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.variants import NAME, PLAIN, Change, build, checkout, run_tests
+
+pytestmark = pytest.mark.check
+
+FLAGS = (*PLAIN, "-DMGPU_RT_CHECK")
+SUITE = ("memory", "freed", "streams", "events", "modules", "copies", "reset")
+
+#: A file, some text of it, what stands there instead, and a test that the assertion then ends.
+BROKEN = [
+    ("blocks_table.c", "account->reserved - block->size", "account->reserved", "test_memory.py"),
+    ("modules.c", "    module_cost_all -= module_cost(module);\n", "", "test_modules.py"),
+    (
+        "events.c",
+        "    struct event *event = *link;\n",
+        "    struct event *event = *link;\n    event->queued = false;\n",
+        "test_events.py",
+    ),
+    (
+        "streams_pool.c",
+        "    return stream_change(stream, from, STREAM_TAKEN);",
+        "    return stream_change(stream, from, STREAM_LOST);",
+        "test_memory.py",
+    ),
+    (
+        "staging.c",
+        "        if (staging->used > STAGING_UP)\n            staging->used = STAGING_UP;\n",
+        "        staging->used += STAGING_UP;\n",
+        "test_copies.py",
+    ),
+]
+
+
+def test_the_tables_hold_in_place() -> None:
+    library = checkout(FLAGS) / "build" / "lib" / NAME
+    files = (f"tests/runtime/test_{name}.py" for name in SUITE)
+    done = run_tests(library, *files, "-k", "not softgpu and not cuda")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case[0].partition(".")[0])
+def test_an_assertion_ends_a_process_that_breaks_a_table(case: tuple[str, ...]) -> None:
+    file, old, new, tests = case
+    change = Change(f"csrc/runtime/cache/{file}", old, new)
+    library = build(f"broken-{file}", change, flags=FLAGS)
+    done = run_tests(library, f"tests/runtime/{tests}", "-k", "not softgpu and not cuda")
+    assert "exit status -6" in done.stdout  # by abort()

@@ -1,10 +1,12 @@
 """Sees which proofs the selftest notices the lack of, on the emulated device.
 
-    python -m tests.selftest.share [PROOF ...]
+    python -m tests.selftest.share [--rest] [PROOF ...]
 
 It builds the library without each proof of docs/proofs.md, and plays the programs of
 tests/selftest/proofs. Some of them need two devices, or reset one. The first check that calls the
-library wrong becomes the proof's witness `selftest CHECK` in that table.
+library wrong becomes the proof's witness `selftest CHECK` in that table. If no check does, the row
+says why not, or "selftest: open". The table is written after each proof, so that --rest goes on
+where a run was ended.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from tests.support.variants import without
 
 TWO = "gfx90a,gfx90a"
 WITNESS = re.compile(r"(?:, )?`selftest[^`]*`")
+#: Why no check notices; docs/proofs.md says what each word means.
+REASON = re.compile(r", selftest: (\w+)")
+REASONS = ("race", "failure", "cost", "device", "words", "open")
 
 
 def checks_of(library: Path, folder: Path, names: Sequence[str] = ()) -> list[right.Check]:
@@ -60,24 +65,36 @@ def noticed_by(library: Path) -> str:
 
 
 def write(proof: str, check: str) -> None:
-    """Puts a witness into the row of a proof, in the place of the one that is there."""
+    """Puts a witness into the row of a proof, or keeps its reason for having none."""
     text = table.PAGE.read_text(encoding="utf-8")
-    (row,) = (line for line in text.splitlines() if line.startswith(f"| `{proof}` |"))
-    tests = WITNESS.sub("", row).removesuffix(" |") + (f", `selftest {check}`" if check else "")
+    row = _row(text, proof)
+    reason = REASON.search(row)
+    word = f", `selftest {check}`" if check else reason[0] if reason else ", selftest: open"
+    tests = REASON.sub("", WITNESS.sub("", row)).removesuffix(" |") + word
     table.PAGE.write_text(text.replace(row, f"{tests} |"), encoding="utf-8")
 
 
-def chosen(names: Sequence[str]) -> Iterator[table.Row]:
+def _row(text: str, proof: str) -> str:
+    (row,) = (line for line in text.splitlines() if line.startswith(f"| `{proof}` |"))
+    return row
+
+
+def chosen(names: Sequence[str], rest: bool) -> Iterator[table.Row]:
+    text = table.PAGE.read_text(encoding="utf-8")
     for row in table.rows():
-        if not names or row.proof in names:
+        line = _row(text, row.proof)
+        is_known = WITNESS.search(line) or REASON.search(line)
+        if (not names or row.proof in names) and not (rest and is_known):
             yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.selftest.share")
+    parser.add_argument("--rest", action="store_true", help="only rows that say nothing yet")
     parser.add_argument("proof", nargs="*")
+    options = parser.parse_args()
     noticed = 0
-    rows = list(chosen(parser.parse_args().proof))
+    rows = list(chosen(options.proof, options.rest))
     for row in rows:
         with without(row.proof) as library:
             check = noticed_by(library)

@@ -105,6 +105,8 @@ static void report_copy(hipError_t error, const struct copy *copy) {
 }
 
 static void submit_copy(const struct copy *copy) {
+    registrations_yield(copy->to, copy->bytes);
+    registrations_yield(copy->from, copy->bytes);
     const hipError_t error =
         hip.MemcpyAsync(copy->to, copy->from, copy->bytes, hipMemcpyDefault, copy->handle);
     if (UNLIKELY(error != hipSuccess))
@@ -149,8 +151,6 @@ static bool copy_down(const struct copy *copy) {
 
 /* True if it went through pinned memory. */
 static inline __attribute__((always_inline)) bool copy_bytes(struct copy *copy) {
-    registrations_yield(copy->to, copy->bytes);
-    registrations_yield(copy->from, copy->bytes);
     const bool cached = cache_is_on(CACHE_STAGING) && copy->to && copy->from && copy->bytes &&
                         copy->handle && copy->stream;
     if (cached && is_block(copy->to, copy->bytes))

@@ -1,7 +1,7 @@
 # make          build everything: .venv, build/lib, build/softgpu, build/cuhip
 # make demo     the main job: MLIR's program, before and after
 # make test     the tests, in five minutes; T=tests/runtime for some of them
-# make check    what guards every change too and takes longer: mutants, installs, walks of all errors
+# make check    what guards every change too and takes longer: proofs, installs, walks of all errors
 # make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make check-sparse  sparse matrices by hipSPARSE (160 MB) on the emulated device

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 #: Patterns of the names of tests that `make check` runs, and `make test` does not.
 CHECK = (
-    # Mutants: each is compiled.
-    r"tests/\w+/test_(hosting_)?guards\.py",
+    # The library and the Python without each proof.
     r"tests/proofs/test_(without|bytes)\.py",
     r"tests/manager/test_hosting_tsan\.py",
     # With the manager beside; `make test` has its own tests, and all programs run with it.
@@ -89,8 +88,6 @@ TOGETHER = (
 
 #: Files whose tests share nothing: each test goes to the next worker.
 APART = (
-    "tests/hoist/test_guards.py",
-    "tests/manager/test_hosting_guards.py",
     "tests/proofs/test_without.py",
     "tests/runtime/test_memory_random.py",
     "tests/softgpu/isa/test_decoder.py",

@@ -99,6 +99,7 @@ class Program:
         self.constructors: set[str] = set()
         self._private: set[str] = set()  # functions that nothing outside calls
         self._read()
+        # proof: constructor_is_not_called, else `self.constructors &= self._private`
         self.constructors &= {name for name in self._private if self.references[name] == 1}
 
     @functools.cached_property
@@ -112,6 +113,8 @@ class Program:
         if address is None or address.name != "llvm.mlir.addressof":
             return None
         found = self.globals.get(address.symbol("global_name") or "")
+        # proof: image_variable_is_constant, else `if found and found.private and found.value:`
+        # proof: image_variable_is_private, else `if found and found.constant and found.value:`
         if found and found.constant and found.private and found.value:
             return found
         return None
@@ -140,6 +143,7 @@ class Program:
         if kind == "llvm.func":
             function = Function(_name(line), _operations(self.lines, body))
             self.functions[function.name] = function
+            # proof: no_other_object_calls_it, else `if True:`
             if _is_private(line):
                 self._private.add(function.name)
         elif kind == "llvm.mlir.global":

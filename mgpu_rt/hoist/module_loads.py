@@ -67,15 +67,18 @@ class Modules:
         image = self.plan.program.constant(function, load.operands[0])
         if image is None:
             return "its image is no constant of this program"
+        # proof: size_of_the_image_is_constant, else `if False:`
         if not all(_is_constant(function, value) for value in load.operands[1:]):
             return "its size is no constant"
         for use in function.uses(load.result):
             if not self._is_known(function, use):
                 return f"its module goes to {use.callee or use.name}"
+        # proof: image_may_be_shared, else `return None`
         return self.why_not_shared(image.value)
 
     def _is_known(self, function: Function, use: Operation) -> bool:
         """True for an unload, and for a look-up whose name is a constant."""
+        # proof: looked_up_name_is_constant, else `looks_up = use.callee == LOOK_UP`
         looks_up = use.callee == LOOK_UP and self._name(function, use) is not None
         return looks_up or use.callee == UNLOAD
 
@@ -127,6 +130,7 @@ class Modules:
         if name not in self._settled:
             variable = self.plan.program.globals.get(name)
             private = variable is not None and variable.private
+            # proof: variable_is_private, else `self._settled[name] = self._is_only_read(name)`
             self._settled[name] = private and self._is_only_read(name)
         return self._settled[name]
 
@@ -140,6 +144,7 @@ class Modules:
                 seen += 1
                 if not all(_only_reads(u, address, writes) for u in function.uses(address.result)):
                     return False
+        # proof: every_reference_was_read, else `return True`
         return seen == program.references[name]
 
     # ---- both
@@ -172,5 +177,7 @@ def _only_reads(use: Operation, address: Operation, writes: bool) -> bool:
     """A load from an address, or a store to it where that is allowed."""
     if use.name == "llvm.load":
         return True
+    # proof: variables_address_stays_here, else `stored = use.name == "llvm.store"`
     stored = use.name == "llvm.store" and use.operands[0] != address.result
+    # proof: only_constructors_write_it, else `return stored`
     return stored and writes

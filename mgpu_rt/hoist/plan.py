@@ -27,6 +27,7 @@ class Plan:
     def functions(self) -> list[Function]:
         """The functions of the program, without those of an earlier hoisting."""
         functions = self.program.functions.values()
+        # proof: function_is_the_programs, else `return list(functions)`
         return [function for function in functions if not function.name.startswith(PREFIX)]
 
     def is_changed(self, operation: Operation) -> bool:

@@ -40,6 +40,7 @@ def hoist(given: bytes, tools: Tools) -> Hoisted:
     modules.move()
     if not plan.moved:
         return Hoisted(given, ["nothing was moved", *_sentences(plan)])
+    # proof: hoisted_program_is_unchanged, else `if False:`
     if any(name.startswith(templates.PREFIX) for name in (*program.functions, *program.globals)):
         raise Refused(
             "it was hoisted before and changed since: hoist the program that it came from"
@@ -54,10 +55,12 @@ def _obstacle(program: Program) -> str | None:
     known = {function.name for function in abi.functions()}
     called = {o.callee for f in program.functions.values() for o in f.operations} & known
     own = known & {function.name for function in program.functions.values() if function.operations}
+    # proof: program_leaves_the_abi_alone, else `if False:`
     if own:
         return f"it defines {min(own)} itself"
     if not called:
         return "it has no GPU calls"
+    # proof: program_keeps_its_device, else `if False:`
     if _CHOOSES_DEVICE in called:
         return f"it calls {_CHOOSES_DEVICE}, and what is kept belongs to one device"
     return None

@@ -47,6 +47,7 @@ def _why_left(function: Function, creation: Operation) -> str | None:
         if not _is_known(use, creation.result):
             return f"it goes to {use.callee or use.name}"
     destructions = _destructions(function, creation)
+    # proof: stream_is_destroyed_here, else `if False:`
     if not destructions:
         return "it is not destroyed here"
     if not all(_was_waited_for(uses, destruction) for destruction in destructions):
@@ -57,10 +58,13 @@ def _why_left(function: Function, creation: Operation) -> str | None:
 def _is_known(use: Operation, stream: str) -> bool:
     """True if the use passes the stream as the stream, and as nothing else."""
     position = _POSITIONS.get(use.callee or "")
+    # proof: call_uses_it_as_a_stream, else `return stream in use.operands`
     return [i for i, value in enumerate(use.operands) if value == stream] == [position]
 
 
 def _was_waited_for(uses: list[Operation], destruction: Operation) -> bool:
     """True if the use before it, in the same block, is a wait: then no work is pending."""
+    # proof: wait_is_in_its_block, else `before = [u for u in uses if u.line < destruction.line]`
     before = [u for u in uses if u.block == destruction.block and u.line < destruction.line]
+    # proof: last_use_is_a_wait, else `return bool(before)`
     return bool(before) and before[-1].callee == WAIT

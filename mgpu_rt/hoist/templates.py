@@ -16,6 +16,13 @@ TAKE, GIVE = f"{PREFIX}_stream_take", f"{PREFIX}_stream_give"
 #: The most idle streams that are kept: no program has so many at once.
 STREAMS = 32
 
+# proof: slot_is_emptied_at_once, else `_TAKE_IT = "llvm.load %slot : !llvm.ptr -> !llvm.ptr"`
+_TAKE_IT = "llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr"
+# proof: one_module_is_kept, else `_IF_SECOND = "^done($module : !llvm.ptr)"`
+_IF_SECOND = "^second"
+# proof: process_made_the_objects, else `_IF_OURS = "llvm.br ^release"`
+_IF_OURS = "llvm.cond_br %ours, ^release, ^done"
+
 _VARIABLE = Template("""
   llvm.mlir.global internal @${prefix}_$name() {addr_space = 0 : i32} : $type {
     %value = llvm.mlir.zero : $type
@@ -40,7 +47,7 @@ $load
     %swap = llvm.cmpxchg %slot, %none, $module acq_rel acquire : !llvm.ptr, !llvm.ptr
     %before = llvm.extractvalue %swap[0] : !llvm.struct<(ptr, i1)>
     %first = llvm.extractvalue %swap[1] : !llvm.struct<(ptr, i1)>
-    llvm.cond_br %first, ^done($module : !llvm.ptr), ^second
+    llvm.cond_br %first, ^done($module : !llvm.ptr), {_IF_SECOND}
   ^second:
     llvm.call @mgpuModuleUnload($module) : (!llvm.ptr) -> ()
     llvm.br ^done(%before : !llvm.ptr)
@@ -83,7 +90,7 @@ _STREAMS = Template(f"""
     %all = llvm.mlir.addressof @${{prefix}}_streams : !llvm.ptr
     %count = llvm.mlir.constant($count : i64) : i64
 {_EACH_SLOT}
-    %idle = llvm.atomicrmw xchg %slot, %none acq_rel : !llvm.ptr, !llvm.ptr
+    %idle = {_TAKE_IT}
     %empty = llvm.icmp "eq" %idle, %none : !llvm.ptr
     llvm.cond_br %empty, ^next, ^done(%idle : !llvm.ptr)
 {_NEXT_SLOT}
@@ -131,7 +138,7 @@ _RELEASE = Template("""
     %owner = llvm.load %process {alignment = 4 : i64} : !llvm.ptr -> i32
     %self = llvm.call @getpid() : () -> i32
     %ours = llvm.icmp "eq" %owner, %self : i32
-    llvm.cond_br %ours, ^release, ^done
+    {_IF_OURS}
   ^release:
 $release
     llvm.br ^done
@@ -204,6 +211,7 @@ def common(modules: int, functions: int, streams: bool, declared: Container[str]
         if count:
             parts.append(_variable(f"{kind}s", f"!llvm.array<{count} x ptr>"))
     if functions:
+        # proof: exit_forgets_functions
         release.append(_FORGET.substitute(prefix=PREFIX, bytes=8 * functions))
     for kind in undo:
         if counts[kind]:

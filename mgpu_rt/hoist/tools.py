@@ -45,6 +45,7 @@ class Tools:
         dialect = _must([self.translate, "--import-llvm"], ir)
         printed = ["--mlir-print-op-generic", "--mlir-print-local-scope"]
         text = _must([self.opt, *printed], dialect).decode()
+        # proof: program_names_its_target, else `return text`
         return _with_own_target(text, ir.decode(errors="replace"))
 
     def validated(self, program: str) -> bytes:

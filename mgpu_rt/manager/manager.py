@@ -51,6 +51,7 @@ def import_package() -> None:
 def find_cffi() -> None:
     """Adds the user's own packages, which may hold cffi and which -I leaves out."""
     if importlib.util.find_spec("_cffi_backend") is None:
+        # proof: users_packages_hold_cffi
         site.addsitedir(site.getusersitepackages())
 
 
@@ -106,6 +107,7 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
             channel.loud = False
             reason = loading.describe(error)
             channel.warn(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
+    # proof: shipped_policy_goes_on, else `raise SystemExit(1)`
     manage(channel, Shipped(channel))
 
 

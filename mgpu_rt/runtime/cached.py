@@ -131,6 +131,7 @@ def _take(kept: list[int], free: Callable[[int], bool] = lambda _: True) -> int 
     in, and one of them could take it between a test and a pop."""
     for _ in range(len(kept)):
         try:
+            # proof: one_thread_takes_it, else `found = kept[0]`
             found = kept.pop(0)
         except IndexError:
             break
@@ -178,12 +179,14 @@ class CachedRuntime(PlainRuntime):
             # The same for threads that come at once.
             kept = self._devices.setdefault(device, _Kept())
         memory, number = kept.watch or (0, None)
+        # proof: device_has_the_watched_memory, else `if False:`
         if number is not None and self.hip.buffer_id(memory) != number:
             kept = self._devices[device] = _Kept()
         return kept
 
     @property
     def _here(self) -> _Kept:
+        # proof: objects_are_of_the_device, else `kept = self._of(0)`
         kept = self._of(self.hip.device())
         if kept.watch is None:
             memory = self.hip.watch_memory()
@@ -194,6 +197,8 @@ class CachedRuntime(PlainRuntime):
         """The place of a handle; None if it is none of ours, or was ours as another kind."""
         device = self._home.get(handle)
         kept = self._of(device) if device is not None else None
+        # proof: handle_was_made_here, else `return kept or self._here`
+        # proof: handle_has_this_kind, else `return kept if kept and handle in kept.known else None`
         return kept if kept and kept.known.get(handle) == kind else None
 
     def _enter(self, here: _Kept, handle: int, kind: _Kind) -> int:
@@ -214,10 +219,12 @@ class CachedRuntime(PlainRuntime):
         try:
             owner.held.remove(handle)  # one call, so of two threads one has it
         except KeyError:
+            # proof: program_holds_the_handle, else `pass`
             raise self.hip.failed(function, refusal) from None
 
     @staticmethod
     def _forget(owner: _Kept, handle: int) -> None:
+        # proof: functions_are_of_this_module, else `for entries in (owner.known, owner.images):`
         for entries in (owner.known, owner.images, owner.functions):
             entries.pop(handle, None)
         for handles in (owner.held, owner.made):
@@ -227,10 +234,12 @@ class CachedRuntime(PlainRuntime):
 
     def module_load(self, image: Image) -> int:
         here = self._here
+        # proof: module_has_no_holder, else `module = [*here.images, None][0]`
         module = _take(here.modules[image])
         if module is not None:
             return self._lend(here, module)
         module = self._got(super().module_load, image)
+        # proof: image_has_no_globals, else `if True:`
         if image.is_constant:
             here.images[module] = image
             self._enter(here, module, "module")
@@ -252,6 +261,7 @@ class CachedRuntime(PlainRuntime):
         function = functions.get(name)
         if function is None:
             function = super().module_get_function(module, name)
+            # proof: function_was_found_before
             functions[name] = function
         return function
 
@@ -259,6 +269,7 @@ class CachedRuntime(PlainRuntime):
 
     def stream_create(self) -> int:
         here = self._here
+        # proof: stream_has_no_work, else `stream = _take(here.streams)`
         stream = _take(here.streams, self.hip.stream_idle)
         if stream is not None:
             return self._lend(here, stream)
@@ -278,12 +289,14 @@ class CachedRuntime(PlainRuntime):
 
     def _is_ours(self, stream: int) -> bool:
         """Or the program has destroyed that by HIP, and has got another one with its handle."""
+        # proof: stream_has_our_flags, else `return True`
         return self.hip.stream_flags(stream) == 0
 
     def event_create(self) -> int:
         if not self.hip.answers_for_events or lib.event_flags() != DISABLE_TIMING:
             return super().event_create()
         here = self._here
+        # proof: event_has_no_work, else `event = _take(here.events)`
         event = _take(here.events, self.hip.event_done)
         if event is not None:
             return self._lend(here, event)
@@ -303,6 +316,7 @@ class CachedRuntime(PlainRuntime):
 
     def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
         here = self._here
+        # proof: block_was_freed_on_the_stream, else `address = _take(here.blocks[0, size])`
         address = _take(here.blocks[stream, size])
         if address is not None:
             self._lend(here, address)
@@ -319,7 +333,10 @@ class CachedRuntime(PlainRuntime):
             self._returned(owner, address, "hipFree", INVALID_VALUE)
             size, number = owner.lent.pop(address)
             # Or the program has had HIP free it, and has got other memory there.
+            # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
+            # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
+            # proof: no_other_stream_is_at_work, else `if stream in owner.made and is_ours:`
             if stream in owner.made and is_ours and self._alone_at_work(owner, stream):
                 owner.blocks[stream, size].append(address)
                 return
@@ -327,13 +344,16 @@ class CachedRuntime(PlainRuntime):
         super().mem_free(address, stream)  # which waits for the device
 
     def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
+        # proof: hip_answers_for_the_blocks_device, else `if self._others:`
         if self._others or owner is not self._here:  # HIP knows the null stream of this device
             return False
+        # proof: null_stream_is_idle, else `others = (one for one in owner.made if one != stream)`
         others = (one for one in (0, *owner.made) if one != stream)
         return not any(self.hip.stream_busy(one) for one in others)
 
     def _submits(self, stream: int) -> None:
         if stream and stream not in self._home:
+            # proof: all_work_is_on_streams_of_ours
             self._others = True
 
     def launch_kernel(self, launch: Launch) -> None:
@@ -362,10 +382,12 @@ class CachedRuntime(PlainRuntime):
         except HipError as error:
             if error.code != OUT_OF_MEMORY:
                 raise
+            # proof: hip_may_have_memory_then
             self.give_back()
             handle = get(*arguments)
         device = self._home.pop(handle, None)
         if device is not None:
+            # proof: handle_is_of_this_life
             self._forget(self._of(device), handle)
         return handle
 
@@ -402,6 +424,7 @@ class Singleton(CachedRuntime):
     def stream_create(self) -> int:
         here = self._here
         only = self._only.get(here)
+        # proof: hip_has_the_only_stream, else `if only is None:`
         if only is None or self.hip.stream_flags(only) is None:
             only = self._only[here] = super().stream_create()
         return only

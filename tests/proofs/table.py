@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from tests.support.child import ROOT
 
 PAGE = ROOT / "docs" / "proofs.md"
-#: The macros of csrc/runtime/base/proof.h, and mgpu_rt's functions of their names.
+#: The macros of csrc/runtime/base/proof.h.
 NAMED = re.compile(r"\b(?:PROOF|DOUBT|PROOF_STEP|PROOF_VALUE)\(\s*\"?(\w+)\b")
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+#: A proof of Python's, above its line: `# proof: name, else `code``. Without it the code stands
+#: there, or nothing.
+MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
 
 
@@ -53,7 +56,9 @@ def in_code() -> dict[str, list[str]]:
     """The files that have each name."""
     found: dict[str, list[str]] = {}
     for path in sorted((*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "mgpu_rt").rglob("*.py"))):
-        if path.name not in ("proof.h", "proof.py"):
-            for name in NAMED.findall(path.read_text(encoding="utf-8")):
+        if path.name != "proof.h":
+            text = path.read_text(encoding="utf-8")
+            marks = [mark[1] for mark in map(MARK.match, text.splitlines()) if mark]
+            for name in (*NAMED.findall(text), *marks):
                 found.setdefault(name, []).append(str(path.relative_to(ROOT)))
     return found

@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.proofs import table, witnesses
+from tests.proofs.python import python_without
 from tests.support.variants import without
+
+CODE = table.in_code()
 
 
 @pytest.mark.parametrize("row", table.rows(), ids=lambda row: row.proof)
 def test_its_tests_fail_without_it(row: table.Row) -> None:
-    with without(row.proof) as library:
+    file = CODE[row.proof][0]
+    in_python = file.endswith(".py")
+    with python_without(row.proof, file) if in_python else without(row.proof) as library:
         for test in row.tests:
             witnesses.fails(test, row.proof, library)

@@ -15,7 +15,7 @@ import pytest
 from tests.proofs import random_programs
 from tests.proofs.table import Test
 from tests.selftest import share
-from tests.support.child import environment, run_child
+from tests.support.child import ROOT, environment, run_child
 from tests.support.hosting import managers
 from tests.support.patience import HANG
 from tests.support.variants import control, explorer_without, run_tests
@@ -35,8 +35,10 @@ def fails(test: Test, proof: str, library: Path) -> None:
     file, _, name = test.name.partition("::")
     module = "tests." + file.removesuffix(".py").replace("/", ".")
     function = getattr(importlib.import_module(module), name.partition("[")[0])
-    if not hasattr(function, "child"):
-        done = run_tests(library, f"tests/{test.name}")
+    home = library.parents[2]
+    in_python = (home / "tests").exists()  # python.py
+    if in_python or not hasattr(function, "child"):
+        done = run_tests(library, f"tests/{test.name}", home=home if in_python else ROOT)
         end_managers(library)
         assert done.returncode == 1 and "1 failed" in done.stdout, done.stdout
         return

@@ -1,6 +1,6 @@
 """CachedRuntime and Singleton keep only what their checks allow.
 
-test_guards.py takes one check out at a time: then the test that it names fails.
+tests/proofs takes one check out at a time: then the tests of its row in docs/proofs.md fail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The library compiled another way, or with a line changed, for tests that run others with it."""
+"""The library compiled another way, or without a proof, for tests that run others with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.child import BUILD, ROOT
@@ -22,32 +21,6 @@ NAME = "libmlir_rocm_runtime.so"
 PLAIN = ("-O0", "-w")
 #: Folders that are not part of the library.
 ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
-
-
-@dataclass(frozen=True)
-class Change:
-    """In a file of a checkout, this text, which it holds once, becomes that one."""
-
-    file: str
-    old: str
-    new: str
-
-    def make_in(self, home: Path) -> None:
-        path = home / self.file
-        text = path.read_text()
-        assert text.count(self.old) == 1, f"{self.file} holds it once: {self.old}"
-        path.unlink()  # it may be another checkout's, too
-        path.write_text(text.replace(self.old, self.new))
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A change in a file, and the test that must then fail."""
-
-    file: str
-    guard: str
-    without: str
-    test: str
 
 
 def make(home: Path, flags: tuple[str, ...]) -> Path:
@@ -98,13 +71,11 @@ def _take(source: str, target: str) -> None:
     (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
 
 
-def build(name: str, *changes: Change, flags: tuple[str, ...] = ("-O1",)) -> Path:
-    """The library in a checkout of its own, whose files are this one's with the changes."""
+def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
+    """The library in a checkout of its own, compiled with these flags."""
     home = BUILD / "variants" / name
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(checkout(flags), home, copy_function=_take)
-    for change in changes:
-        change.make_in(home)
     return make(home, flags)
 
 
@@ -151,9 +122,9 @@ def explorer_without(proof: str) -> Iterator[Path]:
     shutil.rmtree(home)
 
 
-def run_tests(library: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    """Runs tests (pytest's names for them) with a library."""
+def run_tests(library: Path, *tests: str, home: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Runs tests (pytest's names for them) of a checkout with a library."""
     env = {**os.environ, "MGPU_RT_TEST_LIBRARY": str(library), "MGPU_RT_TEST_HANG": "12"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider"]
     command += tests
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=HANG)
+    return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, timeout=HANG)

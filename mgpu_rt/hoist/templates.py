@@ -117,25 +117,25 @@ _STREAMS = Template(f"""
 
 # Called after something of HIP's was made, so that the handler runs before HIP's own. A child of
 # fork has the parent's handles and must not touch them.
-_RELEASE = Template("""
-  llvm.func internal @${prefix}_register() {
-    %process = llvm.mlir.addressof @${prefix}_process : !llvm.ptr
+_RELEASE = Template(f"""
+  llvm.func internal @${{prefix}}_register() {{
+    %process = llvm.mlir.addressof @${{prefix}}_process : !llvm.ptr
     %none = llvm.mlir.constant(0 : i32) : i32
     %self = llvm.call @getpid() : () -> i32
     %swap = llvm.cmpxchg %process, %none, %self acq_rel monotonic : !llvm.ptr, i32
     %first = llvm.extractvalue %swap[1] : !llvm.struct<(i32, i1)>
     llvm.cond_br %first, ^register, ^done
   ^register:
-    %handler = llvm.mlir.addressof @${prefix}_release : !llvm.ptr
+    %handler = llvm.mlir.addressof @${{prefix}}_release : !llvm.ptr
     %status = llvm.call @atexit(%handler) : (!llvm.ptr) -> i32
     llvm.br ^done
   ^done:
     llvm.return
-  }
+  }}
 
-  llvm.func internal @${prefix}_release() {
-    %process = llvm.mlir.addressof @${prefix}_process : !llvm.ptr
-    %owner = llvm.load %process {alignment = 4 : i64} : !llvm.ptr -> i32
+  llvm.func internal @${{prefix}}_release() {{
+    %process = llvm.mlir.addressof @${{prefix}}_process : !llvm.ptr
+    %owner = llvm.load %process {{alignment = 4 : i64}} : !llvm.ptr -> i32
     %self = llvm.call @getpid() : () -> i32
     %ours = llvm.icmp "eq" %owner, %self : i32
     {_IF_OURS}
@@ -144,7 +144,7 @@ $release
     llvm.br ^done
   ^done:
     llvm.return
-  }""")
+  }}""")
 
 _FORGET = Template("""\
     %functions = llvm.mlir.addressof @${prefix}_functions : !llvm.ptr

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 #: Seconds after which what is waited for hangs. All of it takes seconds at most, so that no load
-#: makes this fail. pytest's own limit (pyproject.toml) is longer. A test without a proof that has to
-#: hang makes it short (variants.py).
+#: makes this fail. pytest's own limit (pyproject.toml) is longer. A test that has to hang without a
+#: proof makes it short (variants.py).
 HANG = int(os.environ.get("MGPU_RT_TEST_HANG", "600"))
 
 

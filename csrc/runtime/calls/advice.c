@@ -134,7 +134,7 @@ static void explain_refusal(const struct image *image, const char *targets, cons
 }
 
 static void advise_amd(const char *expression, hipError_t error, const struct image *image) {
-    char what[128], number[32], targets[TARGETS], devices[TARGETS] = "", why[768] = "";
+    char what[TARGETS + 32], number[32], targets[TARGETS], devices[TARGETS] = "", why[768] = "";
     const void *data = image->bytes;
     describe(image, what, sizeof what, targets);
     if (!load_relaxed(&refused_by_amd.given)) { /* device_targets starts a thread */

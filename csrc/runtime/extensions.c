@@ -37,7 +37,7 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     runtime_start();
     struct thread *thread = thread_get();
     stream_unchoose(thread);
-    if (!handle)
+    if (!DOUBT(caller_lends_a_stream, handle))
         return 0;
     if (!stream_choose(thread, handle))
         return -1;

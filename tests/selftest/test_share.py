@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.selftest import share
-from tests.support.variants import PLAIN, Change, build, without
+from tests.support.variants import without
 
 pytestmark = pytest.mark.check
-
-LENDS = """    if (!stream_choose(thread, handle))
-        return -1;
-    block_stream_enters(thread->chosen);
-"""
 
 
 def is_called_wrong(library: Path, folder: Path, *names: str) -> bool:
@@ -22,9 +17,8 @@ def is_called_wrong(library: Path, folder: Path, *names: str) -> bool:
 
 
 def test_a_library_that_ignores_lent_streams_is_called_wrong(tmp_path: Path) -> None:
-    ignores = Change("csrc/runtime/extensions.c", LENDS, "")
-    library = build("ignores-lent-streams", ignores, flags=PLAIN)
-    assert is_called_wrong(library, tmp_path, "proofs-captures")
+    with without("caller_lends_a_stream") as library:
+        assert is_called_wrong(library, tmp_path, "proofs-captures")
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DMGPU_RT_CHECK", "-O1", "-g", "-fno-omit
 FLAGS += ["-fPIC"]
 #: gcc warns of what its own checks add to the code, so its warnings are the plain build's to show.
 WARNINGS = {"gcc": ["-w"], "clang": ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]}
+#: As lowered programs do, the players call functions of which they know no handle's type.
+UNTYPED = {"gcc": [], "clang": ["-fno-sanitize=function"]}
 OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
     ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
@@ -86,7 +88,8 @@ def build(name: str) -> None:
     ]
     for player, more in (("player", []), ("player-linked", ["build/hipstub/libamdhip64.so.5"])):
         needed = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed", library, *more]
-        _run(compiler, *FLAGS, *sanitize, *players, *needed, "-pthread", "-ldl", "-o", out / player)
+        flags = [*FLAGS, *sanitize, *UNTYPED[cc]]
+        _run(compiler, *flags, *players, *needed, "-pthread", "-ldl", "-o", out / player)
 
 
 def _sides(name: str) -> list[runner.Side]:

@@ -12,7 +12,7 @@ from tests.proofs.table import MARK
 from tests.support.child import BUILD, ROOT
 from tests.support.variants import NAME
 
-#: What a change does not reach.
+#: These folders stay as they are: no proof stands in them.
 SHARED = ("bench", "csrc", "docs", "examples", "pyproject.toml", "Makefile")
 
 

@@ -98,9 +98,9 @@ def checks(
         for name, content in bundle.sequences(kind).items():
             case = Case.read(content)
             if machine.kind == "cuda":
-                if case.plays(*NOT_WITH_CUDA) or OFFLOAD in case.images:
+                if case.amd or case.plays(*NOT_WITH_CUDA) or OFFLOAD in case.images:
                     continue
-                case = case.until_exit()
+                case = case.with_nvidia()
             if case.devices == 1 or machine.both is not None:
                 found.append(_sequence_check(part, name, case, machine, images))
     return found

@@ -19,6 +19,9 @@ from mgpu_rt.selftest import children
 
 _RESULT = re.compile(r"(\d+) (\d+) (.*)")
 _FAILURE = re.compile(r"'.*' failed with '.*'")
+#: The first failure once NVIDIA's driver has ended. How many follow is the moment's: a thread may
+#: still make calls when main returns.
+_ENDED = "failed with 'hipErrorDeinitialized'"
 #: Threads of the player: handlers of exit that NVIDIA's driver runs its own before, and destructors
 #: (csrc/selftest/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
@@ -35,6 +38,7 @@ class Output:
     other: list[str] = field(default_factory=list)
     status: int | str = 0
     begun: int = -1  # the last sequence that began
+    driver_ended: bool = False
 
     def add(self, line: str) -> None:
         found = _RESULT.fullmatch(line)
@@ -44,6 +48,9 @@ class Output:
                 self.begun = sequence
             self.results.setdefault(sequence, {})[number] = text
         elif _FAILURE.fullmatch(line):
+            self.driver_ended |= line.endswith(_ENDED)
+            if self.driver_ended:
+                return
             self.failures.setdefault(self.begun, []).append(line)
         elif not _ADVICE.match(line):
             self.other.append(line)
@@ -70,6 +77,7 @@ class Case:
     failures: dict[int, list[str]] = field(default_factory=dict)
     known: bool = False  # stock's behaviour says nothing of it
     devices: int = 1
+    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
 
     def text(self) -> str:
         """The script, for the player."""
@@ -82,14 +90,18 @@ class Case:
         """Whether it has one of these steps."""
         return any(line.split()[1] in steps for body in self.lines.values() for line in body)
 
-    def until_exit(self) -> Case:
-        """The same without the calls once NVIDIA's driver has ended. Nothing is computed then,
-        and every call fails; only stock's behaviour says so of what a cache keeps."""
+    def with_nvidia(self) -> Case:
+        """Leaves out what NVIDIA's driver does not have. Once it has ended nothing is computed, and
+        each call fails; only stock's behaviour says so of what a cache keeps. It has no last error
+        for a call that the library refuses (csrc/runtime/hip/refusal.h)."""
         lines, expected = {}, {}
         for number, body in self.lines.items():
-            threads = [line.split()[0] for line in body]
-            kept = [i for i, who in enumerate(threads, 1) if who not in _AFTER_NVIDIAS_END]
             known = self.expected[number]
+            kept = [
+                i
+                for i, line in enumerate(body, 1)
+                if line.split()[0] not in _AFTER_NVIDIAS_END and known.get(i) != "an error"
+            ]
             lines[number] = [body[i - 1] for i in kept]
             expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}
         return replace(self, lines=lines, expected=expected)

@@ -457,9 +457,28 @@ def test_the_results_of_another_kernel_are_found_wrong(part: str) -> None:
 def test_nothing_is_played_once_nvidias_driver_has_ended() -> None:
     lines = ["0 stream 0 1", "21 event 0 2", "20 event 0 1", "22 unevent 0 2"]
     known = {1: "ok", 2: "ok", 3: "last error 0", 4: None}
-    case = sequences.Case([], {1: 1}, {1: lines}, {1: known}).until_exit()
+    case = sequences.Case([], {1: 1}, {1: lines}, {1: known}).with_nvidia()
     assert case.lines == {1: ["0 stream 0 1", "20 event 0 1"]}
     assert case.expected == {1: {1: "ok", 2: "last error 0"}}
+
+
+def test_a_refused_call_has_no_last_error_of_nvidias_driver() -> None:
+    lines = ["0 unstream 0 1", "0 lasterror 2", "0 lasterror 2"]
+    known = {2: "an error", 3: "no error"}
+    case = sequences.Case([], {1: 1}, {1: lines}, {1: known}).with_nvidia()
+    assert case.lines == {1: ["0 unstream 0 1", "0 lasterror 2"]}
+    assert case.expected == {1: {2: "no error"}}
+
+
+def test_failures_once_nvidias_driver_has_ended_are_not_counted() -> None:
+    """A thread that is still at work meets as many as the moment has."""
+    failed = "'hipFree(ptr)' failed with 'hipErrorInvalidValue'"
+    ended = "'hipEventCreate(&event)' failed with 'hipErrorDeinitialized'"
+    said = [sequences.Output() for _ in range(2)]
+    for one, lines in zip(said, ([failed, ended], [failed, ended, failed, ended]), strict=True):
+        for line in lines:
+            one.add(line)
+    assert said[0] == said[1] and said[0].failures == {-1: [failed]}
 
 
 def test_an_unknown_check_is_named() -> None:

@@ -223,6 +223,7 @@ class Group:
     devices: int = 1
     harsh: bool = False  # it resets the device
     offload: bool = False  # it loads an image in a bundle, as AMD's have them
+    amd: bool = False  # NVIDIA's driver is not asked, or its answers are others
     written: list[Written] = field(default_factory=list)
 
     def __call__(self, write: Written) -> Written:
@@ -246,4 +247,5 @@ class Group:
             failures={i: one.failures for i, one in enumerate(scripts) if one.failures},
             known=self.known,
             devices=self.devices,
+            amd=self.amd,
         )

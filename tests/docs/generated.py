@@ -1,4 +1,4 @@
-"""Programs write some parts of docs/: the ABI, the options, the man page.
+"""Programs write some parts of docs/: the ABI, the options, the rule's table, the man page.
 
 `python -m tests.docs` writes them; test_docs.py sees that they are up to date.
 """
@@ -12,6 +12,8 @@ import click
 
 from mgpu_rt import __version__, abi
 from mgpu_rt.cli import main, options
+from tests.proofs import table
+from tests.support.child import ROOT
 
 ABI = """# The ABI
 
@@ -32,6 +34,9 @@ the values in force. In a program with rights that its caller lacks (set-uid) no
 |---|---|---|
 """
 
+#: Before the rows of the rule's table, and after them.
+SHORTCUTS = "|---|---|---|\n", "<!-- end: from docs/proofs.md -->\n"
+
 
 def abi_page() -> str:
     """docs/abi.md."""
@@ -45,6 +50,15 @@ def options_page() -> str:
         for option in options.options()
     )
     return OPTIONS + "".join(rows)
+
+
+def rule_page() -> str:
+    """docs/rule.md: the rows of its first table stand in docs/proofs.md."""
+    begin, end = SHORTCUTS
+    text = (ROOT / "docs" / "rule.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return "".join([before, begin, *table.shortcuts(), end, after])
 
 
 # ---- the man page ----
@@ -115,5 +129,6 @@ def _escaped(text: str) -> str:
 PAGES = {
     "docs/abi.md": abi_page,
     "docs/options.md": options_page,
+    "docs/rule.md": rule_page,
     "docs/mgpu-rt.1": man_page,
 }

@@ -16,6 +16,8 @@ ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 #: there, or nothing.
 MARK = re.compile(r"^ *# proof: (\w+)(?:, else `(.+)`)?$")
 TEST = re.compile(r"`([^`]+)`( exclusive)?")
+#: A heading that is a shortcut, and below it what proves it and what HIP is asked.
+SHORTCUT = re.compile(r"^## (.+)\n\n\| what proves it \|.*\n\|---.*\n\| (.+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ def _rows(text: str) -> Iterator[Row]:
 
 def rows() -> list[Row]:
     return [row for part in sections().values() for row in part]
+
+
+def shortcuts() -> Iterator[str]:
+    """The rows of docs/rule.md: a shortcut, what proves it, what HIP is asked."""
+    for heading, cells in SHORTCUT.findall(PAGE.read_text(encoding="utf-8")):
+        yield f"| {heading[0].lower()}{heading[1:]} | {cells} |\n"
 
 
 def in_code() -> dict[str, list[str]]:

@@ -371,6 +371,93 @@ static void case_moved(void) {
     pass(at);
 }
 
+/* munmap, and other memory at its address. */
+static void case_unmapped(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    unmap(at);
+    map(at);
+    pass(at);
+}
+
+static void case_dropped(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    drop(at);
+    pass(at);
+}
+
+/* The end of the heap goes down and up again. */
+static void case_brk(void) {
+    char *const begin = (char *)(((uintptr_t)sbrk(0) + PAGE - 1) / PAGE * PAGE);
+    const struct range at = {begin, 2 * PAGE};
+    for (int i = 0; i < 2; i++) {
+        if (brk(begin + at.bytes) != 0)
+            fail("brk", begin, at.bytes);
+        fill(at.address, at.bytes);
+        pass(at);
+        if (brk(begin) != 0)
+            fail("brk", begin, at.bytes);
+    }
+}
+
+/* A part of a huge page, and then the page is split. */
+static void case_huge(void) {
+    enum { HUGE = 2 << 20 };
+    char *const all =
+        mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *const page = (char *)(((uintptr_t)all + HUGE - 1) / HUGE * HUGE);
+    const struct range at = {page + 4 * PAGE, 8 * PAGE};
+    madvise(page, HUGE, MADV_HUGEPAGE);
+    memset(page, 1, HUGE);
+    pass(at);
+    madvise(page + 6 * PAGE, 2 * PAGE, MADV_DONTNEED);
+    fill(at.address, at.bytes);
+    pass(at);
+    munmap(all, 2 * HUGE);
+}
+
+/* Pages that hugetlbfs has set aside, where a machine has some. */
+static void case_hugetlb(void) {
+    enum { HUGE = 2 << 20 };
+    for (int i = 0; i < 2; i++) {
+        char *const page =
+            mmap(window + HUGE, HUGE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED_NOREPLACE, -1, 0);
+        if (page == MAP_FAILED)
+            return;
+        memset(page, i + 1, HUGE);
+        pass((struct range){page, 8 * PAGE});
+        munmap(page, HUGE);
+    }
+}
+
+/* Of two that touch one goes; the other one is kept. */
+static void case_touching(void) {
+    const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
+    map((struct range){window, 4 * PAGE});
+    pass(first);
+    pass(second);
+    unmap(first);
+    map(first);
+    pass(second);
+    pass(first);
+}
+
+/* A mapping that grows where it lies keeps its pages. */
+static void case_grown(void) {
+    const struct range at = {window, 2 * PAGE}, whole = {window, 4 * PAGE};
+    map(at);
+    pass(at);
+    munmap(window + 2 * PAGE, 2 * PAGE);
+    if (mremap(at.address, at.bytes, whole.bytes, 0) != window)
+        fail("mremap", window, whole.bytes);
+    pass(at);
+    pass(whole);
+}
+
 /* Two in one page, of which one is HIP's again: the other one is watched still. */
 static void share_page(struct range goes, struct range stays, struct range page) {
     map(page);
@@ -397,6 +484,21 @@ static void case_shared_memory(void) {
     const int file = memfd_create("registered", 0);
     if (ftruncate(file, 2 * PAGE) != 0 ||
         mmap(window, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != window)
+        fail("mmap", window, PAGE);
+    fill(at.address, at.bytes);
+    pass(at);
+    if (ftruncate(file, 0) != 0 || ftruncate(file, 2 * PAGE) != 0)
+        fail("ftruncate", window, PAGE);
+    fill(at.address, at.bytes);
+    pass(at);
+}
+
+/* Private copies of a file's pages go with the pages. */
+static void case_private_file(void) {
+    const struct range at = {window, 2 * PAGE};
+    const int file = memfd_create("registered", 0);
+    if (ftruncate(file, 2 * PAGE) != 0 ||
+        mmap(window, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) != window)
         fail("mmap", window, PAGE);
     fill(at.address, at.bytes);
     pass(at);
@@ -503,9 +605,17 @@ static const struct {
     void (*run)(void);
 } cases[] = {
     {"moved", case_moved},
+    {"unmapped", case_unmapped},
+    {"dropped", case_dropped},
+    {"brk", case_brk},
+    {"huge", case_huge},
+    {"hugetlb", case_hugetlb},
+    {"touching", case_touching},
+    {"grown", case_grown},
     {"first-page-is-shared", case_first_page_is_shared},
     {"last-page-is-shared", case_last_page_is_shared},
     {"shared-memory", case_shared_memory},
+    {"private-file", case_private_file},
     {"forked", case_forked},
     {"pending", case_pending},
     {"other-bytes", case_other_bytes},

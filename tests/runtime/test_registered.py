@@ -7,25 +7,35 @@ GPU does. So the use of a registration whose pages were replaced shows as wrong 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.child import ROOT, Mgpu, in_child
-from tests.support.known import program, run_program
+from tests.hosts import walks
+from tests.support.child import Mgpu, in_child
+from tests.support.known import run_program
+from tests.support.patience import HANG
 from tests.support.refused import REFUSE_USERFAULTFD
 
-SOURCE = ROOT / "tests" / "hosts" / "registered.c"
 KIB = 1 << 10
 PAGE = 4 * KIB
 
 #: The cases whose only word would be that the device saw other memory.
 CASES = (
     "moved",
+    "unmapped",
+    "dropped",
+    "brk",
+    "huge",
+    "hugetlb",
+    "touching",
+    "grown",
     "first-page-is-shared",
     "last-page-is-shared",
     "shared-memory",
+    "private-file",
     "forked",
     "pending",
     "pageable",
@@ -42,7 +52,7 @@ ERRORS = """\
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return program(tmp_path_factory.mktemp("registered"), SOURCE.read_text(), "-D_GNU_SOURCE")
+    return walks.compiled(tmp_path_factory.mktemp("registered"))
 
 
 def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
@@ -67,10 +77,31 @@ def test_a_case(path: Path, case: str) -> None:
 
 
 def test_random_programs(path: Path) -> None:
-    """Some of what `registered walk` can do: 20,000 programs are on record."""
+    """`make soak` plays 20,000."""
     _, record = run(path, "walk", 1, 150)
     _, plain = run(path, "walk", 1, 150, exclusive="off")
     assert registrations(record) < 0.8 * registrations(plain)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("backend, count", [("stub", 4000), ("softgpu", 40)])
+def test_many_random_programs(path: Path, backend: str, count: int) -> None:
+    assert walks.failures(path, count, walks.settings(backend), seed=1000) == []
+
+
+@pytest.mark.gpu
+def test_random_programs_on_a_gpu(path: Path) -> None:
+    assert walks.failures(path, 1000, walks.settings("cuda")) == []
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("words", [*(("case", case) for case in CASES), ("race", "2000")])
+def test_registered_memory_on_a_gpu(path: Path, words: tuple[str, ...]) -> None:
+    command = [str(path), *words]
+    done = subprocess.run(
+        command, env=walks.settings("cuda"), capture_output=True, text=True, timeout=HANG
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_race(path: Path) -> None:

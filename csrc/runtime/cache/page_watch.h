@@ -35,8 +35,9 @@ bool page_watch_settled(void);
 /* In a child of fork, where nothing is watched. */
 void page_watch_forked(void);
 
-/* Returns whether all these bytes lie in private memory of the process. No event tells when pages
- * of files and of shared memory are replaced. HIP has to have made all pages present. */
+/* Returns whether all these bytes lie in private memory of the process that is no copy of a file's.
+ * Pages of files and of shared memory are replaced without an event. A file that gets shorter takes
+ * the private copies of its pages along, also without one. */
 bool pages_are_private(const void *address, size_t bytes);
 
 static const size_t page_bytes = 4096; /* x86-64 */

@@ -54,9 +54,12 @@ int mgpu_rt_empty_cache(void);
  *                memory of mgpuMemAlloc's (with MGPU_RT_CACHE=off all are)
  *     modules    by image: its hash, bytes, loads by the program and by the driver, kernels asked
  *                for, name of its gpu.module, why it is loaded anew each time (both may be null)
- *     cache      of modules, functions, streams, events, memory: hits, misses, evictions
+ *     cache      of modules, functions, streams, events, memory, registrations: hits, misses,
+ *                evictions
  *     graphs     built, refused, launches, nodes: of all launches, plain: calls of functions of
  *                `mgpu-rt lower --graph` that ran plainly
+ *     kept       host memory that is registered though the program has unregistered it: ranges and
+ *                bytes now; how many went to HIP because pages changed, because of the limit
  *     memory     of each device, in bytes: allocated, reserved, the peaks of both; blocks
  *     rendered   the tables that MGPU_RT_STATS=1 prints, as text (null: memory ran out)
  *     manager    none, starting, serving, ended

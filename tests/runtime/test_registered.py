@@ -6,7 +6,9 @@ GPU does. So the use of a registration whose pages were replaced shows as wrong 
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -128,7 +130,10 @@ def test_other_bytes_are_registered_by_hip(path: Path) -> None:
     assert registrations(record) == 4
 
 
-@pytest.mark.parametrize("variables", [{"exclusive": "off"}, {"MGPU_RT_CACHE": "off"}])
+@pytest.mark.parametrize(
+    "variables",
+    [{"exclusive": "off"}, {"MGPU_RT_CACHE": "off"}, {"MGPU_RT_CACHE": "memory,streams"}],
+)
 def test_without_the_users_word_every_call_is_hips(path: Path, variables: dict) -> None:
     _, record = run(path, "case", "passes", **variables)
     assert registrations(record) == record["counts"]["hipHostUnregister"] == 200
@@ -150,6 +155,85 @@ def test_errors_are_those_of_stock(path: Path) -> None:
     plain, _ = run(path, "case", "errors", exclusive="off")
     assert said == plain
     assert "".join(f"{line}\n" for line in said.splitlines() if "failed" in line) == ERRORS
+
+
+def kept(path: Path, *words: str, tmp: Path, **variables: str) -> tuple[dict, dict, str]:
+    """Returns what the statistics say: of the cache, of what is kept, and the line for people."""
+    file = tmp / "stats.json"
+    run(path, *words, MGPU_RT_STATS=str(file), **variables)
+    said = json.loads(file.read_text())
+    lines = [line for line in said["rendered"].splitlines() if "registered memory" in line]
+    return said["cache"]["registrations"], said["kept"], "".join(lines)
+
+
+def test_statistics_count_what_was_kept(path: Path, tmp_path: Path) -> None:
+    cache, now, line = kept(path, "case", "passes", tmp=tmp_path)
+    assert cache == {"hits": 198, "misses": 2, "evictions": 0}
+    assert now == {"ranges": 2, "bytes": 4 * PAGE + 8, "changed": 0, "limited": 0}
+    assert line == (
+        "mgpu_rt: registered memory: hits 198, misses 2, kept 2 (16392 bytes), "
+        "given back 0: 0 as pages changed, 0 for the limit"
+    )
+
+
+def test_statistics_say_why_registrations_went(path: Path, tmp_path: Path) -> None:
+    cache, now, _ = kept(path, "case", "touching", tmp=tmp_path)
+    assert cache == {"hits": 1, "misses": 3, "evictions": 1}
+    assert now == {"ranges": 2, "bytes": 4 * PAGE, "changed": 1, "limited": 0}
+    cache, now, _ = kept(path, "case", "limit", tmp=tmp_path, MGPU_RT_MEMORY_LIMIT="64K")
+    assert cache == {"hits": 0, "misses": 48, "evictions": 32}
+    assert now == {"ranges": 16, "bytes": 16 * PAGE, "changed": 0, "limited": 32}
+
+
+def test_statistics_count_no_miss_where_nothing_is_kept(path: Path, tmp_path: Path) -> None:
+    """HIP serves what is not kept: of a file, and without the word."""
+    nothing = {"hits": 0, "misses": 0, "evictions": 0}
+    assert kept(path, "case", "shared-memory", tmp=tmp_path) == (
+        nothing,
+        {"ranges": 0, "bytes": 0, "changed": 0, "limited": 0},
+        "",
+    )
+    assert kept(path, "case", "passes", tmp=tmp_path, exclusive="off")[0] == nothing
+
+
+@pytest.mark.parametrize(
+    "variables, reason",
+    [
+        ({}, "registrations outlive their unregister"),
+        ({"exclusive": "off"}, "nothing is kept, as that takes MGPU_RT_EXCLUSIVE=on"),
+        ({"MGPU_RT_CACHE": "memory"}, "nothing is kept, as MGPU_RT_CACHE leaves out registrations"),
+    ],
+)
+def test_the_library_says_whether_memory_stays_registered(
+    path: Path, variables: dict, reason: str
+) -> None:
+    said, _ = run(path, "case", "passes", MGPU_RT_VERBOSE="1", **variables)
+    assert said.count(f"mgpu_rt: registered memory: {reason}") == said.count("registered") == 1
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_registration_that_the_program_ended_by_hip_is_made_again(mgpu: Mgpu) -> None:
+    memory = mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(memory, PAGE)
+    address = ctypes.c_void_p(int(mgpu.ffi.cast("uintptr_t", memory)))
+    assert ctypes.CDLL(os.environ["MGPU_RT_HIP"]).hipHostUnregister(address) == 0
+    mgpu.MemHostRegister(memory, PAGE)
+    assert mgpu.count("hipHostRegister") == 2
+    mgpu.MemHostUnregister(memory)
+    assert mgpu.stderr() == ""
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_child_of_fork_gives_nothing_back(mgpu: Mgpu) -> None:
+    """HIP does not survive a fork."""
+    memory = mgpu.ffi.new("char[]", PAGE)
+    mgpu.MemHostRegister(memory, PAGE)
+    mgpu.MemHostUnregister(memory)
+    child = os.fork()
+    if child == 0:
+        mgpu.lib.mgpu_rt_empty_cache()
+        os._exit(mgpu.count("hipHostUnregister"))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_DEVICES="2")

@@ -105,6 +105,14 @@ struct start {
     char device[232]; /* its name; "": not known */
 };
 
+/* Host memory that HIP has registered still, after the program's unregister. ranges and bytes are
+ * what is kept now. changed counts the registrations that ended because their pages changed, and
+ * limited those that the limit ended. */
+struct kept_counter {
+    uint64_t ranges, bytes; /* now */
+    uint64_t changed, limited;
+};
+
 enum { COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* On pages of their own: a file may lie under them (output.h). */
@@ -117,6 +125,7 @@ struct counts {
     struct copy_counter copies[COPY_WAYS];
     struct memory_account memory[MOST_DEVICES];
     struct graph_counter graphs;
+    struct kept_counter kept;
     uint64_t failure_keys[FAILURES], failures[FAILURES]; /* of calls: keys.h, how many */
     uint64_t overridden; /* calls that functions of the user's answered without this library */
     struct counter other_kernels; /* launches of what has no row: a symbol, a function of HIP's */

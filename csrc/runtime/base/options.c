@@ -134,8 +134,8 @@ static bool is_off(const char *value) {
 
 /* The bit of a name of so many letters; 0 if it is none's. */
 static unsigned cache_bit(const char *name, size_t length) {
-    static const char *const names[CACHE_NAMES] = {"modules", "functions", "streams",
-                                                   "events",  "memory",    "staging"};
+    static const char *const names[CACHE_NAMES] = {"modules", "functions",     "streams", "events",
+                                                   "memory",  "registrations", "staging"};
     for (unsigned cache = 0; cache < CACHE_NAMES; cache++)
         if (strlen(names[cache]) == length && strncmp(names[cache], name, length) == 0)
             return 1U << cache;
@@ -155,7 +155,7 @@ static unsigned read_caches(const char *value) {
         if (strcmp(value, "on") != 0 && strcmp(value, "1") != 0)
             complain("MGPU_RT_CACHE", value,
                      "is neither on nor off nor a list of modules, functions, streams, events, "
-                     "memory, staging: on is used");
+                     "memory, registrations, staging: on is used");
         return ALL_CACHES;
     }
     return caches;

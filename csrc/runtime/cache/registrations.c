@@ -1,4 +1,5 @@
 #include "cache/registrations.h"
+#include "base/counters.h"
 #include "base/handles.h"
 #include "base/options.h"
 #include "base/proof.h"
@@ -111,20 +112,37 @@ static void end(struct registration *registration) {
     store_seq_cst(&registration->state, REGISTRATION_GONE);
 }
 
+/* An unregister leaves it registered; and that ends. */
+static void count_kept(size_t bytes) {
+    (void)fetch_add_relaxed(&registrations_idle, bytes);
+    (void)fetch_add_relaxed(&counts.kept.ranges, 1);
+    (void)fetch_add_relaxed(&counts.kept.bytes, bytes);
+}
+static void count_taken(size_t bytes) {
+    (void)fetch_sub_relaxed(&registrations_idle, bytes);
+    (void)fetch_sub_relaxed(&counts.kept.ranges, 1);
+    (void)fetch_sub_relaxed(&counts.kept.bytes, bytes);
+}
+
 /* For who has taken an idle one. It counts as idle until HIP has it, so that a copy waits for that
  * (registrations_yield). */
 static void give_to_hip(struct registration *registration) {
     const hipError_t error = hip.HostUnregister(address_of(registration));
     if (error != hipSuccess)
         device_forget_error(error);
-    (void)fetch_sub_relaxed(&registrations_idle, registration->bytes);
+    const bool changed = load_seq_cst(&registration->stale);
+    registration->wasted += changed;
+    (void)fetch_add_relaxed(&counts.kept.changed, changed);
+    stats_eviction(CACHE_REGISTRATIONS);
+    count_taken(registration->bytes);
     end(registration);
 }
 
 static bool trim(struct registration *registration) {
+    if (runtime_forked) /* HIP does not survive that */
+        return false;
     if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
         return false;
-    registration->wasted += load_seq_cst(&registration->stale);
     give_to_hip(registration);
     return true;
 }
@@ -249,10 +267,21 @@ static void start_watching(void) {
         report_verbose("registered memory: registrations outlive their unregister");
 }
 
+static void say_no_word(void) {
+    report_verbose("registered memory: nothing is kept, %s",
+                   exclusive_hip() ? "as MGPU_RT_CACHE leaves out registrations"
+                                   : "as that takes MGPU_RT_EXCLUSIVE=on, and no hook or runtime "
+                                     "in Python");
+}
+
 static bool may_watch(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (!exclusive_hip() || !cache_is_on(CACHE_MEMORY) || runtime_forked || runtime_exiting())
+    static pthread_once_t once = PTHREAD_ONCE_INIT, said = PTHREAD_ONCE_INIT;
+    if (runtime_forked || runtime_exiting())
         return false;
+    if (!exclusive_hip() || !cache_is_on(CACHE_REGISTRATIONS)) {
+        pthread_once(&said, say_no_word);
+        return false;
+    }
     pthread_once(&once, start_watching);
     return watches;
 }
@@ -292,7 +321,10 @@ static bool trim_oldest(void) {
         if (load_seq_cst(&each->state) == REGISTRATION_IDLE &&
             (!oldest || load_relaxed(&each->last_use) < load_relaxed(&oldest->last_use)))
             oldest = each;
-    return oldest && trim(oldest);
+    if (!oldest || !trim(oldest))
+        return false;
+    (void)fetch_add_relaxed(&counts.kept.limited, 1);
+    return true;
 }
 
 static bool make_room(size_t bytes) {
@@ -337,12 +369,11 @@ static bool use_again(struct registration *registration, size_t bytes) {
     if (!PROOF(all_bytes_are_registered, registration->bytes == bytes) ||
         !PROOF(registered_on_this_device, registration->device == hip_current_device()) ||
         !pages_are_the_same(registration)) {
-        registration->wasted += load_seq_cst(&registration->stale);
         give_to_hip(registration);
         return false;
     }
     set_kind(registration, RANGE_REGISTERED);
-    fetch_sub_relaxed(&registrations_idle, bytes);
+    count_taken(bytes);
     registration->wasted = 0;
     store_seq_cst(&registration->state, REGISTRATION_HELD);
     return true;
@@ -385,6 +416,8 @@ static hipError_t register_entered(struct registration *registration) {
     if (registration->watched &&
         !PROOF(pages_are_of_no_file, pages_are_private(address, registration->bytes)))
         store_seq_cst(&registration->stale, true); /* no event tells when those are replaced */
+    if (registration->watched && !load_seq_cst(&registration->stale))
+        stats_miss(CACHE_REGISTRATIONS);
     registration->device = hip_current_device();
     set_kind(registration, RANGE_REGISTERED);
     store_seq_cst(&registration->state, REGISTRATION_HELD);
@@ -415,8 +448,11 @@ static bool take_gone(struct registration *registration) {
 hipError_t registration_acquire(void *address, uint64_t bytes) {
     struct registration *registration =
         address && bytes && !runtime_forked ? handle_enter(&registrations, address) : NULL;
-    if (registration && use_again(registration, bytes))
+    if (registration && use_again(registration, bytes)) {
+        call_tell(CALL_HIT);
         return hipSuccess;
+    }
+    call_tell(CALL_BYPASS);
     registrations_yield(address, bytes);
     if (registration && take_gone(registration)) {
         if (enter_watched(registration, address, bytes))
@@ -468,7 +504,7 @@ hipError_t registration_release(void *address) {
         return release_by_hip(address);
     if (may_be_idle(registration)) {
         set_kind(registration, RANGE_IDLE);
-        (void)fetch_add_relaxed(&registrations_idle, registration->bytes);
+        count_kept(registration->bytes);
         store_relaxed(&registration->last_use, fetch_add_relaxed(&uses, 1));
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
         if (load_seq_cst(&registration->stale))

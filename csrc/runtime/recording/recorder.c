@@ -209,6 +209,9 @@ static enum cache_kind cache_behind(enum abi_index function) {
         return CACHE_EVENTS;
     case ABI_mgpuMemAlloc:
         return CACHE_MEMORY;
+    case ABI_mgpuMemHostRegister:
+    case ABI_mgpuMemHostRegisterMemRef:
+        return CACHE_REGISTRATIONS;
     default:
         return CACHE_COUNT;
     }

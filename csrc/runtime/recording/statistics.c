@@ -101,6 +101,18 @@ static void print_graphs(FILE *out, const struct graph_counter *graphs) {
                 graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
 }
 
+static void print_registrations(FILE *out, const struct counts *record) {
+    const struct kept_counter *kept = &record->kept;
+    const struct cache_counter *cache = &record->caches[CACHE_REGISTRATIONS];
+    if (cache->misses)
+        fprintf(out,
+                "mgpu_rt: registered memory: hits %" PRIu64 ", misses %" PRIu64 ", kept %" PRIu64
+                " (%" PRIu64 " bytes), given back %" PRIu64 ": %" PRIu64
+                " as pages changed, %" PRIu64 " for the limit\n",
+                cache->hits, cache->misses, kept->ranges, kept->bytes, cache->evictions,
+                kept->changed, kept->limited);
+}
+
 static void print_start(FILE *out, const struct counts *record) {
     char release[STATISTICS_RELEASE], date[32];
     const time_t began = (time_t)record->process.date;
@@ -137,6 +149,7 @@ void statistics_print_tables(FILE *out, const struct counts *record) {
     if (table->count)
         print_table(out, "mgpu_rt: launches of kernels", "kernel", table);
     print_graphs(out, &record->graphs);
+    print_registrations(out, record);
     print_start(out, record);
     free(table);
 }

@@ -191,11 +191,10 @@ static void print_copies(FILE *out, const struct counts *record) {
     fputs("}", out);
 }
 
-static const char *const cache_names[CACHE_COUNT] = {[CACHE_MODULES] = "modules",
-                                                     [CACHE_FUNCTIONS] = "functions",
-                                                     [CACHE_STREAMS] = "streams",
-                                                     [CACHE_EVENTS] = "events",
-                                                     [CACHE_MEMORY] = "memory"};
+static const char *const cache_names[CACHE_COUNT] = {
+    [CACHE_MODULES] = "modules", [CACHE_FUNCTIONS] = "functions",
+    [CACHE_STREAMS] = "streams", [CACHE_EVENTS] = "events",
+    [CACHE_MEMORY] = "memory",   [CACHE_REGISTRATIONS] = "registrations"};
 
 static void print_caches(FILE *out, const struct counts *record) {
     bool first = true;
@@ -215,6 +214,14 @@ static void print_graph_counts(FILE *out, const struct graph_counter *graphs) {
             "\"graphs\": {\"built\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"launches\": %" PRIu64
             ", \"nodes\": %" PRIu64 ", \"plain\": %" PRIu64 "}",
             graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
+}
+
+static void print_kept_counts(FILE *out, const struct kept_counter *kept) {
+    fprintf(out,
+            "\"kept\": {\"ranges\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"changed\": %" PRIu64
+            ", \"limited\": %" PRIu64 "}",
+            load_relaxed(&kept->ranges), load_relaxed(&kept->bytes), load_relaxed(&kept->changed),
+            load_relaxed(&kept->limited));
 }
 
 /* A device that no block was ever asked of is left out. */
@@ -272,6 +279,8 @@ static void print_counts(FILE *out, const struct counts *record) {
     print_caches(out, record);
     fputs(", ", out);
     print_graph_counts(out, &record->graphs);
+    fputs(", ", out);
+    print_kept_counts(out, &record->kept);
     fputs(", ", out);
     print_memory(out, record);
     print_rendered(out, record);

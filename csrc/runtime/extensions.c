@@ -8,6 +8,7 @@
 #include "cache/caches.h"
 #include "cache/events.h"
 #include "cache/lazy_sync.h"
+#include "cache/module_name.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
 #include "graph/build.h"
@@ -16,6 +17,7 @@
 #include "hip/hip.h"
 #include "hip/hip_search.h"
 #include "hip/report.h"
+#include "image/image.h"
 #include "lifecycle.h"
 #include "mgpu_rt.h"
 #include "override.h"
@@ -25,6 +27,13 @@
 
 const char *mgpu_rt_version(void) {
     return MGPU_RT_VERSION;
+}
+
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
+    const struct image described = image_describe(image);
+    if (name && size)
+        image_module_name(image, name, size);
+    return described.damage || !described.size ? 0 : image_hash(&described);
 }
 
 int mgpu_rt_empty_cache(void) {

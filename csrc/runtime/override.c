@@ -215,7 +215,7 @@ mgpu_rt_function override_find(enum abi_index function) {
 }
 
 void override_answered(void) {
-    if (runtime_counting() && call_now.image && !call_now.loaded.hash)
+    if (call_now.image && !call_now.loaded.image)
         module_tell_image(call_now.image);
 }
 

@@ -20,15 +20,6 @@ enum call_how {
     CALL_HOWS
 };
 
-/* Why an image is loaded anew each time. */
-enum unshared {
-    UNSHARED_NOT,
-    UNSHARED_CACHE_OFF,
-    UNSHARED_WRITABLE,
-    UNSHARED_OPAQUE,
-    UNSHARED_REASONS
-};
-
 struct call {
     enum abi_index function;
     bool begun;      /* else what fails is outside of any call */
@@ -45,8 +36,7 @@ struct call {
     enum call_how how;
     hipError_t error; /* of the last failure; hipSuccess if none */
     struct {
-        uint64_t hash, bytes;  /* of the image that it loads; 0: not told */
-        enum unshared why;     /* if that is loaded anew each time */
+        size_t image;          /* 1 + its row in the counters; 0: not told, or it has none */
         unsigned driver_loads; /* how often HIP has loaded it */
     } loaded;
     int device;

@@ -83,6 +83,15 @@ struct kernel_name {
     char name[232];
 };
 
+/* Why an image is loaded anew each time. */
+enum unshared {
+    UNSHARED_NOT,
+    UNSHARED_CACHE_OFF,
+    UNSHARED_WRITABLE,
+    UNSHARED_OPAQUE,
+    UNSHARED_REASONS
+};
+
 /* All loads of an image. */
 struct module_counter {
     uint64_t bytes, loads, driver_loads;

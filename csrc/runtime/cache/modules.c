@@ -1,10 +1,13 @@
 #include "cache/modules.h"
 #include "base/call.h"
 #include "base/check.h"
+#include "base/counters.h"
+#include "base/keys.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
+#include "cache/module_name.h"
 #include "cache/watch.h"
 #include "image/metadata.h"
 
@@ -108,12 +111,21 @@ static enum unshared why_unshared(const struct image *image) {
 }
 
 void module_tell(const struct image *image, uint64_t hash) {
-    call_now.loaded.hash = hash ? hash : 1;
-    call_now.loaded.bytes = image->size;
-    call_now.loaded.why = why_unshared(image);
+    bool fresh;
+    if (!runtime_counting())
+        return;
+    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
+    if (row < MODULES && fresh) {
+        counts.modules[row].bytes = image->size;
+        counts.modules[row].why = why_unshared(image);
+        image_module_name(call_now.image, counts.modules[row].name, MODULE_NAME);
+    }
+    call_now.loaded.image = row < MODULES ? row + 1 : 0;
 }
 
 void module_tell_image(const void *data) {
+    if (!runtime_counting())
+        return;
     const struct image image = image_describe(data);
     if (!image.damage && image.size)
         module_tell(&image, image_hash(&image));

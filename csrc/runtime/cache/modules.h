@@ -144,7 +144,8 @@ struct module *module_take_known(const struct load *load);
  * same block. False without memory. */
 bool module_copy_image(struct load *load);
 
-/* Tells the calling thread's call which image it has loaded (base/call.h). */
+/* Tells the calling thread's call which image it has loaded, by its row in the counters. An image
+ * that gets a row there is named by its gpu.module. Does nothing if nothing is counted. */
 void module_tell(const struct image *image, uint64_t hash);
 /* The same of an image that nobody has looked at. */
 void module_tell_image(const void *data);

@@ -41,13 +41,6 @@ static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
 
-/* HIP has loaded an image that no table has. Only the recorder wants to know which one. */
-static void tell_load(const void *data) {
-    call_now.loaded.driver_loads++;
-    if (runtime_counting())
-        module_tell_image(data);
-}
-
 static hipModule_t load_directly(const void *data) {
     hipModule_t module = NULL;
     call_tell(CALL_BYPASS);
@@ -59,7 +52,8 @@ static hipModule_t load_directly(const void *data) {
         return NULL;
     }
     PROOF_STEP(handle_is_another_modules_now, module_invalidate(module));
-    tell_load(data);
+    call_now.loaded.driver_loads++;
+    module_tell_image(data);
     return module;
 }
 

@@ -11,7 +11,6 @@
 #include "cache/blocks_table.h"
 #include "cache/ranges.h"
 #include "hip/hip.h"
-#include "recording/module_name.h"
 #include "recording/start.h"
 #include "recording/statistics.h"
 #include "recording/trace_json.h"
@@ -45,28 +44,14 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 
 /* ---- modules ---- */
 
-/* The row of the image that a call has loaded; MODULES if it has none. */
-static size_t image_row(const struct call *call) {
-    bool fresh;
-    if (!call->loaded.hash)
-        return MODULES;
-    const size_t row = key_enter(counts.module_keys, MODULES, call->loaded.hash, &fresh);
-    if (row < MODULES && fresh) {
-        counts.modules[row].bytes = call->loaded.bytes;
-        counts.modules[row].why = call->loaded.why;
-        image_module_name(call->image, counts.modules[row].name, MODULE_NAME);
-    }
-    return row;
-}
-
 /* handle: what the program calls the module; NULL if this call does not load it for the program. */
 static void count_load(const struct call *call, hipModule_t handle) {
-    const size_t row = image_row(call);
-    set_meaning(&modules, handle, row < MODULES ? row + 1 : 0);
-    if (row == MODULES)
+    set_meaning(&modules, handle, call->loaded.image);
+    if (!call->loaded.image)
         return;
-    fetch_add_relaxed(&counts.modules[row].loads, handle != NULL);
-    fetch_add_relaxed(&counts.modules[row].driver_loads, call->loaded.driver_loads);
+    struct module_counter *module = &counts.modules[call->loaded.image - 1];
+    fetch_add_relaxed(&module->loads, handle != NULL);
+    fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
 }
 
 /* ---- kernels ---- */

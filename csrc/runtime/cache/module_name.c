@@ -1,8 +1,6 @@
-#include "recording/module_name.h"
+#include "cache/module_name.h"
 #include "base/proof.h"
 #include "hip/mapped.h"
-#include "image/image.h"
-#include "mgpu_rt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,11 +27,4 @@ void image_module_name(const void *image, char *name, size_t size) {
     else
         symbol[0] = '\0';
     snprintf(name, size, "%.*s", (int)size - 1, symbol);
-}
-
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
-    const struct image described = image_describe(image);
-    if (name && size)
-        image_module_name(image, name, size);
-    return described.damage || !described.size ? 0 : image_hash(&described);
 }

@@ -1,14 +1,14 @@
-"""A program that holds 200 modules and uses 5: what MGPU_RT_LOAD=lazy saves."""
+"""A program that holds 200 modules and uses 5."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.setup import native
 from bench.setup.device import Device
-from bench.setup.sides import LLVM, OURS, STOCK, Side, all_sides
+from bench.setup.sides import LLVM, OURS, STOCK, all_sides
 from bench.show.figures import Figure, Result, Step, median
 
 USED = 5
@@ -25,10 +25,9 @@ def run(device: Device, repetitions: int, llvm_runtime: Path | None, step: Step)
     native.need(native.RUNTIME)
     sides = [side for side in all_sides(device, llvm_runtime) if side.name in SIDES]
     ways = {
-        f"{side.title}{words}": (side.runtime, {**side.environment, **variables})
+        f"{side.title}{_words(loading)}": (side.runtime, {**side.environment, **loading})
         for loading in _driver_loading(device)
         for side in sides
-        for words, variables in _ways(side, loading)
     }
     times: dict[str, list[float]] = {words: [] for words in ways}
     program = native.program("modules", device.chip)
@@ -51,8 +50,5 @@ def _driver_loading(device: Device) -> list[dict[str, str]]:
     return [{"CUDA_MODULE_LOADING": way} for way in ("EAGER", "LAZY")]
 
 
-def _ways(side: Side, loading: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Returns the settings of each side, and the words for them."""
-    lazy = {"MGPU_RT_LOAD": "lazy"}
-    for variables in (loading, {**lazy, **loading}) if side.name == OURS else (loading,):
-        yield "".join(f", {name}={value}" for name, value in variables.items()), variables
+def _words(variables: Mapping[str, str]) -> str:
+    return "".join(f", {name}={value}" for name, value in variables.items())

@@ -28,12 +28,8 @@ OFF = {"MGPU_RT_CACHE": "off"}
 SIDES: dict[str, dict[str, str]] = {
     "library": {},
     "exclusive": {"MGPU_RT_EXCLUSIVE": "on"},
-    "lazy": {"MGPU_RT_SYNC": "lazy", "MGPU_RT_LOAD": "lazy"},
-    "lazy and exclusive": {
-        "MGPU_RT_EXCLUSIVE": "on",
-        "MGPU_RT_SYNC": "lazy",
-        "MGPU_RT_LOAD": "lazy",
-    },
+    "lazy": {"MGPU_RT_SYNC": "lazy"},
+    "lazy and exclusive": {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
     "tight": {
         "MGPU_RT_MEMORY_LIMIT": "1M",
         "MGPU_RT_STREAM_LIMIT": "2",

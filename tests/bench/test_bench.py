@@ -147,7 +147,6 @@ def test_threads_and_modules_are_measured_on_their_sides(stub: device.Device) ->
     assert [figure.name.removeprefix("200 modules, 5 used, ") for figure in figures] == [
         "stock's behaviour",
         "mgpu_rt",
-        "mgpu_rt, MGPU_RT_LOAD=lazy",
     ]
 
 

@@ -7,7 +7,6 @@ import struct
 
 from tests.cuhip.driver import CuStub
 from tests.support.child import POLICIES, Mgpu, in_child
-from tests.support.constants import constants
 from tests.support.images import code_object
 
 PTX = """//
@@ -120,15 +119,6 @@ def test_lazy_recognises_ptx_by_any_beginning(mgpu: Mgpu) -> None:
         assert "a kernel may print" not in mgpu.stderr(), begin
     mgpu.load(mgpu.image(PTX.format(globals=".extern .func vprintf;").encode() + b"\0"))
     assert "a kernel may print" in mgpu.stderr()
-
-
-@in_child(backends=("custub",), MGPU_RT_LOAD="lazy")
-def test_ptx_is_compiled_at_once_at_its_level(mgpu: Mgpu) -> None:
-    """When its kernel is asked for, another one's level would be the last that was named."""
-    stub = CuStub()
-    text = constants(mgpu, {"plain": PLAIN})["plain"]
-    mgpu.lib.mgpuModuleLoadJIT(text, 2, 0)
-    assert _loads(stub) == 1
 
 
 @in_child(backends=("custub",))

@@ -486,13 +486,6 @@ def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -
     assert "it begins on device 1 and ends on device 0" in mgpu.stderr()
 
 
-@in_child(MGPU_RT_LOAD="lazy")
-def test_a_module_with_globals_that_is_loaded_late_ends_the_building(mgpu: Mgpu) -> None:
-    module = mgpu.load(mgpu.image(code_object("globals")))
-    function = mgpu.function(module, "count")
-    refused(mgpu, lambda stream: mgpu.launch(function, stream), "MGPU_RT_LOAD=lazy")
-
-
 @in_child(MGPU_RT_CACHE="modules,functions")
 def test_memory_that_is_not_cached_ends_the_building(mgpu: Mgpu) -> None:
     """Somebody else would get it, once the program has freed it."""

@@ -53,7 +53,7 @@ SIDES = (
     _side("shared", python="off", exclusive="off"),
     _side("tight", python="off", memory_limit="1M", stream_limit="2", module_limit="2"),
     _side("tight python", memory_limit="1M", stream_limit="2", module_limit="2"),
-    _side("lazy", python="off", sync="lazy", load="lazy"),
+    _side("lazy", python="off", sync="lazy"),
 )
 
 

@@ -4,7 +4,6 @@ buffers."""
 from __future__ import annotations
 
 from tests.support.child import Mgpu, in_child
-from tests.support.constants import constants
 from tests.support.images import code_object
 
 GFX1250 = {"HIPSTUB_VERSION": "70200000", "HIPSTUB_CAPABILITY": "125"}
@@ -140,14 +139,6 @@ def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
     assert _global(mgpu, module) == (mgpu.null, 0)
     assert mgpu.count("hipModuleGetGlobal") == asked
     assert "was unloaded before" in mgpu.stderr()
-
-
-@in_child(MGPU_RT_LOAD="lazy")
-def test_a_deferred_module_is_loaded_for_its_global(mgpu: Mgpu) -> None:
-    image = constants(mgpu, {"globals_image": code_object("globals")})["globals_image"]
-    module = mgpu.load(image)
-    assert _global(mgpu, module)[1] == 4
-    assert mgpu.stderr() == ""
 
 
 # ---- FlyDSL's trace buffer ----

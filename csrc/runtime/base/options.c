@@ -213,9 +213,6 @@ void options_read(struct options *out) {
     out->caches = read_caches(out->cache);
     out->sync_lazy = choice("MGPU_RT_SYNC", out->sync, sync_modes, 2,
                             "is neither strict nor lazy: strict is used") == 1;
-    static const char *const load_modes[] = {"eager", "lazy"};
-    out->load_lazy = choice("MGPU_RT_LOAD", out->load, load_modes, 2,
-                            "is neither eager nor lazy: eager is used") == 1;
     out->exclusive_on = choice("MGPU_RT_EXCLUSIVE", out->exclusive, off_on, 2,
                                "is neither on nor off: off is used") == 1;
     out->trace_gpu_on = choice("MGPU_RT_TRACE_GPU", out->trace_gpu, off_on, 2,
@@ -226,6 +223,9 @@ void options_read(struct options *out) {
     static const char *const symbol_modes[] = {"auto", "own", "shared"};
     out->hip_symbols = symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
                                            "is none of auto, own and shared: auto is used")];
+    const char *load = variable_or("MGPU_RT_LOAD", NULL);
+    if (load)
+        complain("MGPU_RT_LOAD", load, "has no effect: each image is loaded at once");
     read_memory_limit(out);
     out->verbose_on = is_on("MGPU_RT_VERBOSE", out->verbose);
     read_module_limit(out);

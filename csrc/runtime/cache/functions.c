@@ -50,8 +50,9 @@ static void bind_function_slot(const struct lookup *lookup, struct function *fun
     const char *name = lookup->name;
     if (thread_is_none(lookup->thread))
         return;
-    *choose_function_slot(lookup->thread, lookup->known_as, name) = (struct function_slot){
-        .handle = lookup->known_as,
+    const hipModule_t handle = module_handle(lookup->module);
+    *choose_function_slot(lookup->thread, handle, name) = (struct function_slot){
+        .handle = handle,
         .name = name,
         .module = lookup->module,
         .function = function,

@@ -50,7 +50,6 @@ hipFunction_t function_find_near(const struct thread *thread, hipModule_t handle
 /* A look-up that no slot of the thread serves. */
 struct lookup {
     struct thread *thread;
-    hipModule_t known_as; /* what the program calls the module */
     const char *name;
     struct module *module;
     uint32_t generation; /* of it, when the look-up began */

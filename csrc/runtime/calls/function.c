@@ -8,7 +8,6 @@
 #include "cache/functions.h"
 #include "cache/modules.h"
 #include "cache/thread.h"
-#include "calls/lazy_load.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
@@ -81,9 +80,7 @@ static hipFunction_t ask_uncached(struct module *module, const char *name) {
     return function;
 }
 
-/* `known_as` is what the program calls the module. */
-static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipModule_t handle,
-                               const char *name) {
+static hipFunction_t get_known(struct thread *thread, hipModule_t handle, const char *name) {
     struct module *module = caches_on() ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (name && PROOF(refused_module_was_unloaded, state == MODULE_FREE)) {
@@ -94,7 +91,7 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
         return get_directly(handle, name);
     if (!cache_is_on(CACHE_FUNCTIONS))
         return ask_uncached(module, name);
-    const struct lookup lookup = {thread, known_as, name, module, module_generation(module)};
+    const struct lookup lookup = {thread, name, module, module_generation(module)};
     const hipFunction_t known = function_find_known(&lookup);
     if (!known)
         return ask_function(&lookup);
@@ -105,15 +102,10 @@ static hipFunction_t get_known(struct thread *thread, hipModule_t known_as, hipM
 static __attribute__((noinline)) hipFunction_t get_slow(struct thread *thread, hipModule_t handle,
                                                         const char *name) {
     const hipFunction_t near = function_find_near(thread, handle, name);
-    hipModule_t loaded = handle;
-    if (near) {
-        call_tell(CALL_HIT);
-        return near;
-    }
-    if (lazy_load(&loaded, name))
-        return get_known(thread, handle, loaded, name);
-    report_unloaded(handle, name);
-    return NULL;
+    if (!near)
+        return get_known(thread, handle, name);
+    call_tell(CALL_HIT);
+    return near;
 }
 
 static inline hipFunction_t get_function(hipModule_t module, const char *name, bool told) {

@@ -6,7 +6,6 @@
 #include "base/state.h"
 #include "cache/modules.h"
 #include "cache/thread.h"
-#include "calls/lazy_load.h"
 #include "hip/hip.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
@@ -23,20 +22,18 @@ static struct advice no_such_global = {
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
-    hipModule_t handle = module;
-    const bool held = lazy_load(&handle, text);
-    struct module *known = caches_on() ? handle_find(&module_map, handle) : NULL;
+    struct module *known = caches_on() ? handle_find(&module_map, module) : NULL;
     const int state = known ? module_state_asked(known) : MODULE_GONE;
     *devPtr = NULL;
     *bytes = 0;
-    if (state == MODULE_FREE || !held) {
-        REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)handle);
+    if (state == MODULE_FREE) {
+        REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)module);
         return;
     }
     if (state == MODULE_LIVE)
         module_make_private(known);
-    REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, handle, name), &no_such_global,
-           (void *)handle, text);
+    REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, module, name), &no_such_global,
+           (void *)module, text);
 }
 
 /* For one workgroup size, on one multiprocessor (compute unit); 0 after a failure. */

@@ -7,7 +7,6 @@
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/events.h"
-#include "cache/lazy_load.h"
 #include "cache/lazy_sync.h"
 #include "cache/modules.h"
 #include "cache/modules_limit.h"
@@ -80,7 +79,7 @@ static hipModule_t load_new(struct load *load) {
 
 static hipModule_t hit(const struct module *module) {
     call_tell(CALL_HIT);
-    PROOF_STEP(image_has_both_its_handles, module_tell(&module->image, module->hash));
+    PROOF_STEP(hit_tells_its_image, module_tell(&module->image, module->hash));
     return module_handle(module);
 }
 
@@ -99,11 +98,6 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
         return load_directly(data);
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    const struct deferred *deferred = deferred_new(&load);
-    if (deferred && runtime_counting())
-        module_tell(&load.image, image_hash(&load.image));
-    if (deferred)
-        return deferred_handle(deferred);
     load.hash = image_hash(&load.image);
     const struct module *known = load.image.writable ? NULL : module_take_known(&load);
     return known ? hit(known) : load_new(&load);
@@ -142,25 +136,7 @@ static void unload_private(struct module *module) {
     free(copy);
 }
 
-/* HIP need not know of a module that was never asked for a kernel. */
-static void unload_deferred(struct deferred *deferred) {
-    const hipModule_t handle = deferred_handle(deferred), module = deferred_module(deferred);
-    if (runtime_leaves(deferred))
-        return;
-    if (deferred_state(deferred) == DEFERRED_FAILED)
-        REPORT(unload_expression, hip.ModuleUnload(NULL), &null_unload);
-    else if (!deferred_end(deferred, DEFERRED_OVER))
-        REPORT(unload_expression, refusal_of_module(), &unknown_unload, (void *)handle);
-    else if (module)
-        impl_mgpuModuleUnload(module);
-}
-
 static __attribute__((noinline)) void unload_slow(hipModule_t handle) {
-    struct deferred *deferred = deferred_find(handle);
-    if (deferred) {
-        unload_deferred(deferred);
-        return;
-    }
     struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     const int state = module ? module_state_asked(module) : MODULE_GONE;
     if (runtime_leaves(module))

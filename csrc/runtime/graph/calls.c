@@ -253,9 +253,6 @@ static bool hold_module_of(hipFunction_t function) {
                    options.cache);
     if (!module)
         return false;
-    if (DOUBT(late_module_has_globals, !module->shared && options.load_lazy))
-        graph_fail("it launches a kernel of a module with writable globals, with "
-                   "MGPU_RT_LOAD=lazy");
     for (const struct graph_module *held = graph_building->modules; held; held = held->next)
         if (held->module == module) {
             module_let_go(module); /* it is held once already */

@@ -44,13 +44,12 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 
 /* ---- modules ---- */
 
-/* handle: what the program calls the module; NULL if this call does not load it for the program. */
 static void count_load(const struct call *call, hipModule_t handle) {
     set_meaning(&modules, handle, call->loaded.image);
     if (!call->loaded.image)
         return;
     struct module_counter *module = &counts.modules[call->loaded.image - 1];
-    fetch_add_relaxed(&module->loads, handle != NULL);
+    fetch_add_relaxed(&module->loads, 1);
     fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
 }
 
@@ -217,8 +216,6 @@ static size_t count_details(const struct call *call, const void *result, uint64_
             count_load(call, *(const hipModule_t *)result);
         break;
     case ABI_mgpuModuleGetFunction:
-        if (call->loaded.driver_loads) /* its load was put off */
-            count_load(call, NULL);
         if (call->how != CALL_HIT)
             enter_kernel(call, result);
         break;

@@ -53,6 +53,14 @@ SUITES = (
     Suite("kernels", "whole kernels against NumPy", ("tests/softgpu/kernels",)),
     Suite("kernels", "", ("-k", "gfx942", "tests/softgpu/kernels"), chip="gfx942"),
     Suite("release", "what is new since 5.2.3", ("tests/rocm/test_release.py",)),
+    Suite(
+        "selftest",
+        "`mgpu-rt selftest`",
+        ("-m", "", "-k", "not gfx942", "tests/rocm/test_selftest.py"),
+    ),
+    Suite(
+        "selftest", "", ("-m", "", "-k", "gfx942", "tests/rocm/test_selftest.py"), chip="gfx942"
+    ),
     Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
     Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/programs/test_jit.py",)),
 )

@@ -36,10 +36,14 @@ def test_programs_and_sequences_are_right(
     assert found.chip == chip and found.hip.startswith(here.release.hip.rpartition(".")[0])
     read.lay_out(chip, tmp_path)
     checks = right.checks(read, found, tmp_path)
-    sample = [check for check in checks if check.part == "programs" or check.name in SEQUENCES]
+    sample = [
+        check for check in checks if check.part in ("programs", "proofs") or check.name in SEQUENCES
+    ]
+    proofs = sum(check.part == "proofs" for check in sample)
     parts: list[Part] = []
     right.perform(sample, parts, time.monotonic() + 1e6, lambda text: None, "")
     assert [(part.name, part.compared, part.wrong) for part in parts] == [
         ("programs", 3, []),
+        ("proofs", proofs, []),
         ("sequences", len(SEQUENCES), []),
     ]

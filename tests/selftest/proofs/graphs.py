@@ -29,6 +29,8 @@ graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
 globals_late = Group("graphs-lazy", ("lazy",), known=True)
 captures = Group("captures", known=True)
+#: HIP 5.7 refuses to wait for an event while a stream captures; later releases wait.
+capture_events = Group("captures-events")
 functions = Group("functions", alone=True)
 overrides = Group("overrides", alone=True, known=True)
 
@@ -467,14 +469,14 @@ def a_capture_leaves_waits_out(p: Script) -> None:
     p.lend(NULL)
 
 
-@captures
+@capture_events
 def a_capture_waits_for_an_earlier_event(p: Script) -> None:
     stream, host = lend(p), p.pinned()
     p.arrive(host, 7, stream)
     event = p.recorded(stream)
     capture(p, stream, RELAXED)
     p.sync_event(event)
-    p.see(host, filled(7))
+    p.see(host, None)
     captured(p, stream)
     p.lend(NULL)
 

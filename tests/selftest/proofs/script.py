@@ -179,7 +179,7 @@ class Script:
         self.hold(stream, 30)
         self.copy(host, block, stream, who=who)
 
-    def see(self, buffer: int, says: str, count: int = WORDS) -> None:
+    def see(self, buffer: int, says: str | None, count: int = WORDS) -> None:
         """Read by the processor."""
         self.step("hostsee", buffer, count, says=says)
 

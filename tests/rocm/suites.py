@@ -58,9 +58,7 @@ SUITES = (
         "`mgpu-rt selftest`",
         ("-m", "", "-k", "not gfx942", "tests/rocm/test_selftest.py"),
     ),
-    Suite(
-        "selftest", "", ("-m", "", "-k", "gfx942", "tests/rocm/test_selftest.py"), chip="gfx942"
-    ),
+    Suite("selftest", "", ("-m", "", "-k", "gfx942", "tests/rocm/test_selftest.py"), chip="gfx942"),
     Suite("demo", "`make demo`", ("tests/rocm/test_demo.py",)),
     Suite("mlir-runner", "programs just in time, by mlir-runner", ("tests/programs/test_jit.py",)),
 )

@@ -112,6 +112,35 @@ def test_nothing_goes_back_at_exit(_mgpu: Mgpu) -> None:
         assert not counts.keys() & {"hipFree", "hipStreamDestroy"}
 
 
+HIP_6, HIP_7 = "60443483", "70253211"
+
+PUT_OFF = """
+int main(void) {
+    void *stream = mgpuStreamCreate(), *block = mgpuMemAlloc(4096, stream, 0);
+    for (int i = 0; i < 3; i++) {
+        mgpuMemset32(block, 1, 1024, stream);
+        mgpuStreamSynchronize(stream);
+    }
+    mgpuMemFree(block, stream);
+    mgpuStreamDestroy(stream);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sync", "version", "callbacks"), [("lazy", HIP_7, 1), ("strict", HIP_7, 0), ("lazy", HIP_6, 0)]
+)
+def test_the_exit_waits_until_hip_7_has_let_go_where_waits_were_put_off(
+    tmp_path: Path, sync: str, version: str, callbacks: int
+) -> None:
+    """A thread of HIP's still freed modules while its libraries ended: 1 of 30 programs crashed."""
+    log = tmp_path / "log.json"
+    options = {"MGPU_RT_SYNC": sync, "MGPU_RT_EXCLUSIVE": "on", "HIPSTUB_VERSION": version}
+    assert run(tmp_path, PUT_OFF, "stub", HIPSTUB_LOG=str(log), **options).stderr == ""
+    assert json.loads(log.read_text())["counts"].get("hipStreamAddCallback", 0) == callbacks
+
+
 # ---- allocations ---------------------------------------------------------------------------------
 
 LIMIT = """

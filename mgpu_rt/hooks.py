@@ -19,12 +19,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt.runtime.base import METHODS, Runtime
 from mgpu_rt.runtime.hip import Hip, HipError
 from mgpu_rt.runtime.objects import Buffer, Kernel, Launch, numpy_for
 from mgpu_rt.text import printable
+
+if TYPE_CHECKING:
+    from mgpu_rt.runtime.recording import Recorder
 
 
 class LaunchHook(Runtime):
@@ -195,7 +198,10 @@ class Record(LaunchHook):
     def on_launch(self, launch: Launch) -> None:
         from mgpu_rt.runtime.recording import Recorder
 
-        recorder = Recorder(self.output, launch, self.count(launch))
+        self.record(launch, Recorder(self.output, launch, self.count(launch)))
+
+    def record(self, launch: Launch, recorder: Recorder) -> None:
+        """Makes a launch that is recorded, if it can be."""
         begun = self._tried(launch, recorder.before)
         super().on_launch(launch)
         if begun:

@@ -15,6 +15,7 @@ except ImportError:
 
 import mgpu_rt
 from mgpu_rt.cli import parameters
+from mgpu_rt.cli.diff.command import diff
 from mgpu_rt.cli.errors import CommandError, tolerate_encodings
 from mgpu_rt.cli.inspect.command import inspect
 from mgpu_rt.cli.install import softgpu
@@ -61,7 +62,19 @@ def main() -> None:
     """A libmlir_rocm_runtime.so that caches modules, functions, streams and events."""
 
 
-for command in (lower, inspect, stats, compare, report, trace, record, replay, selftest, softgpu):
+for command in (
+    lower,
+    inspect,
+    stats,
+    compare,
+    report,
+    trace,
+    record,
+    replay,
+    diff,
+    selftest,
+    softgpu,
+):
     main.add_command(command)
 
 

@@ -53,12 +53,12 @@ def check(tolerance: float | None, dtype: str) -> None:
 
 
 def differences(
-    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str
+    block: int, now: bytes, then: bytes, tolerance: float | None, dtype: str, ulps: int = 0
 ) -> list[Difference]:
     """How two contents of one length differ: as bytes, or with a tolerance as elements of `dtype`.
 
-    Integers are compared exactly, floats as f64. NaN is as NaN. Bytes behind the last whole
-    element are compared as bytes.
+    Integers are compared exactly, floats as f64. NaN is as NaN. Floats may be `ulps` apart, that is
+    as many steps from one to the next. Bytes behind the last whole element are compared as bytes.
     """
     if now == then:
         return []
@@ -66,7 +66,12 @@ def differences(
         return _of_bytes(block, now, then)
     numpy = numpy_for("--tolerance")
     whole = len(then) - len(then) % numpy.dtype(DTYPES[dtype]).itemsize
-    found = _of_numbers(block, now[:whole], then[:whole], tolerance, dtype)
+    errors, wrong = errors_of(now[:whole], then[:whole], tolerance, dtype, ulps)
+    indices = wrong.nonzero()[0]
+    found = []
+    if len(indices):
+        largest = errors[indices].max().item()
+        found = [Difference(block, int(indices[0]), len(indices), largest, dtype)]
     return found + _of_bytes(block, now, then, whole)
 
 
@@ -79,11 +84,12 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
     return [Difference(block, first, count)] if count else []
 
 
-def _of_numbers(
-    block: int, now: bytes, then: bytes, tolerance: float, dtype: str
-) -> list[Difference]:
+def errors_of(
+    now: bytes, then: bytes, tolerance: float, dtype: str, ulps: int = 0
+) -> tuple[Any, Any]:
+    """The error of each element, and which errors are not allowed, as arrays of NumPy's."""
     numpy = numpy_for("--tolerance")
-    mine, theirs = (_numbers(numpy, content, dtype) for content in (now, then))
+    mine, theirs = (numbers(content, dtype) for content in (now, then))
     if mine.dtype.kind == "i":
         errors = _distances(numpy, mine, theirs)
         wrong = errors > min(math.floor(tolerance), numpy.iinfo(errors.dtype).max)
@@ -92,14 +98,27 @@ def _of_numbers(
             errors = numpy.abs(mine.astype("f8") - theirs.astype("f8"))
         alike = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
         wrong = ~alike & ~(errors <= tolerance)
-    indices = wrong.nonzero()[0]
-    if not len(indices):
-        return []
-    largest = errors[indices].max().item()
-    return [Difference(block, int(indices[0]), len(indices), largest, dtype)]
+        if ulps:
+            wrong &= ulps_between(now, then, dtype) > ulps
+    return errors, wrong
 
 
-def _numbers(numpy: Any, content: bytes, dtype: str) -> Any:
+def ulps_between(now: bytes, then: bytes, dtype: str) -> Any:
+    """How many floats each element is from the other's; the most there can be if one is NaN."""
+    numpy = numpy_for("--tolerance")
+
+    def ordered(content: bytes) -> Any:
+        bits = numpy.frombuffer(content, f"i{numpy.dtype(DTYPES[dtype]).itemsize}")
+        return numpy.where(bits < 0, -(bits & numpy.iinfo(bits.dtype).max), bits)
+
+    steps = _distances(numpy, ordered(now), ordered(then))
+    far = numpy.isnan(numbers(now, dtype)) | numpy.isnan(numbers(then, dtype))
+    return numpy.where(far, numpy.iinfo(steps.dtype).max, steps)
+
+
+def numbers(content: bytes, dtype: str) -> Any:
+    """The elements of a block, as an array of NumPy's."""
+    numpy = numpy_for("--tolerance")
     found = numpy.frombuffer(content, DTYPES[dtype])
     return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found
 

@@ -57,11 +57,12 @@ class RecordedLaunch:
     arguments: tuple[Argument, ...]
     blocks: tuple[Block, ...]
     not_recorded: tuple[str, ...] = ()
+    number: int = 1  # of this kernel's launches
 
 
-def line_of(launch: RecordedLaunch, number: int) -> bytes:
-    """The line of a launch, which is the n-th of its kernel, without the line's end."""
-    head = {"format": FORMAT, "mgpu_rt": __version__, "number": number}
+def line_of(launch: RecordedLaunch) -> bytes:
+    """The line of a launch, without the line's end."""
+    head = {"format": FORMAT, "mgpu_rt": __version__}
     return json.dumps(head | asdict(launch), default=bytes.hex).encode()
 
 
@@ -104,6 +105,7 @@ def _launch_of(found: Any) -> RecordedLaunch:
         arguments=tuple(_argument(argument, blocks) for argument in _list(found, "arguments")),
         blocks=blocks,
         not_recorded=tuple(map(_sentence, _list(found, "not_recorded"))),
+        number=_number(found, "number", _ADDRESS, 1),
     )
 
 

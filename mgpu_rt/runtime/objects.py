@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import operator
 from collections.abc import Iterator
@@ -284,7 +285,7 @@ class Launch:
         found: list[int | bytes | MemRef] = []
         at = 0
         while at < len(values):
-            memref = _memref(values, kinds, at)
+            memref = memref_at(values, kinds, at)
             found.append(memref or values[at])
             at += 3 + 2 * len(memref.sizes) if memref else 1
         return found
@@ -329,7 +330,7 @@ def _shown(argument: int | bytes | MemRef) -> str:
     return hex(argument) if isinstance(argument, int) and argument >= 1 << 32 else str(argument)
 
 
-def _memref(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
+def memref_at(values: list[Any], kinds: list[str | None], at: int) -> MemRef | None:
     """The memref that begins with an argument; the highest rank that fits."""
     if len(kinds) < at + 2 or not {*kinds[at : at + 2]} <= POINTERS:
         return None
@@ -351,6 +352,10 @@ def numpy_for(user: str) -> Any:
     return numpy
 
 
+_PIECE = 4 << 20  # bytes of a block that are hashed at once
+_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A block of device memory, as HIP knows it."""
@@ -364,6 +369,22 @@ class Buffer:
         held = ffi.new("char[]", self.size)
         self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
         return bytes(ffi.buffer(held))
+
+    def sha256(self, stream: int = 0, sample: int = 0) -> str:
+        """The hash of the bytes that it holds once the work on `stream` is done. Of a block of more
+        than `sample` bytes, unless that is 0, only about as many are read, in pieces from its first
+        byte to its last."""
+        pieces = [*range(0, self.size, _PIECE)]
+        if sample and self.size > max(sample, 2 * _PIECE):
+            step = max(_PIECE, self.size // max(1, sample // _PIECE))
+            pieces = [*range(0, self.size - _PIECE, step), self.size - _PIECE]
+        digest, held = hashlib.sha256(), _uncleared("char[]", min(self.size, _PIECE))
+        address = int(ffi.cast("uintptr_t", held))
+        for begin in pieces:
+            size = min(_PIECE, self.size - begin)
+            self.runtime.copy(address, self.address + begin, size, stream)
+            digest.update(ffi.buffer(held, size))
+        return digest.hexdigest()
 
     def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
         """A NumPy array of what it holds once the work on `stream` is done. Waits for that."""

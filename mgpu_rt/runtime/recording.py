@@ -9,8 +9,9 @@ arguments point into are recorded. Any number of processes may record in one fol
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mgpu_rt.runtime.folder import Folder
 from mgpu_rt.runtime.hip import CopyFailed, Hip
@@ -19,6 +20,8 @@ from mgpu_rt.runtime.objects import POINTERS, may_point
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime.objects import Launch
+
+Content = TypeVar("Content", bytes, str)
 
 
 class NotRecorded(Exception):
@@ -42,12 +45,9 @@ class Recorder:
         if launch.cooperative or launch.cluster:
             raise NotRecorded("a replay makes no cooperative launch, and none of clusters")
         self._buffers = [buffer for _, buffer in launch.buffers()]
-        self._before, self._missing = [], []
+        self._missing: list[str] = []
         with Folder(self._path) as folder:
-            for number in range(len(self._buffers)):
-                content = self._content(number)
-                self._before.append(folder.keep(content))
-                self._missing += self._pointers_in(number, content)
+            self._before = [self._kept(folder, at) for at in range(len(self._buffers))]
         self._error = Hip.of_process().last_error()
 
     def after(self) -> list[str]:
@@ -61,12 +61,12 @@ class Recorder:
         missing += self._missing
         with Folder(self._path) as folder:
             blocks = [
-                Block(buffer.address, buffer.size, before, folder.keep(self._content(number)))
-                for number, buffer, before in zip(count(), self._buffers, self._before)
+                Block(buffer.address, buffer.size, before, self._kept(folder, at, after=True))
+                for at, buffer, before in zip(count(), self._buffers, self._before)
             ]
             entry = RecordedLaunch(
                 kernel=kernel.name,
-                label=kernel.label,
+                label=self._label(),
                 image=folder.keep(kernel.image.content),
                 grid=launch.grid,
                 block=launch.block,
@@ -74,17 +74,29 @@ class Recorder:
                 arguments=arguments,
                 blocks=tuple(blocks),
                 not_recorded=tuple(missing),
+                number=self._number,
             )
-            folder.append(line_of(entry, self._number))
+            folder.append(line_of(entry))
         size = sum(buffer.size for buffer in self._buffers)
         said = f"recorded launch {self._number} of {kernel.label}, {size} bytes, in {self._path}"
         return [said, *(f"not recorded: {words}" for words in missing)]
 
-    def _content(self, number: int) -> bytes:
+    def _kept(self, folder: Folder, number: int, *, after: bool = False) -> str:
+        """Keeps what a block holds now. Returns its hash."""
+        content = self._read(number, self._buffers[number].content)
+        if not after:
+            self._missing += self._pointers_in(number, content)
+        return folder.keep(content)
+
+    def _read(self, number: int, read: Callable[[int], Content]) -> Content:
+        """What `read` makes of a block, once the work on the launch's stream is done."""
         try:
-            return self._buffers[number].content(self._launch.stream)
+            return read(self._launch.stream)
         except CopyFailed as error:
             raise NotRecorded(f"memory block {number} was not read: {error}") from None
+
+    def _label(self) -> str:
+        return self._launch.kernel.label
 
     def _arguments(self) -> tuple[tuple[Argument, ...], list[str]]:
         """The arguments, and what was not found."""

@@ -98,13 +98,14 @@ class Recording:
         iterations: int = 1,
         tolerance: float | None = None,
         dtype: str = "f32",
+        ulps: int = 0,
     ) -> Replayed:
         """Makes a recorded launch again, in this process, and compares what it leaves.
 
         `image`, `grid`, `block` and `shared` take the place of the recorded ones. Each iteration
         begins with the recorded memory, and what it leaves is compared. Without a tolerance bytes
         are compared; with one, which takes NumPy, elements of `dtype`: an absolute error is
-        allowed. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
+        allowed, and one of `ulps`. `dtype` is MLIR's name, from f16, bf16, f32, f64 and i8 to i64.
 
         Raises ValueError for what cannot be launched, before anything is; RuntimeError if HIP
         refuses it.
@@ -140,7 +141,7 @@ class Recording:
                 iteration += 1
                 outside = list(replay.outside())
                 for at, (_, after) in enumerate(contents):
-                    found += differences(at, replay.content(at), after, tolerance, dtype)
+                    found += differences(at, replay.content(at), after, tolerance, dtype, ulps)
         return Replayed(launch.label, len(contents), iteration, found, outside, seconds)
 
     def _contents(self, block: Block) -> tuple[bytes, bytes]:

@@ -1,0 +1,121 @@
+"""A side of a comparison: a program on a device, run with notes of its launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mgpu_rt.cli import executable, preload
+from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.runtime import noting
+from mgpu_rt.runtime.manifest import RecordedLaunch
+from mgpu_rt.runtime.replay import Recording
+
+#: A launch of a run: its kernel's full name, and which one of that kernel's it is, from 1.
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A program, the device it runs on, and the environment of programs there, which names no
+    library."""
+
+    name: str  # before, after
+    command: Sequence[str]
+    device: str
+    environment: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {' '.join(self.command)}, on {self.device}"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a run left: its launches in their order, and how many could not be noted."""
+
+    recording: Recording
+    lost: int
+
+    @property
+    def launches(self) -> list[RecordedLaunch]:
+        return self.recording.launches
+
+
+def key(launch: RecordedLaunch) -> Key:
+    return launch.label, launch.number
+
+
+def side(name: str, command: Sequence[str], device: str) -> Side:
+    """Raises CommandError if the program cannot be run so."""
+    from mgpu_rt.cli import softgpu
+
+    base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
+    if named := base.get("MGPU_RT_RUNTIME"):
+        raise CommandError(
+            f"MGPU_RT_RUNTIME={named} answers the calls that diff looks at: unset it"
+        )
+    chip = device if device in softgpu.TARGETS else ""
+    if chip:
+        base["MGPU_RT_SOFTGPU"], device = chip, "softgpu"
+    device = preload.announced(device)
+    try:
+        reason = executable.obstacle(executable.find(command[0]))
+    except CommandError as error:
+        raise CommandError(str(error)) from None  # the status of a shell is for `run`
+    if reason:
+        raise CommandError(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
+    environment = preload.device_environment(device, base)
+    return Side(name, command, chip or device, environment)
+
+
+def run(side: Side, folder: Path, sample: int, whole: Iterable[Key] = ()) -> Notes:
+    """Runs a side with notes in `folder`, and the launches in `whole` recorded there. The program's
+    output goes to stderr, and its stdin is empty, as it runs more than once. Raises CommandError,
+    Damaged."""
+    import shlex
+
+    folder.mkdir(mode=0o700)
+    settings = {"output": str(folder), "sample": sample, "whole": json.dumps([*whole])}
+    words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
+    environment = {
+        **preload.with_library(side.environment),
+        "MGPU_RT_RUNTIME": f"{noting.__name__}:{noting.Note.__name__}",
+        "MGPU_RT_RUNTIME_SETTINGS": " ".join(words),
+    }
+    how = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+    try:
+        done = subprocess.run([*side.command], **how)
+    except OSError as error:
+        why = executable.why_not(executable.find(side.command[0]), error)
+        raise CommandError(f"'{side.command[0]}' cannot be executed: {why}") from None
+    if done.returncode < 0:
+        raise CommandError(
+            f"{side.name}, '{side.command[0]}' was ended by signal {-done.returncode}, so there is "
+            f"nothing to compare: see why with mgpu-rt run --device {_word(side)} -- "
+            f"{side.command[0]}"
+        )
+    return _read(side, folder, done.returncode)
+
+
+def _word(side: Side) -> str:
+    return side.device if side.device in ("hip", "cuda") else "softgpu"
+
+
+def _read(side: Side, folder: Path, status: int) -> Notes:
+    lost = sum(len(path.read_bytes().splitlines()) for path in folder.glob(f"{noting.LOST}.*"))
+    found = [path for path in folder.iterdir() if path.is_dir()]
+    if len(found) == 1:
+        return Notes(Recording(found[0]), lost)
+    if found:
+        raise CommandError(
+            f"{side.name}, {len(found)} processes of '{side.command[0]}' launch kernels: diff "
+            "compares one; run one rank, or the process alone"
+        )
+    said = f" (its exit status is {status})" if status else ""
+    why = "could be noted: the lines above say why" if lost else "was made through this library"
+    raise CommandError(f"{side.name}, no launch of '{side.command[0]}'{said} {why}")

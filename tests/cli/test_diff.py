@@ -1,0 +1,233 @@
+"""`mgpu-rt diff` names the first launch that leaves something else, and whose difference it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt.cli import softgpu
+from mgpu_rt.cli.diff import search
+from mgpu_rt.cli.diff.elements import Allowed, Contents, differing
+from mgpu_rt.cli.diff.matching import Pair, matched
+from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.runtime.manifest import Argument, Block, RecordedLaunch
+from tests.cli import seeded
+from tests.cli.seeded import SEEDS, Seed
+from tests.python_runtime.hooked import hip, program
+from tests.support.command import assert_sentence, command
+from tests.support.folders import folder
+
+HERE = Path(__file__).parent
+
+
+def diff(out: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return command("diff", "--device", "softgpu", "-o", out, *words, **hip())
+
+
+def variant(name: str, old: str = "", new: str = "", source: str = "barrier.mlir") -> Path:
+    """A small program with a line changed."""
+    path = folder("diff") / f"{name}.mlir"
+    text = (HERE / source).read_text()
+    assert old in text
+    path.write_text(text.replace(old, new) if old else text)
+    return program(path)
+
+
+# ---- whole runs ----
+
+
+def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
+    before = variant("with")
+    after = variant("without", "      gpu.barrier\n", "")
+    out = tmp_path / "out"
+    done = diff(out, "--repeat", "--", before, "--", after)
+    assert done.returncode == 1, done.stderr
+    assert "launch 1 of 1 is the first that differs: kernels::reverse" in done.stdout
+    assert "(i32, a guess: --dtype says it) differ" in done.stdout
+    assert "the kernel differs on equal inputs: " in done.stdout
+    assert "non-deterministic" not in done.stdout
+    assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
+
+
+def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
+    before = variant("with")
+    done = diff(tmp_path / "out", "--device", "softgpu,gfx90a", "--", before)
+    assert (done.returncode, done.stdout.splitlines()[2:]) == (0, ["1 launches compared: equal"])
+    assert not (tmp_path / "out").exists()
+
+
+# ---- what cannot be compared ----
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--", "a"), "name a second program"),
+        (("--", "a", "--"), "name two programs"),
+        ((), "name two programs"),
+        (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda, gfx90a"),
+        (("--tolerance", "-1", "--", "a", "--", "b"), "is no error that can be allowed"),
+        (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is no type of numbers"),
+        (("--", "./none", "--", "./none"), "'./none' was not found"),
+        (("--", "true", "--", "true"), "before, no launch of 'true' was made through this library"),
+    ],
+)
+def test_bad_requests_are_one_line(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    done = diff(tmp_path / "out", *words)
+    assert_sentence(done.returncode, done.stderr, sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_crash_and_another_runtime_are_one_line(tmp_path: Path) -> None:
+    crash = ("sh", "-c", "kill -SEGV $$")
+    done = diff(tmp_path / "out", "--", variant("with"), "--", *crash)
+    assert done.returncode == 2
+    assert "mgpu-rt: after, 'sh' was ended by signal 11" in done.stderr
+    (tmp_path / "full").mkdir(0o700)
+    (tmp_path / "full" / "file").touch()
+    done = diff(tmp_path / "full", "--", "true", "--", "true")
+    assert_sentence(done.returncode, done.stderr, "is there already: name another folder with -o")
+    words = ("diff", "-o", tmp_path / "out", "--device", "softgpu", "--", "true", "--", "true")
+    done = command(*words, **hip(), MGPU_RT_RUNTIME="mine:Trace")
+    assert_sentence(done.returncode, done.stderr, "MGPU_RT_RUNTIME=mine:Trace answers the calls")
+
+
+# ---- which launch is which ----
+
+
+def launch(label: str, number: int = 1, left: str = "b", found: str = "a") -> RecordedLaunch:
+    sizes = (1, 1, 1)
+    arguments = (Argument(bytes(8), 0), Argument(b"\1\0\0\0"))
+    blocks = (Block(4096, 16, found, left),)
+    return RecordedLaunch(
+        label, label, "", sizes, sizes, 0, arguments, blocks, number=number
+    )  # fmt: skip
+
+
+def launches(names: str) -> list[RecordedLaunch]:
+    return [launch(name, names[:at].count(name) + 1) for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by", "pairs", "words"),
+    [
+        ("abab", "abab", "auto", 4, ""),
+        ("aab", "aba", "auto", 3, ""),  # by kernel and count, as threads may do
+        ("abcd", "aed", "auto", 1, "part at launch 2: b, c before, e after (fused?)"),
+        ("aed", "abcd", "name", 1, "part at launch 2: e before, b, c after (split?)"),
+        ("abd", "ad", "auto", 1, "part at launch 2: b before, nothing after (left out, or fused?)"),
+        ("ab", "abc", "auto", 2, "part at launch 3: nothing before, c after (added, or split?)"),
+        ("abc", "abd", "name", 2, "part at launch 3: c before, d after (another order, or other"),
+        ("abc", "abd", "auto", 3, ""),
+        ("abc", "xyz", "position", 3, ""),
+        ("abc", "xy", "position", 2, "the runs part after launch 2: 3 launches before, 2 after"),
+    ],
+)
+def test_launches_are_paired(before: str, after: str, by: str, pairs: int, words: str) -> None:
+    found, parting, names = matched(launches(before), launches(after), by)
+    assert len(found) == pairs
+    assert words in parting
+    assert bool(words) == bool(parting)
+    assert bool(names) == ((before, after, by) == ("abc", "abd", "auto"))
+    if by != "position" and not names:
+        assert all(pair.before.label == pair.after.label for pair in found)
+
+
+def test_other_programs_are_named() -> None:
+    with pytest.raises(CommandError, match="launch no kernel of one name: a, b before, c, d after"):
+        matched(launches("ab"), launches("cd"), "auto")
+
+
+def test_a_launch_on_other_blocks_parts_the_runs() -> None:
+    other = dataclasses.replace(launch("b"), blocks=(Block(0, 32, "a", "b"),))
+    found, parting, _ = matched(launches("ab"), [launch("a"), other], "auto")
+    assert len(found) == 1
+    assert "part at launch 2, b: its arguments lead to other blocks of memory" in parting
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "is_candidate", "inputs"),
+    [
+        (("a", "b"), ("a", "b"), False, 0),
+        (("a", "b"), ("a", "c"), True, 0),
+        (("a", "a"), ("a", "c"), True, 0),  # one side does not write
+        (("a", "a"), ("c", "c"), False, 1),  # nobody writes
+        (("a", "b"), ("c", "b"), False, 1),  # what was there is overwritten
+    ],
+)
+def test_what_a_launch_did_not_write_does_not_count(
+    mine: tuple[str, str], theirs: tuple[str, str], is_candidate: bool, inputs: int
+) -> None:
+    pair = Pair(1, *(launch("k", found=found, left=left) for found, left in (mine, theirs)))
+    assert any(search._written_otherwise(pair)) == is_candidate
+    assert len([*search._inputs(pair)]) == inputs
+
+
+def test_a_value_that_differs_is_an_input() -> None:
+    other = dataclasses.replace(
+        launch("k"), arguments=(Argument(bytes(8), 0), Argument(b"\2\0\0\0"))
+    )
+    (words,) = search._inputs(Pair(1, launch("k"), other))
+    assert words == "argument 1 (0x00000001 before, 0x00000002 after)"
+
+
+# ---- which elements differ ----
+
+
+@pytest.mark.parametrize(
+    ("form", "mine", "theirs", "allowed", "expected"),
+    [
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(None, 0, None), (2, "[2]", ("3.0", "3.5"))),
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(0.5, 0, "f32"), (1, "[3]", ("4.0", "5.0"))),
+        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(1, 0, "f32"), None),
+        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 2, "f32"), None),
+        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 1, "f32"), (1, "[3]", None)),
+        ("f", [0, 1, 1, 1], [-0.0, 1, 1, 1], Allowed(None, 0, "f32"), (1, "[0]", ("0.0", "-0.0"))),
+        ("f", [-1e-45, 1, 1, 1], [1e-45, 1, 1, 1], Allowed(None, 2, "f32"), None),
+        ("f", [1, 1, 1, 1], [float("nan"), 1, 1, 1], Allowed(9, 9, "f32"), (1, "[0]", None)),
+        ("i", [1, 2, 3, 4], [1, 2, 3, 5], Allowed(None, 0, None), (1, "[3]", ("4", "5"))),
+    ],
+)
+def test_elements_are_compared(
+    form: str,
+    mine: list[float],
+    theirs: list[float],
+    allowed: Allowed,
+    expected: tuple[int, str, tuple[str, str] | None] | None,
+) -> None:
+    left = tuple(struct.pack(f"4{form}", *values) for values in (mine, theirs))
+    held = Contents((b"\xff" * 16, b"\xff" * 16), left)
+    found = differing(launch("k"), b"", 0, held, allowed)
+    assert (found is None) == (expected is None)
+    if found and expected:
+        count, index, values = expected
+        assert (found.count, found.index) == (count, index)
+        assert values in (None, found.values)
+    assert differing(launch("k"), b"", 0, Contents(left, left), allowed) is None  # nothing written
+
+
+# ---- differences that are seeded into the models ----
+
+
+def compare_models(before: Path, after: Path, out: Path, *words: str) -> str:
+    """The lines of a comparison of one pass of each, on the emulated device."""
+    wait = f"{softgpu.hip({})},hipDeviceSynchronize"
+    sides = [("sh", "-c", 'echo 1 | "$0"', str(path)) for path in (before, after)]
+    words = ("diff", "--device", "softgpu", "-o", str(out), *words)
+    done = command(*words, "--", *sides[0], "--", *sides[1], **hip(), BENCH_WAIT=wait)
+    assert done.returncode < 2, done.stderr
+    return done.stdout
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
+def test_a_seeded_difference_is_named_at_its_launch(seed: Seed, tmp_path: Path) -> None:
+    before = seeded.executable(seed.model, seeded.source(seed.model), seed.model)
+    after = seeded.executable(seed.name, seed.source(), seed.model)
+    said = compare_models(before, after, tmp_path / "out")
+    assert f"\nlaunch {seed.operation} of " in said
+    assert seed.verdict in said

@@ -371,9 +371,9 @@ class Buffer:
         return bytes(ffi.buffer(held))
 
     def sha256(self, stream: int = 0, sample: int = 0) -> str:
-        """The hash of the bytes that it holds once the work on `stream` is done. Of a block of more
-        than `sample` bytes, unless that is 0, only about as many are read, in pieces from its first
-        byte to its last."""
+        """The hash of the bytes that it holds once the work on `stream` is done. A sample of 0
+        reads all bytes. If a block has more than `sample` bytes, about as many are read: pieces
+        from its first byte to its last."""
         pieces = [*range(0, self.size, _PIECE)]
         if sample and self.size > max(sample, 2 * _PIECE):
             step = max(_PIECE, self.size // max(1, sample // _PIECE))

@@ -89,7 +89,7 @@ class Recorder:
         return folder.keep(content)
 
     def _read(self, number: int, read: Callable[[int], Content]) -> Content:
-        """What `read` makes of a block, once the work on the launch's stream is done."""
+        """Reads a block by `read`, once the work on the launch's stream is done."""
         try:
             return read(self._launch.stream)
         except CopyFailed as error:

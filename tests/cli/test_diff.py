@@ -159,7 +159,7 @@ def test_a_launch_on_other_blocks_parts_the_runs() -> None:
         (("a", "b"), ("c", "b"), False, 1),  # what was there is overwritten
     ],
 )
-def test_what_a_launch_did_not_write_does_not_count(
+def test_only_memory_that_a_side_wrote_is_a_candidate(
     mine: tuple[str, str], theirs: tuple[str, str], is_candidate: bool, inputs: int
 ) -> None:
     pair = Pair(1, *(launch("k", found=found, left=left) for found, left in (mine, theirs)))

@@ -190,6 +190,7 @@ COMMAND_LINE = re.compile(
 
 #: Commands that cannot run here as they stand, and their tests: another test, or a GPU's suite.
 ELSEWHERE = {
+    "mgpu-rt diff -- ./before -- ./after": "tests/cli/test_diff.py",
     'cc program.o -L"$RUNTIME" -Wl,-rpath,"$RUNTIME" -lmlir_rocm_runtime -o program': "tests/hoist",
     "mgpu-rt hoist --llvm 22 program.mlir -o hoisted.mlir": "tests/hoist",
     "mgpu-rt run --device cuda -- ./program": "tests/gpu",

@@ -18,6 +18,7 @@ HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH}
 LAUNCH = {
     "format": 2,
+    "number": 1,
     "kernel": "k",
     "label": "k",
     "image": HASH,

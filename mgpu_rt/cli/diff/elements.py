@@ -18,7 +18,7 @@ _FLOATS = 2.0**40  # numbers of programs are hardly larger, nor smaller than its
 
 
 class Contents(NamedTuple):
-    """What a block held on both sides, before the launch and after it."""
+    """The content of a block on both sides, before the launch and after it."""
 
     before: tuple[bytes, bytes]
     after: tuple[bytes, bytes]
@@ -99,8 +99,7 @@ def _unlike(numpy: Any, one: bytes, other: bytes, width: int) -> Any:
 
 
 def _argument(launch: RecordedLaunch, image: bytes, block: int) -> tuple[int, MemRef | None]:
-    """The first argument that leads to a block, and the memref that begins with it if there is
-    one: its second pointer is the aligned one."""
+    """The first argument that leads to a block, and the memref that begins there, if one does."""
     at = next(number for number, a in enumerate(launch.arguments) if a.block == block)
     kernel = Image(image).kernels.get(launch.kernel)
     parameters = (parameters_of(kernel) if kernel else None) or ()
@@ -129,7 +128,7 @@ def _guess(numpy: Any, memref: MemRef | None, size: int, contents: Sequence[byte
 
 
 def _index(index: int, memref: MemRef | None) -> str:
-    """Of an element, in the memref's dimensions if it is one of its own."""
+    """The index of an element, in the dimensions of its memref if it lies in one."""
     if memref is None or not 0 <= index - memref.offset < math.prod(memref.sizes):
         return f"[{index}]"
     left, found = index - memref.offset, []

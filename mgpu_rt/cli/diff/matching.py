@@ -26,9 +26,10 @@ class Pair:
 
 
 def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str, str]:
-    """The pairs in the order of the run before; where the sequences part, and what there is to say
-    of the names, both "" if nothing. What follows a parting is not compared, as it is not known
-    what is which. Raises CommandError if the programs have nothing in common.
+    """Pairs launches in the order of the run before. Returns the pairs, a line that says where the
+    runs part, and a line about names. A line is "" if there is nothing to say. Launches after a
+    parting are in no pair: nobody knows what is which. Raises CommandError if the programs have
+    nothing in common.
 
     `by` is name, position, or auto: by name if both sides have the same, else by position if there
     are as many launches. MLIR's numbers in names are others as soon as one kernel is.
@@ -81,7 +82,7 @@ def _comparable(pairs: list[Pair], parting: str) -> tuple[list[Pair], str]:
 
 
 def _parting(before: Launches, after: Launches, at: int, by: str) -> str:
-    """Where two runs part, and the launches of each side up to where they go on alike."""
+    """Says where two runs part, and by which launches of each side."""
     counts = f"{len(before)} launches before, {len(after)} after"
     if by == "position":
         return f"the runs part after launch {at}: {counts}"

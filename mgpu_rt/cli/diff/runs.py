@@ -36,7 +36,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Notes:
-    """What a run left: its launches in their order, and how many could not be noted."""
+    """The notes of a run: its launches in their order, and how many could not be noted."""
 
     recording: Recording
     lost: int

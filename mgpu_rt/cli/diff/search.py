@@ -228,7 +228,7 @@ def _elements(found: _Found, allowed: Allowed) -> list[Differing]:
     return listed
 
 
-# ---- what is said of the first ----
+# ---- the lines about the first ----
 
 
 def _said(asked: Request, found: _Found, total: int) -> list[str]:
@@ -306,7 +306,7 @@ except (OSError, ValueError, RuntimeError, MemoryError) as error:
 """
 
 
-# ---- what was not compared ----
+# ---- the rest, which was not compared ----
 
 
 def _holes(notes: Sequence[Notes], pairs: Sequence[Pair]) -> list[str]:

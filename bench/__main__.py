@@ -31,6 +31,7 @@ from bench.measure import (
     sparse,
     startup,
     threads,
+    unmap,
 )
 from bench.setup import build, device, native, pack
 from bench.setup import hosts as hosting
@@ -58,6 +59,7 @@ WHERE = {
     "replay": device.NAMES,
     "emulator": ("softgpu",),
     "sparse": ("cuda",),
+    "unmap": device.NAMES,
 }
 SECONDS_BETWEEN_LINES = 5.0  # of progress, where there is no terminal
 
@@ -95,6 +97,7 @@ def _benchmark(name: str, on: Device, asked: Request) -> Callable[[Step], Result
         "replay": lambda step: replay.run(on, 20 * count, step),
         "emulator": lambda step: emulator.run(on, count, step),
         "sparse": lambda step: sparse.run(on, few, step),
+        "unmap": lambda step: unmap.run(on, count, step),
     }[name]
 
 

@@ -39,6 +39,7 @@ MEASURING = (
     "devices",
     "modules",
     "sparse",
+    "unmap",
 )
 HEADERS = ("forum.h", "hip.h", "libcuda.h", "native.h", "rounds.h", "runtime.h")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic"]

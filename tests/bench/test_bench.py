@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from bench import __main__ as command
-from bench.measure import breakdown, devices, growth, modules, programs, rounds
+from bench.measure import breakdown, devices, growth, modules, programs, rounds, unmap
 from bench.measure.rounds import Runner
 from bench.setup import build, device, native, sides
 from bench.show import output, table
@@ -155,6 +155,11 @@ def test_growth_measures_each_count(stub: device.Device) -> None:
     for side in {row["side"] for row in result.data}:
         times = [row["ms"] for row in result.data if row["side"] == side]
         assert len(times) == len(growth.COUNTS)
+
+
+def test_unmap_measures_each_size(stub: device.Device) -> None:
+    names = [figure.name.split(",")[0] for figure in unmap.run(stub, 1, quiet).figures[::4]]
+    assert names == [f"munmap of {size} KB" for size in (4, 64, 1024, 16384)]
 
 
 def test_the_library_without_instrumentation_works(stub: device.Device) -> None:

@@ -4,7 +4,6 @@
 #include "base/likely.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "cache/blocks_pool.h"
 #include "cache/caches.h"
 #include "cache/events.h"
 #include "cache/lazy_sync.h"
@@ -48,10 +47,7 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     stream_unchoose(thread);
     if (!DOUBT(caller_lends_a_stream, handle))
         return 0;
-    if (!stream_choose(thread, handle))
-        return -1;
-    block_stream_enters(thread->chosen);
-    return 0;
+    return stream_choose(thread, handle) ? 0 : -1;
 }
 
 /* ---- graphs: an override sees nothing of what one replays ---- */

@@ -220,14 +220,13 @@ static unsigned places_in(const struct block_pool *pool, const struct block *blo
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    for (const struct block *one = pool->spilled[set]; one; one = one->next_spilled)
+    for (const struct block *one = pool->overflow[set]; one; one = one->next_overflow)
         count += one == block;
     return count;
 }
 
 static unsigned places(const struct block *block) {
-    unsigned count = block->waits_now;
-    count += places_in(&device_pools[0], block) + places_in(&shared_pools[0], block);
+    unsigned count = places_in(&device_pools[0], block) + places_in(&shared_pools[0], block);
     for (const struct block_pool *pool = stream_pools; pool; pool = pool->next)
         count += places_in(pool, block);
     return count;

@@ -45,7 +45,7 @@ static void leave(unsigned object) {
     struct stream *stream = handle_find(&stream_map, held->handle);
     held->state = IS_ENDED;
     (void)stream_wait(stream);
-    staging_leave(stream);
+    leave_stream(stream);
     held->state = IS_HELD;
 }
 

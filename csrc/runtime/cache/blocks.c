@@ -8,7 +8,6 @@
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/blocks_table.h"
-#include "cache/blocks_waiting.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
 #include "cache/limits.h"
@@ -205,56 +204,45 @@ static void *allocate_new(size_t size, int device, bool shared, hipError_t *erro
     return address;
 }
 
-static void *allocate_as_stock(uint64_t bytes, hipError_t *error) {
-    void *address = NULL;
-    call_tell(CALL_BYPASS);
-    *error = hip.Malloc(&address, bytes);
-    return *error == hipSuccess ? address : NULL;
+/* Hands out a block that was kept; the caller owns it. */
+static inline struct block_allocated hand_out(struct block *block, int state) {
+    block_note_use(block);
+    PROOF_STEP(block_handed_out_is_held, store_release(&block->state, state));
+    return (struct block_allocated){block_address(block), CALL_HIT, hipSuccess};
 }
 
-/* The address of a block that was kept. */
-static void *hand_out(const struct block *block) {
-    call_tell(CALL_HIT);
-    return block_address(block);
-}
-
-void *block_reuse(uint64_t bytes, int device, struct stream *stream) {
-    struct block_pool *pool = NULL;
-    PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
-    if (LIKELY(stream && stream->device == device))
-        pool = load_acquire(&stream->pool);
-    else if (device < MOST_DEVICES)
-        pool = block_device_pool(device);
-    struct block *block = LIKELY(pool) ? block_take(pool, block_round(bytes)) : NULL;
-    if (UNLIKELY(!block))
-        return NULL;
-    return (void *)block->handle.key;
-}
-
-void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error) {
-    *error = hipSuccess;
-    if (!block_serves(bytes, device))
-        return allocate_as_stock(bytes, error);
-    const size_t size = block_round(bytes);
-    struct stream *order = stream && stream->device == device ? stream : NULL;
-    struct block *block = block_search(device, size, order);
-    void *address = block ? hand_out(block) : allocate_new(size, device, false, error);
-    return address;
-}
-
-void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error) {
-    const size_t size = block_round(bytes);
-    PROOF_STEP(reset_before_shared_block_reuse, (void)device_kept(device));
-    struct block *block = block_search_shared(device, size);
-    *error = hipSuccess;
-    void *address = block ? hand_out(block) : allocate_new(size, device, true, error);
-    if (DOUBT(device_has_no_managed_memory, *error == hipErrorNotSupported)) {
-        PROOF_STEP(attempt_leaves_no_error, device_forget_error(*error));
-        return block_alloc(bytes, device, NULL, error);
+/* Finds a ready block, else asks HIP for one. */
+static __attribute__((noinline)) struct block_allocated
+allocate_slow(uint64_t bytes, int device, struct stream *order, bool shared) {
+    struct block_allocated made = {NULL, CALL_MISS, hipSuccess};
+    if (!block_serves(bytes, device)) {
+        made.how = CALL_BYPASS;
+        made.error = hip.Malloc(&made.address, bytes);
+        return made;
     }
-    if (address)
+    const size_t size = block_round(bytes);
+    struct block *block = block_pool_search(device, size, order, shared);
+    if (block)
+        made = hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
+    else
+        made.address = allocate_new(size, device, shared, &made.error);
+    if (DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
+        PROOF_STEP(attempt_leaves_no_error, device_forget_error(made.error));
+        return block_allocate(bytes, device, NULL, false);
+    }
+    if (shared && made.address)
         lazy_visible(1);
-    return address;
+    return made;
+}
+
+struct block_allocated block_allocate(uint64_t bytes, int device, struct stream *stream,
+                                      bool shared) {
+    struct stream *order = LIKELY(stream && stream->device == device) ? stream : NULL;
+    PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
+    struct block_pool *own = LIKELY(order) ? load_acquire(&order->pool) : NULL;
+    struct block *block = LIKELY(own) ? block_pool_take_own(own, block_round(bytes)) : NULL;
+    return LIKELY(block) ? hand_out(block, BLOCK_LIVE)
+                         : allocate_slow(bytes, device, order, shared);
 }
 
 /* ---- freeing ---- */
@@ -268,93 +256,79 @@ static __attribute__((noinline)) hipError_t free_now(struct block *block) {
     return free_by_hip(address, size, device);
 }
 
-/* No stream says when the block is free. The program named the null stream, one that is gone, one
- * of another device, or one of its own that the table does not know. */
-static __attribute__((noinline)) hipError_t free_unordered(struct block *block) {
+static bool change_block(struct block *block, int from, int to) {
+    return block && cas_acq_rel(&block->state, &from, to);
+}
+
+/* Ends the program's hold of a block that is not BLOCK_LIVE. False if the free ends here; then
+ * *verdict is its outcome. */
+static __attribute__((noinline)) bool end_hold(struct block *block, enum block_verdict *verdict) {
+    const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
+    *verdict = FREE_DONE;
+    if (state == BLOCK_GONE) {
+        *verdict = runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN;
+        return false;
+    }
+    if (state == BLOCK_GRAPH && block_keep(block, NULL))
+        return false;
+    if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
+        return change_block(block, BLOCK_LIVE, BLOCK_CACHED) || end_hold(block, verdict);
+    if (change_block(block, BLOCK_SHARED, BLOCK_CACHED)) {
+        lazy_visible(-1);
+        return true;
+    }
+    *verdict = block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN;
+    return false;
+}
+
+static bool hip_has(const struct block *block) {
+    return block->shared ? PROOF(hip_has_the_shared_block, block_confirm_shared(block))
+                         : PROOF(hip_has_the_block, block_confirm(block));
+}
+
+/* Waits for the device, as no fence says when the block is idle. The program named the null stream,
+ * one that is gone, one of another device, or one of its own that the table does not know. Or too
+ * many blocks have several fences. */
+static __attribute__((noinline)) hipError_t wait_for_idle(struct block *block) {
     const int device = block->device;
-    const size_t size = block->size;
     const hipError_t error =
         PROOF_VALUE(unordered_free_waits, stream_wait_for_device(device), hipSuccess);
     if (UNLIKELY(DOUBT(nothing_says_it_is_idle, error != hipSuccess))) {
         device_forget_error(error);
-        return free_now(block);
+        return error;
     }
-    block_put_idle(block);
-    keep_to_limit(device, size);
+    block_clear_fences(block);
+    block_pools_settle(device);
     return hipSuccess;
-}
-
-/* Puts those that need not wait any more into the pools. */
-static void settle_waiting(int device) {
-    struct block *next, *block = block_take_settled(device);
-    for (; block; block = next) {
-        next = block->next_spilled;
-        block_put_idle(block);
-    }
-}
-
-/* On this stream, while others may be at work, or the device is over its limit. */
-static __attribute__((noinline)) struct block_freed free_with_care(struct block *block,
-                                                                   struct stream *stream) {
-    const int device = block->device;
-    const size_t size = block->size;
-    hipError_t error = hipSuccess;
-    switch (block_list_at_work(block, stream)) {
-    case AT_WORK_UNKNOWN:
-        return (struct block_freed){FREE_WAITED, free_unordered(block)};
-    case SOME_AT_WORK:
-        block_put_waiting(block, stream);
-        if (block_waiting_is_full(device)) {
-            error = stream_wait_for_device(device);
-            settle_waiting(device);
-        }
-        break;
-    case NONE_AT_WORK:
-        if (block->shared) /* a synchronise of a stream that is known to be idle passes no mark */
-            block_put_shared(block, stream_is_known_idle(stream) ? NULL : stream);
-        else if (!block_put(block, stream))
-            return (struct block_freed){FREE_TO_HIP, free_now(block)};
-    }
-    keep_to_limit(device, size);
-    return (struct block_freed){error == hipSuccess ? FREE_DONE : FREE_WAITED, error};
-}
-
-/* Frees all but a live block of device memory: a shared one, one that was freed before, or none. */
-static __attribute__((noinline)) struct block_freed free_other(struct block *block,
-                                                               struct stream *stream) {
-    int shared = BLOCK_SHARED;
-    if (!block || load_acquire(&block->state) == BLOCK_GONE)
-        return (struct block_freed){runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN, hipSuccess};
-    const int state = load_acquire(&block->state);
-    if (state == BLOCK_GRAPH && block_keep(block, NULL))
-        return (struct block_freed){FREE_DONE, hipSuccess};
-    if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
-        return block_free(block_address(block), stream);
-    if (!cas_acq_rel(&block->state, &shared, BLOCK_CACHED))
-        return (struct block_freed){block_is_kept(block) ? FREE_TWICE : FREE_UNKNOWN, hipSuccess};
-    lazy_visible(-1);
-    if (!exclusive_hip() && !PROOF(hip_has_the_shared_block, block_confirm_shared(block)))
-        return (struct block_freed){FREE_TO_HIP, free_now(block)};
-    if (!stream || stream->device != block->device)
-        return (struct block_freed){FREE_WAITED, free_unordered(block)};
-    return free_with_care(block, stream);
 }
 
 struct block_freed block_free(void *address, struct stream *stream) {
     struct block *block = block_find(address);
+    struct block_freed freed = {FREE_DONE, hipSuccess};
     int live = BLOCK_LIVE;
     if (UNLIKELY(!block ||
-                 !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_CACHED))))
-        return free_other(block, stream);
-    if (UNLIKELY(!exclusive_hip() && !PROOF(hip_has_the_block, block_confirm(block))))
+                 !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_CACHED))) &&
+        !end_hold(block, &freed.verdict))
+        return freed;
+    if (UNLIKELY(!exclusive_hip() && !hip_has(block)))
         return (struct block_freed){FREE_TO_HIP, free_now(block)};
-    if (UNLIKELY(!stream || stream->device != block->device))
-        return (struct block_freed){FREE_WAITED, free_unordered(block)};
-    if (UNLIKELY(load_relaxed(&care_of_frees)))
-        return free_with_care(block, stream);
-    if (UNLIKELY(!block_put(block, stream)))
-        return (struct block_freed){FREE_TO_HIP, free_now(block)};
-    return (struct block_freed){FREE_DONE, hipSuccess};
+    const bool in_order = LIKELY(stream && stream->device == block->device);
+    if (in_order)
+        block_fence(block, stream);
+    const bool care = !in_order || load_relaxed(&care_of_frees);
+    if (UNLIKELY(care && !(in_order && block_fence_others(block)))) {
+        freed.verdict = FREE_WAITED;
+        if (wait_for_idle(block) != hipSuccess) {
+            freed.error = free_now(block);
+            return freed;
+        }
+    }
+    const int device = block->device;
+    const size_t size = block->size;
+    block_pool_put(block); /* from here on it may be another thread's */
+    if (UNLIKELY(care))
+        keep_to_limit(device, size);
+    return freed;
 }
 
 /* ---- for graphs ---- */
@@ -363,7 +337,7 @@ bool block_keep(struct block *block, struct stream *stream) {
     int state = load_acquire(&block->state);
     if (!block_held_by_program(block))
         return false;
-    block->stream = stream; /* the program's, as long as it holds the block */
+    block->fence.stream = stream; /* the program's, as long as it holds the block */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
     if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_KEPT)))
@@ -371,10 +345,6 @@ bool block_keep(struct block *block, struct stream *stream) {
     if (state == BLOCK_SHARED)
         lazy_visible(-1);
     return true;
-}
-
-static bool change_block(struct block *block, int from, int to) {
-    return block && cas_acq_rel(&block->state, &from, to);
 }
 
 bool block_give_graph(void *address) {
@@ -396,8 +366,11 @@ bool block_take_from_graph(void *address) {
         return true;
     if (!change_block(block, BLOCK_KEPT, BLOCK_CACHED))
         return false;
-    block_put_idle(block);
-    keep_to_limit(block_device(block), block_size(block));
+    const int device = block->device;
+    const size_t size = block->size;
+    block_clear_fences(block);
+    block_pool_put(block);
+    keep_to_limit(device, size);
     return true;
 }
 
@@ -407,8 +380,8 @@ static struct block *take_kept(size_t size, int device, const struct stream *str
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         int kept = BLOCK_KEPT;
         if (block_size(block) == size && block_device(block) == device &&
-            PROOF(block_is_of_this_capture, block->graph == graph) && block->stream == stream &&
-            cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
+            PROOF(block_is_of_this_capture, block->graph == graph) &&
+            block->fence.stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
             return block;
     }
     return NULL;
@@ -422,8 +395,10 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     *error = hipSuccess;
     (void)device_kept(device);
     struct block *block = graph ? take_kept(size, device, stream, graph) : NULL;
-    if (block)
-        return hand_out(block);
+    if (block) {
+        call_tell(CALL_HIT);
+        return block_address(block);
+    }
     *error = hip.Malloc(&address, size);
     if (*error == hipSuccess)
         stats_miss(CACHE_MEMORY);
@@ -467,5 +442,6 @@ static hipError_t evict_block(void *address) {
 const struct cache block_cache = {.name = "blocks",
                                   .give_back = give_blocks_back,
                                   .forget = block_forget_device,
+                                  .stream_begins = block_pool_stream_begins,
                                   .list = list_blocks,
                                   .evict = evict_block};

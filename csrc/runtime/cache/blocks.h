@@ -4,6 +4,7 @@
 #define MGPU_RT_BLOCKS_H
 
 #include "base/abi.h"
+#include "base/call.h"
 #include "base/likely.h"
 #include "base/proof.h"
 #include "base/state.h"
@@ -26,21 +27,22 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
 /* Whether so much memory is kept when it is freed; else a call of HIP's serves. */
 bool block_serves(uint64_t bytes, int device);
 
-/* The hit of an allocation on the calling thread's device: a block that was given back, for work in
- * the order of `stream`. NULL stands for any order. NULL: block_alloc may have one. */
-void *block_reuse(uint64_t bytes, int device, struct stream *stream);
+/* A block that the program is given, NULL if there is none; *error is HIP's answer. */
+struct block_allocated {
+    void *address;
+    enum call_how how;
+    hipError_t error;
+};
 
-/* The rest of it: a block that takes looking for, else one of HIP's. NULL if there is none (or
- * nothing was asked for); *error is HIP's answer. */
-void *block_alloc(uint64_t bytes, int device, struct stream *stream, hipError_t *error);
-
-/* A block that host and device see at once, of managed memory. It is handed out again only once it
- * is known to be idle, as the host may write to it at once. Only where block_serves() it. */
-void *block_alloc_shared(uint64_t bytes, int device, hipError_t *error);
+/* Allocates on the calling thread's device, for work in the order of `stream`; NULL stands for any
+ * order. Shared: a block that host and device see at once, of managed memory. The host may write to
+ * it at once, so it is handed out again only where no work uses it, and has no stream. */
+struct block_allocated block_allocate(uint64_t bytes, int device, struct stream *stream,
+                                      bool shared);
 
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
-    enum {
+    enum block_verdict {
         FREE_DONE,    /* it is kept */
         FREE_TO_HIP,  /* HIP was given it */
         FREE_WAITED,  /* it is kept, and the device was waited for */

@@ -1,20 +1,85 @@
 #include "cache/blocks_pool.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "cache/blocks_waiting.h"
 #include "cache/streams_pool.h"
 
 #include <stdlib.h>
 
-enum { POOLS_PER_SEARCH = 8 };
+/* As many blocks may have several fences on a device: a search looks at all of one size. */
+enum { POOLS_PER_SEARCH = 8, WAITING_MOST = 256 };
+
+uint64_t block_clock = 1;
 
 static struct block_pool device_pools[MOST_DEVICES];
 static struct block_pool shared_pools[MOST_DEVICES]; /* of managed memory, on any stream */
 static struct block_pool *stream_pools; /* of the streams that memory was ever freed on */
 static struct block_pool *next_pool;    /* where the next search goes on; a hint */
 
-struct block_pool *block_device_pool(int device) {
-    return &device_pools[device];
+/* ---- fences ---- */
+
+static bool has_several_fences(const struct block *block) {
+    const struct fence *second = load_acquire(&block->fence.next);
+    return second && load_relaxed(&second->stream);
+}
+
+void block_clear_fences(struct block *block) {
+    store_relaxed(&block->fence.stream, NULL);
+    if (block->fence.next)
+        store_relaxed(&block->fence.next->stream, NULL);
+}
+
+/* The fence after this one, made if there was none. */
+static struct fence *next_fence(struct fence *fence) {
+    if (!fence->next)
+        store_release(&fence->next, (struct fence *)calloc(1, sizeof *fence));
+    return fence->next;
+}
+
+bool block_fence_others(struct block *block) {
+    const int device = block->device;
+    struct fence *last = &block->fence;
+    for (struct stream *other = stream_first(); other; other = stream_next(other)) {
+        if (other == block->fence.stream ||
+            !DOUBT(other_streams_are_at_work, stream_is_at_work(other)) ||
+            !PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == device) ||
+            (stream_is_null(other) && stream_query_unheld(other)))
+            continue;
+        struct fence *fence = next_fence(last);
+        if (!fence)
+            return false;
+        store_relaxed(&fence->stream, other);
+        store_relaxed(&fence->mark, stream_next_mark(other));
+        last = fence;
+    }
+    if (last->next)
+        store_relaxed(&last->next->stream, NULL);
+    return last == &block->fence ||
+           !DOUBT(too_many_blocks_wait, load_relaxed(&device_pools[device].waiting) +
+                                                load_relaxed(&shared_pools[device].waiting) >=
+                                            WAITING_MOST);
+}
+
+/* Tells whether all fences of a block are done, or of `stream`, whose next work comes after them.
+ * If not, *holder is a stream that the block waits for. A caller that does not own the block asks
+ * again once it does: the block may have been taken and freed again. */
+static bool is_ready(const struct block *block, const struct stream *stream,
+                     struct stream **holder) {
+    const struct fence *fence =
+        PROOF_VALUE(own_stream_has_passed_too, &block->fence, load_acquire(&block->fence.next));
+    while (fence) {
+        struct stream *needed = load_relaxed(&fence->stream);
+        if (!needed)
+            return true;
+        if (needed != stream && !PROOF(stream_has_passed_the_free,
+                                       stream_has_passed(needed, load_relaxed(&fence->mark)) ||
+                                           stream_is_known_idle(needed))) {
+            *holder = needed;
+            return false;
+        }
+        fence = PROOF_VALUE(every_other_stream_has_passed, load_acquire(&fence->next),
+                            fence == &block->fence ? fence->next : NULL);
+    }
+    return true;
 }
 
 /* ---- pools ---- */
@@ -28,17 +93,15 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
     return pool;
 }
 
-void block_stream_enters(struct stream *stream) {
+void block_pool_stream_begins(struct stream *stream) {
     struct block_pool *pool = load_acquire(&stream->pool);
     if (DOUBT(handle_moved_to_another_device, !pool || pool->device != stream->device))
         cas_acq_rel(&stream->pool, &pool, pool_on(stream, stream->device));
 }
 
 /* The stream's pool, made at its first free. NULL without memory. */
-static struct block_pool *pool_of(struct stream *stream, int device) {
-    struct block_pool *pool = load_acquire(&stream->pool);
-    if (LIKELY(pool))
-        return pool;
+static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
+    struct block_pool *pool = NULL;
     struct block_pool *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
@@ -55,178 +118,149 @@ static struct block_pool *pool_of(struct stream *stream, int device) {
     return fresh;
 }
 
-static void spill(struct block_pool *pool, struct block *block) {
-    struct block **chain = &pool->spilled[block_set(block->size)];
+static __attribute__((noinline)) void add_overflow(struct block_pool *pool, struct block *block) {
+    struct block **chain = &pool->overflow[block_set(block->size)];
     pthread_mutex_lock(&tables_lock);
-    block->next_spilled = *chain;
+    store_relaxed(&pool->waiting, pool->waiting + has_several_fences(block));
+    block->next_overflow = *chain;
     store_relaxed(chain, block);
     pthread_mutex_unlock(&tables_lock);
 }
 
-static inline void put(struct block *block, struct stream *stream, struct block_pool *pool) {
+/* Takes a block out of its chain. It is ready, or leaves for good. Under tables_lock. */
+static struct block *take_overflow(struct block_pool *pool, struct block **link) {
+    struct block *block = *link;
+    store_relaxed(link, block->next_overflow);
+    store_relaxed(&pool->waiting, pool->waiting - has_several_fences(block));
+    block_clear_fences(block);
+    return block;
+}
+
+void block_pool_put(struct block *block) {
+    struct stream *stream = block->fence.stream;
+    const bool several = has_several_fences(block);
+    struct block_pool *pool = NULL;
+    if (LIKELY(stream && !several && !block->shared)) {
+        pool = load_acquire(&stream->pool);
+        if (UNLIKELY(!pool))
+            pool = make_pool(stream, block->device);
+    }
+    if (UNLIKELY(!pool))
+        pool = DOUBT(shared_block_goes_to_shared_memory, block->shared)
+                   ? &shared_pools[block->device]
+                   : &device_pools[block->device];
     store_relaxed(&block->last_use, load_relaxed(&block_clock));
-    store_relaxed(&block->stream, stream);
-    store_relaxed(&block->mark, stream ? stream_next_mark(stream) : 0);
     struct block **ways = pool->ways[block_set(block->size)];
-    for (int way = 0; way < POOL_WAYS; way++) {
+    for (int way = 0; way < POOL_WAYS && LIKELY(!several); way++) {
         struct block *empty = NULL;
         if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
             return;
     }
-    spill(pool, block);
+    add_overflow(pool, block);
 }
 
-bool block_put(struct block *block, struct stream *stream) {
-    struct block_pool *pool =
-        stream ? pool_of(stream, block->device) : &device_pools[block->device];
-    if (UNLIKELY(!pool))
-        return false;
-    put(block, stream, pool);
-    return true;
-}
-
-void block_put_shared(struct block *block, struct stream *stream) {
-    put(block, stream,
-        PROOF_VALUE(shared_block_goes_to_shared_memory, &shared_pools[block->device],
-                    &device_pools[block->device]));
-}
-
-void block_put_idle(struct block *block) {
-    put(block, NULL, block->shared ? &shared_pools[block->device] : &device_pools[block->device]);
-}
-
-static bool is_idle(const struct block *block) {
-    const struct stream *stream = load_relaxed(&block->stream);
-    return !stream ||
-           PROOF(stream_has_passed_the_free, stream_has_passed(stream, load_relaxed(&block->mark)));
-}
-
-/* Takes a block of this size out of the spilled ones; an idle one only, if `idle`. */
-static struct block *take_spilled(struct block_pool *pool, size_t size, bool idle) {
-    struct block **link = &pool->spilled[block_set(size)];
+/* Takes a block of this size that is ready for work in the order of `stream`. NULL if there is
+ * none; then *holder is a stream that one of them waits for. */
+static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
+                                struct stream **holder) {
+    const size_t set = block_set(size);
+    for (int way = 0; way < POOL_WAYS; way++) {
+        struct block *block = load_acquire(&pool->ways[set][way]);
+        if (!block || block_size(block) != size || !is_ready(block, stream, holder))
+            continue;
+        block = block_pool_take_way(&pool->ways[set][way], size);
+        if (LIKELY(block && is_ready(block, stream, holder)))
+            return block;
+        if (block)
+            block_pool_put(block);
+    }
+    struct block **link = &pool->overflow[set], *block = NULL;
     if (!load_relaxed(link))
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    while (*link && ((*link)->size != size || (idle && !is_idle(*link))))
-        link = &(*link)->next_spilled;
-    struct block *block = *link;
-    if (block)
-        store_relaxed(link, block->next_spilled);
+    while (*link && ((*link)->size != size || !is_ready(*link, stream, holder)))
+        link = &(*link)->next_overflow;
+    if (*link)
+        block = take_overflow(pool, link);
     pthread_mutex_unlock(&tables_lock);
     return block;
 }
 
-/* An idle block. Its size, stream and mark are read before it is owned, and again after: in between
- * it may have been taken and given back anew. */
-static struct block *take_idle(struct block_pool *pool, size_t size) {
-    struct block **ways = pool->ways[block_set(size)];
-    for (int way = 0; way < POOL_WAYS; way++) {
-        struct block *block = load_acquire(&ways[way]);
-        if (!block || block_size(block) != size || !is_idle(block) ||
-            !cas_acq_rel(&ways[way], &block, NULL))
-            continue;
-        if (LIKELY(block->size == size && is_idle(block)))
-            return block;
-        put(block, block->stream, pool); /* a later mark than it needs: still safe */
-    }
-    return take_spilled(pool, size, true);
-}
-
-static struct block *hand_out_block(struct block *block) {
-    block_note_use(block);
-    store_release(&block->state, block->shared ? BLOCK_SHARED : BLOCK_LIVE);
+/* Asks HIP about a stream that nobody holds and that a block waits for. */
+static struct block *take_after_asking(struct block_pool *pool, size_t size,
+                                       const struct stream *stream) {
+    struct stream *holder = NULL;
+    struct block *block = take_ready(pool, size, stream, &holder);
+    if (!block && holder && DOUBT(destroyed_stream_is_done, stream_query_unheld(holder)))
+        block = take_ready(pool, size, stream, &holder);
     return block;
 }
 
-static bool holds_size(const struct block_pool *pool, size_t size) {
-    for (int way = 0; way < POOL_WAYS; way++) {
-        const struct block *block = load_acquire(&pool->ways[block_set(size)][way]);
-        if (block && block_size(block) == size)
-            return true;
-    }
-    return load_relaxed(&pool->spilled[block_set(size)]) != NULL;
-}
-
-static struct block *search_pool(struct block_pool *pool, size_t size) {
-    if (!holds_size(pool, size))
-        return NULL;
-    struct block *block = take_idle(pool, size);
-    if (!block && stream_query_unheld(pool->owner))
-        block = take_idle(pool, size);
-    return block;
-}
-
-static struct block *search_streams(int device, size_t size, const struct stream *self) {
-    struct block_pool *pool = load_acquire(&next_pool);
+struct block *block_pool_search(int device, size_t size, struct stream *stream, bool shared) {
+    struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
     struct block *block = NULL;
+    if (shared)
+        return PROOF_VALUE(shared_block_is_idle,
+                           take_after_asking(&shared_pools[device], size, NULL),
+                           block_pool_take_own(&shared_pools[device], size));
+    if (own)
+        block = take_after_asking(own, size, stream);
+    if (!block)
+        block = take_after_asking(&device_pools[device], size, stream);
+    pool = load_acquire(&next_pool);
     for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
         if (!pool && !(pool = load_acquire(&stream_pools)))
             return NULL;
-        if (pool->owner != self && PROOF(block_is_of_the_device, pool->device == device))
-            block = search_pool(pool, size);
+        if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
+            block = take_after_asking(pool, size, stream);
         if (!block)
             pool = pool->next;
+        store_release(&next_pool, pool);
     }
-    store_release(&next_pool, pool);
     return block;
 }
 
-struct block *block_search(int device, size_t size, struct stream *stream) {
-    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
-    struct block *block = pool ? take_spilled(pool, size, false) : NULL;
-    if (!block)
-        block = block_take_waiting(device, size, stream, false);
-    if (!block)
-        block = take_idle(&device_pools[device], size);
-    if (!block)
-        block = search_streams(device, size, stream);
-    return block ? hand_out_block(block) : NULL;
+/* Under tables_lock. */
+static void drop_done_fences(struct block_pool *pool) {
+    struct stream *holder;
+    for (int set = 0; set < POOL_SETS && pool->waiting; set++)
+        for (struct block *block = pool->overflow[set]; block; block = block->next_overflow)
+            if (has_several_fences(block) && is_ready(block, NULL, &holder)) {
+                block_clear_fences(block);
+                store_relaxed(&pool->waiting, pool->waiting - 1);
+            }
 }
 
-struct block *block_search_shared(int device, size_t size) {
-    struct block *block = PROOF_VALUE(shared_block_is_idle, take_idle(&shared_pools[device], size),
-                                      block_take(&shared_pools[device], size));
-    if (!block)
-        block = block_take_waiting(device, size, NULL, true);
-    return block ? hand_out_block(block) : NULL;
+void block_pools_settle(int device) {
+    pthread_mutex_lock(&tables_lock);
+    drop_done_fences(&device_pools[device]);
+    drop_done_fences(&shared_pools[device]);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- taking out, whatever is in it ---- */
 
-static bool unlink_way(struct block_pool *pool, struct block *block) {
-    struct block **ways = pool->ways[block_set(block->size)];
+/* Under tables_lock. */
+static bool unlink_from(struct block_pool *pool, struct block *block) {
+    const size_t set = block_set(block->size);
     for (int way = 0; way < POOL_WAYS; way++) {
         struct block *expected = block;
-        if (cas_acq_rel(&ways[way], &expected, NULL))
+        if (cas_acq_rel(&pool->ways[set][way], &expected, NULL))
             return true;
     }
-    return false;
-}
-
-/* Under tables_lock. */
-static bool unlink_spilled(struct block_pool *pool, const struct block *block) {
-    struct block **link = &pool->spilled[block_set(block->size)];
+    struct block **link = &pool->overflow[set];
     while (*link && *link != block)
-        link = &(*link)->next_spilled;
-    if (!*link)
-        return false;
-    store_relaxed(link, block->next_spilled);
-    return true;
+        link = &(*link)->next_overflow;
+    return *link && take_overflow(pool, link);
 }
 
-static struct block_pool *pool_holding(const struct block *block, const struct stream *stream) {
+/* A block of a stream lies with the device if there was no memory for a pool of the stream's. */
+bool block_unlink(struct block *block) {
+    const struct stream *stream = load_relaxed(&block->fence.stream);
     if (DOUBT(cached_block_is_shared, block->shared))
-        return &shared_pools[block->device];
-    return stream ? pool_on(stream, block->device) : &device_pools[block->device];
-}
-
-bool block_unlink(struct block *block, struct stream *stream) {
-    if (block->waits_now) {
-        block_unlink_waiting(block);
-        return true;
-    }
-    struct block_pool *pool = pool_holding(block, stream);
-    return pool && (unlink_way(pool, block) || unlink_spilled(pool, block));
+        return unlink_from(&shared_pools[block->device], block);
+    struct block_pool *pool = stream ? pool_on(stream, block->device) : NULL;
+    return (pool && unlink_from(pool, block)) || unlink_from(&device_pools[block->device], block);
 }
 
 /* Under tables_lock. */
@@ -234,8 +268,9 @@ static void empty_pool(struct block_pool *pool) {
     for (int set = 0; set < POOL_SETS; set++) {
         for (int way = 0; way < POOL_WAYS; way++)
             store_release(&pool->ways[set][way], NULL);
-        store_relaxed(&pool->spilled[set], NULL);
+        store_relaxed(&pool->overflow[set], NULL);
     }
+    store_relaxed(&pool->waiting, 0);
 }
 
 void block_pools_empty(int which) {

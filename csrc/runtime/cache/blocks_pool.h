@@ -1,9 +1,12 @@
-/* The blocks of device memory that mgpuMemAlloc handed out, and the pools of those given back.
+/* The pools of the blocks that the program has freed, and what a freed block waits for.
  *
- * A block given back on a stream is at once free for the next work of that stream: the stream keeps
- * its order. For anything else it is free once that stream was synchronised past the free; only
- * hipFree, which stock calls, waits for the device. Sizes are rounded to 256 bytes and served
- * exactly. A block is never split, so no smaller piece ever holds one back.
+ * A block that is freed on a stream is at once free for the next work of that stream: the stream
+ * keeps its order. For anything else it is free once its fences are done. Stock's hipFree waits for
+ * the whole device, and so forgives a free on a stream that does not come after all work on the
+ * block. So a block has a fence of each other stream, too, that was at work at the free.
+ *
+ * Sizes are rounded to 256 bytes and served exactly. A block is never split, so no smaller piece
+ * ever holds one back.
  *
  * A hit is one compare-and-swap when a block is taken and two when it is given back; no lock, no
  * allocation, no call of HIP. */
@@ -48,60 +51,68 @@ static inline void block_note_use(struct block *block) {
     store_relaxed(&block->uses, block->uses + 1);
 }
 
-/* Gives a block that the caller has just made CACHED to its stream's pool. If stream is NULL it
- * goes to the device's pool, and no work may still use it. False without memory for the pool: the
- * block is the caller's still. */
-bool block_put(struct block *block, struct stream *stream);
+/* ---- fences ---- */
 
-/* The same of a shared block, which goes into its device's pool of those. */
-void block_put_shared(struct block *block, struct stream *stream);
-
-/* The same of either, where no work uses it any more. */
-void block_put_idle(struct block *block);
-
-/* A block of exactly this (rounded) size from the pool's ways, now LIVE and the caller's; NULL if
- * there is none. */
-static inline struct block *block_take(struct block_pool *pool, size_t size) {
-    struct block **ways = pool->ways[block_set(size)];
-    for (int way = 0; way < POOL_WAYS; way++) {
-        struct block *block = load_acquire(&ways[way]);
-        if (!block || block_size(block) != size || !cas_acq_rel(&ways[way], &block, NULL))
-            continue;
-        if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
-            (void)block_put(block, pool->owner);
-            continue;
-        }
-        CHECK(load_relaxed(&block->state) == BLOCK_CACHED ||
-              load_relaxed(&block->state) == BLOCK_GONE);
-        block_note_use(block);
-        PROOF_STEP(block_handed_out_is_held, store_release(&block->state, BLOCK_LIVE));
-        return block;
-    }
-    return NULL;
+/* Gives a block, which the caller owns, the one fence of the stream that it is freed on. */
+static inline void block_fence(struct block *block, struct stream *stream) {
+    store_relaxed(&block->fence.stream, stream);
+    store_relaxed(&block->fence.mark, stream_next_mark(stream));
 }
 
-/* The device's pool: blocks that are idle for every stream. device < MOST_DEVICES. */
-struct block_pool *block_device_pool(int device);
+/* Adds a fence of each other stream of the device that is at work. False without memory for them,
+ * or if so many blocks wait already that the free is to wait for the device, as stock's does. */
+bool block_fence_others(struct block *block);
 
-/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device.
- * The blocks of its predecessor stay with that one's device. */
-void block_stream_enters(struct stream *stream);
+/* No work uses the block any more. */
+void block_clear_fences(struct block *block);
 
-/* A block of this size from the device. Looks at this stream's spilled blocks, at those that waited
- * for other streams and at the device's pool. Then looks at other streams that are known to be
- * idle. Looks at 8 other streams at most, and asks HIP about those that nobody holds; the next
- * search goes on behind them. stream may be NULL. NULL if there is none. */
-struct block *block_search(int device, size_t size, struct stream *stream);
+/* ---- pools ---- */
 
-/* A shared block of this size that is idle: the host may write to it at once. NULL if there is
- * none. */
-struct block *block_search_shared(int device, size_t size);
+/* Puts a block away that the caller has just made CACHED, where its fences say that others find
+ * it. */
+void block_pool_put(struct block *block);
+
+/* Takes a block of this size out of a way of a pool: the caller owns it. NULL if there is none. */
+static inline struct block *block_pool_take_way(struct block **way, size_t size) {
+    struct block *block = load_acquire(way);
+    if (!block || block_size(block) != size || !cas_acq_rel(way, &block, NULL))
+        return NULL;
+    if (UNLIKELY(block->size != size)) { /* gone and back meanwhile, as another block */
+        block_pool_put(block);
+        return NULL;
+    }
+    CHECK(load_relaxed(&block->state) == BLOCK_CACHED || load_relaxed(&block->state) == BLOCK_GONE);
+    return block;
+}
+
+/* Takes a block of this size out of the ways of a stream's pool. Each block there is ready for the
+ * next work of that stream. */
+static inline struct block *block_pool_take_own(struct block_pool *pool, size_t size) {
+    struct block **ways = pool->ways[block_set(size)];
+    struct block *block = NULL;
+    for (int way = 0; way < POOL_WAYS && !block; way++)
+        block = block_pool_take_way(&ways[way], size);
+    return block;
+}
+
+/* Takes a block of this size, device memory or shared, that is ready for work in the order of
+ * `stream`; NULL stands for any order. Looks at the stream's own pool, at the device's and at those
+ * of 8 other streams; the next search goes on behind them. Asks HIP about streams that nobody
+ * holds. NULL if there is none. */
+struct block *block_pool_search(int device, size_t size, struct stream *stream, bool shared);
+
+/* The device is idle: drops the fences that are done. */
+void block_pools_settle(int device);
 
 /* Takes a cached block out of where it is; false if it is in no pool just now. Under tables_lock.
  */
-bool block_unlink(struct block *block, struct stream *stream);
+bool block_unlink(struct block *block);
 
 /* Forgets all that is in a pool of a device's own memory. Under tables_lock. */
 void block_pools_empty(int device);
+
+/* A stream was entered, perhaps with a handle that HIP has handed out before, on another device.
+ * The blocks of its predecessor stay with that one's device. */
+void block_pool_stream_begins(struct stream *stream);
 
 #endif

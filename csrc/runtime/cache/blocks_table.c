@@ -66,7 +66,7 @@ static void forget_past(const void *address, size_t size) {
             continue;
         }
         if (block->state == BLOCK_CACHED)
-            (void)block_unlink(block, block->stream);
+            (void)block_unlink(block);
         leave_table(block);
     }
 }
@@ -86,7 +86,7 @@ bool block_enter(void *address, size_t size, int device, int state) {
     block_note_use(block);
     block->shared = shared;
     block->number = 0;
-    block->stream = NULL;
+    block_clear_fences(block);
     book(block, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_CACHED));
@@ -99,7 +99,7 @@ bool block_retire(struct block *block) {
         return false;
     pthread_mutex_lock(&tables_lock);
     /* It may be on its way into a pool just now: then it is not found, and stays. */
-    const bool owned = block_unlink(block, load_relaxed(&block->stream));
+    const bool owned = block_unlink(block);
     if (PROOF(block_leaves_its_pool_first, owned))
         leave_table(block);
     pthread_mutex_unlock(&tables_lock);
@@ -144,9 +144,8 @@ bool block_confirm_shared(const struct block *block) {
 
 /* Under tables_lock, and with HIP's word for it from before. */
 static void forget_block(struct block *block) {
-    if (DOUBT(forgotten_block_lies_elsewhere, block->shared || block->waits_now) &&
-        block->state == BLOCK_CACHED)
-        (void)block_unlink(block, block->stream);
+    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_CACHED)
+        (void)block_unlink(block);
     leave_table(block);
 }
 

@@ -48,6 +48,18 @@ void caches_thread_ends(struct thread *thread) {
             (*cache)->thread_ends(thread);
 }
 
+void caches_stream_begins(struct stream *stream) {
+    for (const struct cache *const *cache = caches; *cache; cache++)
+        if ((*cache)->stream_begins)
+            (*cache)->stream_begins(stream);
+}
+
+void caches_stream_ends(struct stream *stream) {
+    for (const struct cache *const *cache = caches; *cache; cache++)
+        if ((*cache)->stream_ends)
+            (*cache)->stream_ends(stream);
+}
+
 /* How HIP says that memory is short. A module that finds none is answered with 303 by 5.2.3 and
  * 5.7.1, and with 209 by 6.4.3 and 7.2.4. */
 static bool is_shortage(hipError_t error) {

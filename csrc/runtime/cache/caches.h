@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct stream;
 struct thread;
 
 /* One thing that a cache holds from HIP. */
@@ -37,6 +38,11 @@ struct cache {
     void (*forget)(int device);
     /* A thread ends: what it keeps for itself is for the others. */
     void (*thread_ends)(struct thread *thread);
+    /* A stream was entered, perhaps with a handle that HIP has handed out before, on another
+     * device. */
+    void (*stream_begins)(struct stream *stream);
+    /* A stream, which the caller has taken, goes back to HIP. */
+    void (*stream_ends)(struct stream *stream);
     /* For the manager. Copies up to `room` entries; returns how many there are. Calls no HIP. */
     size_t (*list)(struct cached *out, size_t room);
     /* For the manager. Takes an entry out of its table, so that no call of the program's can get it
@@ -59,6 +65,8 @@ void caches_forget_if(int device, bool (*is_unseen)(void *), void *what);
 /* In a child of fork: a thread of the parent's may have been forgetting. */
 void caches_forked(void);
 void caches_thread_ends(struct thread *thread);
+void caches_stream_begins(struct stream *stream);
+void caches_stream_ends(struct stream *stream);
 
 /* A call of HIP's that takes memory has failed: if memory may be what was missing, gives back what
  * is cached. True if the call is to be tried again. */

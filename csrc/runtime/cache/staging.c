@@ -243,7 +243,7 @@ static void forget_staging(struct staging *staging) {
         staging->events[event] = NULL;
 }
 
-void staging_leave(struct stream *stream) {
+static void leave_stream(struct stream *stream) {
     struct staging *staging = stream->staging;
     stream->staging = NULL;
     if (!staging || owner_of(staging) != stream || !try_take_staging(staging))
@@ -308,5 +308,7 @@ static void forget_all_staging(int device) {
     }
 }
 
-const struct cache staging_cache = {
-    .name = "staging", .give_back = give_staging_back, .forget = forget_all_staging};
+const struct cache staging_cache = {.name = "staging",
+                                    .give_back = give_staging_back,
+                                    .forget = forget_all_staging,
+                                    .stream_ends = leave_stream};

@@ -50,9 +50,6 @@ bool staging_up(const struct copy *copy, hipError_t *error);
  * is idle. False and *error as above. */
 bool staging_down(const struct copy *copy, hipError_t *error);
 
-/* A stream leaves; it is idle and nobody's. */
-void staging_leave(struct stream *stream);
-
 extern const struct cache staging_cache;
 
 #endif

@@ -61,6 +61,7 @@ static void begin_life(struct stream *stream, int device, int state) {
         PROOF_STEP(frees_mind_other_streams,
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
+    store_relaxed(&stream->asked_mark, 0);
     store_relaxed(&stream->device, device);
     store_release(&stream->state, state);
 }
@@ -228,18 +229,19 @@ static bool note_submitted(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device) {
             store_relaxed(&stream->asked, load_acquire(&stream->submitted));
-            stream->asked_mark = stream_set_mark(stream);
+            store_relaxed(&stream->asked_mark, stream_set_mark(stream));
         }
     return true;
 }
 
 static void settle_noted(bool done) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        const uint64_t asked = load_relaxed(&stream->asked); /* 0 if another life has begun */
-        if (done && asked)
-            PROOF_STEP(wait_for_the_device_settles_streams,
-                       settle(stream, asked, stream->asked_mark));
+        const uint64_t asked = load_relaxed(&stream->asked);     /* 0 if another life has begun */
+        const uint64_t mark = load_relaxed(&stream->asked_mark); /* also of an idle stream */
+        if (done && (asked || mark))
+            PROOF_STEP(wait_for_the_device_settles_streams, settle(stream, asked, mark));
         store_relaxed(&stream->asked, 0);
+        store_relaxed(&stream->asked_mark, 0);
     }
     store_release(&noting, false);
 }

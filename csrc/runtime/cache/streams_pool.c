@@ -8,7 +8,6 @@
 #include "base/state.h"
 #include "cache/caches.h"
 #include "cache/lazy_sync.h"
-#include "cache/staging.h"
 #include "cache/watch.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
@@ -185,7 +184,7 @@ static hipError_t give_stream_back(struct stream *stream) {
     } else {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
-    staging_leave(stream);
+    caches_stream_ends(stream);
     if (!PROOF(stream_is_unknown_before_hip_has_it, forget_taken(stream)))
         return hipSuccess; /* forgotten meanwhile: HIP does not have it any more */
     const hipError_t error = hip.StreamDestroy(stream_handle(stream));
@@ -323,16 +322,16 @@ static void end_past(hipStream_t handle) {
         stream_pass(stream, mark);
 }
 
-struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
+void stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
     PROOF_STEP(past_of_a_new_handle_ends, end_past(handle));
     struct stream *stream = device < MOST_DEVICES ? stream_enter(handle, device) : NULL;
     if (!stream)
-        return NULL;
+        return;
     make_last(thread, stream);
     observe(OBSERVED_STREAM_CREATED, handle, 0, device);
     device_watch(device);
     count_stream();
-    return stream;
+    caches_stream_begins(stream);
 }
 
 bool stream_pool_release(struct stream *stream) {
@@ -427,7 +426,10 @@ bool stream_choose(struct thread *thread, hipStream_t handle) {
     if (thread_is_none(thread))
         return false;
     thread->chosen = stream_lend(handle, hip_current_device());
-    return thread->chosen != NULL;
+    if (!thread->chosen)
+        return false;
+    caches_stream_begins(thread->chosen);
+    return true;
 }
 
 static void release_of_thread(struct thread *thread) {

@@ -36,9 +36,9 @@ bool stream_pool_forget(struct stream *stream);
  * none. Asks HIP. */
 struct stream *stream_pool_take(struct thread *thread, int device);
 
-/* Enters a stream that HIP has just made for the program, the thread's last one now. NULL if only
- * HIP knows it. May wait for the device. */
-struct stream *stream_pool_enter(struct thread *thread, hipStream_t handle, int device);
+/* Enters a stream that HIP has just made for the program, the thread's last one now. Without memory
+ * only HIP knows it. May wait for the device. */
+void stream_pool_enter(struct thread *thread, hipStream_t handle, int device);
 
 /* HIP's word is that it is at work, or gone: puts it back, or notes the reset. False. */
 bool stream_pool_refuse(struct stream *stream, hipError_t error);

@@ -227,10 +227,11 @@ enum block_state {
     BLOCK_KEPT,   /* the program has freed it; a graph uses it still */
 };
 
-/* A stream that was at work when a block was freed on another one, and its mark. */
-struct wait {
-    struct stream *stream;
+/* All that a stream had been given when a block was freed: done once it has passed the mark. */
+struct fence {
+    struct stream *stream; /* NULL: the list ends before this fence */
     uint64_t mark;
+    struct fence *next; /* never freed, but used again */
 };
 
 /* Never freed; when HIP hands the same address out again, the entry serves the new block. */
@@ -238,36 +239,33 @@ struct block {
     struct handle handle; /* the address */
     size_t size;
     int device;
-    int state;             /* enum block_state */
-    bool shared;           /* managed memory, which the host reaches too */
-    bool booked;           /* the device's account and the ranges have it; under tables_lock */
-    bool outlives;         /* it does the reset that is being looked at (block_forget_device) */
-    uint64_t number;       /* of shared memory: HIP's for it, 0 if it is not known */
-    struct stream *stream; /* that it was given back on, in whose pool it is unless it is shared;
-                              NULL: it is idle */
-    uint64_t mark;         /* of that stream: the block is idle once the stream has passed it */
-    uint64_t graph;        /* GRAPH, KEPT: the number of the capture it was made for, or 0 */
-    uint64_t uses;         /* how often it was handed out */
-    uint64_t last_use;     /* block_clock when it was given back last */
-    uint64_t entered;      /* and when HIP handed it out */
+    int state;          /* enum block_state */
+    bool shared;        /* managed memory, which the host reaches too */
+    bool booked;        /* the device's account and the ranges have it; under tables_lock */
+    bool outlives;      /* it does the reset that is being looked at (block_forget_device) */
+    uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
+    struct fence fence; /* CACHED: what it waits for. First the stream that it was freed on, then
+                           others, if they were at work. KEPT: the stream only */
+    uint64_t graph;     /* GRAPH, KEPT: the number of the capture it was made for, or 0 */
+    uint64_t uses;      /* how often it was handed out */
+    uint64_t last_use;  /* block_clock when it was given back last */
+    uint64_t entered;   /* and when HIP handed it out */
     struct range range;
-    struct block *next_spilled;
-    /* For a block that was freed while other streams were at work (blocks_waiting.h). */
-    struct wait *waits; /* room for the most there ever were */
-    size_t wait_count, wait_room;
-    bool waits_now; /* it lies there; under tables_lock */
+    struct block *next_overflow;
 };
 
 /* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
 extern uint64_t block_clock;
 
-/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. */
+/* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. One
+ * with several fences is in a chain of its device's pool; no other block has several. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block *spilled[POOL_SETS]; /* those beyond the ways; written under tables_lock */
-    struct stream *owner;             /* NULL: a device's */
-    int device;                       /* the blocks', for good; the owner's handle may move */
-    struct block_pool *next;          /* all streams' pools; never freed */
+    struct block *overflow[POOL_SETS]; /* chains; written under tables_lock */
+    size_t waiting;                    /* blocks with several fences; under tables_lock */
+    struct stream *owner;              /* NULL: a device's */
+    int device;                        /* the blocks', for good; the owner's handle may move */
+    struct block_pool *next;           /* all streams' pools; never freed */
 };
 
 #endif

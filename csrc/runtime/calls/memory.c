@@ -37,7 +37,8 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- mgpuMemAlloc ---- */
 
-static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
+static __attribute__((noinline)) void report_no_memory(hipError_t error, uint64_t bytes,
+                                                       int device) {
     struct advice *advice =
         PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL;
     report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
@@ -45,26 +46,17 @@ static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
                    device);
 }
 
-static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, int device,
-                                                     struct stream *stream, bool shared) {
-    hipError_t error;
-    void *address = shared && block_serves(bytes, device)
-                        ? block_alloc_shared(bytes, device, &error)
-                        : block_alloc(bytes, device, stream, &error);
-    if (error != hipSuccess)
-        report_no_memory(error, bytes, device); /* stock returns an uninitialised pointer */
-    return address;
-}
-
 static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
     struct stream *stream = block_order(thread_get(), handle);
     const int device = hip_current_device();
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
-    void *address = LIKELY(!shared) ? block_reuse(bytes, device, stream) : NULL;
-    if (told && address)
-        call_tell(CALL_HIT);
-    return LIKELY(address) ? address : allocate_slow(bytes, device, stream, shared);
+    const struct block_allocated made = block_allocate(bytes, device, stream, shared);
+    if (told)
+        call_tell(made.how);
+    if (UNLIKELY(made.error != hipSuccess))
+        report_no_memory(made.error, bytes, device);
+    return made.address; /* stock returns an uninitialised pointer after a failure */
 }
 
 void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {

@@ -9,7 +9,6 @@
 #include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "cache/blocks_pool.h"
 #include "cache/caches.h"
 #include "cache/streams_pool.h"
 #include "hip/exclusive.h"
@@ -35,9 +34,7 @@ static hipStream_t create_new(struct thread *thread, int device) {
         return NULL;
     }
     stats_miss(CACHE_STREAMS);
-    struct stream *stream = stream_pool_enter(thread, handle, device);
-    if (stream)
-        block_stream_enters(stream);
+    stream_pool_enter(thread, handle, device);
     return handle;
 }
 

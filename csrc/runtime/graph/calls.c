@@ -109,19 +109,20 @@ static struct graph_block *serve_again(uint64_t bytes) {
 
 static void *new_block(uint64_t bytes) {
     struct graph_block *block = calloc(1, sizeof *block);
-    hipError_t error = hipErrorOutOfMemory;
-    /* For work in any order: the graph may be launched anywhere. */
-    void *address = block ? block_alloc(bytes, graph_building->device, NULL, &error) : NULL;
-    if (!address || !PROOF(block_is_the_graphs, block_give_graph(address))) {
+    struct block_allocated made = {NULL, CALL_MISS, hipErrorOutOfMemory};
+    if (block) /* for work in any order: the graph may be launched anywhere */
+        made = block_allocate(bytes, graph_building->device, NULL, false);
+    call_tell(made.how);
+    if (!made.address || !PROOF(block_is_the_graphs, block_give_graph(made.address))) {
         free(block);
-        graph_fail_call("hipMalloc(&ptr, sizeBytes)", error);
-        return address;
+        graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
+        return made.address;
     }
-    block->address = address;
+    block->address = made.address;
     block->bytes = block_round(bytes);
     block->next = graph_building->blocks;
     graph_building->blocks = block;
-    return address;
+    return made.address;
 }
 
 static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {

@@ -34,7 +34,8 @@ def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str
     `by` is name, position, or auto: by name if both sides have the same, else by position if there
     are as many launches. MLIR's numbers in names are others as soon as one kernel is.
     """
-    if by != "position" and not {launch.label for launch in before} & {
+    by_place = by == "position" or (by == "auto" and len(before) == len(after))
+    if not by_place and not {launch.label for launch in before} & {
         launch.label for launch in after
     }:
         raise CommandError(

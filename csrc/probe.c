@@ -57,7 +57,9 @@ static const char *why_not_shared(const struct image *image, size_t size) {
     if (image->size == 0 || image->size > size)
         return "it does not say how long it is";
     if (!image->writable)
-        return NULL;
+        return image->settable ? "the program may set constants of it through HIP, which each load "
+                                 "sets anew (unless MGPU_RT_EXCLUSIVE=on)"
+                               : NULL;
     return image->opaque ? "kernels can write to globals of it, or of parts that cannot be read"
                          : "kernels can write to globals of it, which each load sets anew";
 }

@@ -107,6 +107,8 @@ static enum unshared why_unshared(const struct image *image) {
         return UNSHARED_CACHE_OFF;
     if (!image->writable)
         return UNSHARED_NOT;
+    if (image->settable)
+        return UNSHARED_SETTABLE;
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 

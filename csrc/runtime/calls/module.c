@@ -14,6 +14,7 @@
 #include "cache/watch.h"
 #include "calls/advice.h"
 #include "hip/cuda.h"
+#include "hip/exclusive.h"
 #include "hip/hip.h"
 #include "hip/mapped.h"
 #include "hip/refusal.h"
@@ -96,6 +97,7 @@ static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, co
     }
     if (!load.image.size)
         return load_directly(data);
+    load.image.writable |= DOUBT(others_may_set_constants, load.image.settable && !exclusive_hip());
     load.device = hip_current_device();
     load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
     load.hash = image_hash(&load.image);

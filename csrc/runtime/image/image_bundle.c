@@ -18,6 +18,7 @@ struct contents {
     bool readable; /* one that has bytes can be read */
     bool doubtful; /* one cannot, or is damaged */
     bool writable; /* one holds globals that a kernel can write, or may hold some */
+    bool settable; /* one holds constants that the host can set */
     bool opaque;   /* one is packed, or of a kind that is not read here */
 };
 
@@ -26,6 +27,7 @@ static void add_elf(struct contents *contents, struct image *whole, struct view 
     image_describe_elf(&image, entry);
     contents->doubtful |= image.damage != NULL;
     contents->writable |= DOUBT(bundle_entry_is_writable, image.writable) || image.size == 0;
+    contents->settable |= image.settable;
     if (image.machine)
         whole->machine = image.machine;
 }
@@ -109,6 +111,7 @@ void image_describe_bundle(struct image *image, struct view *view) {
     image->head = BUNDLE_HEAD;
     image->sized_by_tables = true;
     image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
     image->opaque = contents.opaque;
 }
 
@@ -238,6 +241,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     struct view whole = view_part(view, 0, size);
     read_entries(&contents, image, &whole, header.header_size);
     image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
     if (contents.doubtful)
         return;
     image->size = size;

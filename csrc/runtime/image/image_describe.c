@@ -17,7 +17,8 @@ static void describe_text(struct image *image, struct view *view) {
     image->size = length + 1;
     image->head = 1;
     image->sized_by_tables = true; /* by all of it */
-    image->writable = ptx_has_globals(text);
+    image->writable = ptx_has(text, ".global");
+    image->settable = !image->writable && ptx_has(text, ".const");
 }
 
 /* HIP reads as many bytes before it knows what it has, and no image has fewer; those that tell a

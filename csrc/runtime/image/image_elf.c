@@ -79,21 +79,25 @@ static uint64_t whole_size(const unsigned char *bytes, const Elf64_Ehdr *header)
     return end;
 }
 
-/* The names of an image's sections; NULL if it does not say them. */
+/* The names of an image's sections or symbols; NULL if it does not say them. */
 struct names {
     const char *text;
     uint64_t size;
 };
 
-static struct names names_of(const struct image *image, const Elf64_Ehdr *header) {
+static struct names names_at(const struct image *image, const Elf64_Ehdr *header, unsigned index) {
     const struct names none = {NULL, 0};
-    if (header->e_shstrndx >= header->e_shnum)
+    if (index >= header->e_shnum)
         return none;
-    const Elf64_Shdr table = section_of(image->bytes, header, header->e_shstrndx);
+    const Elf64_Shdr table = section_of(image->bytes, header, index);
     const char *text = (const char *)image->bytes + table.sh_offset;
     if (table.sh_type != SHT_STRTAB || table.sh_size == 0 || text[table.sh_size - 1] != '\0')
         return none;
     return (struct names){text, table.sh_size};
+}
+
+static struct names names_of(const struct image *image, const Elf64_Ehdr *header) {
+    return names_at(image, header, header->e_shstrndx);
 }
 
 /* Names of sections that a running kernel cannot write, though the loader may. .nv.shared is
@@ -119,6 +123,53 @@ static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
     for (unsigned i = 1; i < header->e_shnum; i++) {
         const Elf64_Shdr section = section_of(image->bytes, header, i);
         if (DOUBT(section_is_writable, is_writable(&section, &names)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- constants that the host can set ----
+ *
+ * No kernel writes them. But HIP gives their addresses by their names (hipModuleGetGlobal), and
+ * copies to them. */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* A symbol that HIP knows, of a variable; not the descriptor of a kernel. */
+static bool is_variable(const Elf64_Sym *symbol, const char *names, uint64_t size) {
+    return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
+           (symbol->st_name >= size || !ends_with(names + symbol->st_name, ".kd"));
+}
+
+/* Whatever is doubtful counts, here too. */
+static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
+                          const Elf64_Shdr *table) {
+    const struct names names = names_at(image, header, table->sh_link);
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, image->bytes + table->sh_offset + at, sizeof symbol);
+        if (is_variable(&symbol, names.text, names.size))
+            return true;
+    }
+    return false;
+}
+
+/* CUDA's __constant__ variables have a section of their own. */
+static bool is_constants(const Elf64_Shdr *section, const struct names *names) {
+    static const char constants[] = ".nv.constant3";
+    return section->sh_size != 0 && section->sh_name < names->size &&
+           strncmp(names->text + section->sh_name, constants, sizeof constants - 1) == 0;
+}
+
+static bool has_settable(const struct image *image, const Elf64_Ehdr *header) {
+    const struct names names = names_of(image, header);
+    for (unsigned i = 1; i < header->e_shnum; i++) {
+        const Elf64_Shdr section = section_of(image->bytes, header, i);
+        if (section.sh_type == SHT_DYNSYM ? has_variables(image, header, &section)
+                                          : is_constants(&section, &names))
             return true;
     }
     return false;
@@ -169,6 +220,7 @@ void image_describe_elf(struct image *image, struct view *view) {
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);
     image->writable = has_writable(image, &header);
+    image->settable = !image->writable && has_settable(image, &header);
 }
 
 static bool lies_at(const struct image *image, const unsigned char *data, uint64_t offset,

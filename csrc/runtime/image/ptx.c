@@ -21,9 +21,8 @@ static bool is_instructions(const char *text, const char *at) {
     return *at != '.' && (at == text || at > begin);
 }
 
-bool ptx_has_globals(const char *text) {
-    static const char directive[] = ".global";
-    const size_t length = sizeof directive - 1;
+bool ptx_has(const char *text, const char *directive) {
+    const size_t length = strlen(directive);
     for (const char *at = strstr(text, directive); at; at = strstr(at + length, directive))
         if (!is_of_word(at[length]) && !is_instructions(text, at))
             return true;

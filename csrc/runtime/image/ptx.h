@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if the text declares variables in global memory, which kernels can write. A text that cannot
- * be told for sure counts as one that does. */
-bool ptx_has_globals(const char *text);
+/* True if the text declares variables by this directive: ".global", which kernels can write, or
+ * ".const". A text that cannot be told for sure counts as one that does. */
+bool ptx_has(const char *text, const char *directive);
 
 /* The next kernel at or after *position, which then points behind its name: its name, not
  * terminated, and *length of it. NULL if there is none. */

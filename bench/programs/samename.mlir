@@ -3,24 +3,24 @@
 // constant with a name in its image, so that a stand-in for the device can read it there.
 module attributes {gpu.container_module} {
   gpu.module @first {
-    llvm.mlir.global external constant @value(1 : i32) {addr_space = 4 : i32} : i32
+    llvm.mlir.global internal constant @value(1 : i32) {addr_space = 4 : i32} : i32
 
     gpu.func @mark(%out: memref<2xi32>) kernel {
       %at = arith.constant 0 : index
       %address = llvm.mlir.addressof @value : !llvm.ptr<4>
-      %value = llvm.load %address : !llvm.ptr<4> -> i32
+      %value = llvm.load volatile %address : !llvm.ptr<4> -> i32
       memref.store %value, %out[%at] : memref<2xi32>
       gpu.return
     }
   }
 
   gpu.module @second {
-    llvm.mlir.global external constant @value(2 : i32) {addr_space = 4 : i32} : i32
+    llvm.mlir.global internal constant @value(2 : i32) {addr_space = 4 : i32} : i32
 
     gpu.func @mark(%out: memref<2xi32>) kernel {
       %at = arith.constant 1 : index
       %address = llvm.mlir.addressof @value : !llvm.ptr<4>
-      %value = llvm.load %address : !llvm.ptr<4> -> i32
+      %value = llvm.load volatile %address : !llvm.ptr<4> -> i32
       memref.store %value, %out[%at] : memref<2xi32>
       gpu.return
     }

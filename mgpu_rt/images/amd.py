@@ -10,6 +10,7 @@ from mgpu_rt.images.writable import globals_of
 
 METADATA = 32  # the type of the note
 _LONGEST = 1 << 16  # list of the metadata: msgpack reserves the length that the file states
+_DESCRIPTOR = ".kd"  # the name of a kernel's descriptor ends so
 HSA, RELOCATABLE = 64, 1
 ABI_TO_VERSION = 2  # EI_ABIVERSION 2 is version 4
 
@@ -28,6 +29,7 @@ def describe(image: Image, elf: Elf) -> None:
     image.target = target.partition("--")[2] or target if target else None
     image.kernels = [_kernel(kernel) for kernel in _maps(metadata, "amdhsa.kernels")]
     image.globals = globals_of(elf)
+    image.settable = any(not name.endswith(_DESCRIPTOR) for name in elf.exports)
     image.undefined = elf.undefined
     if elf.header.type == RELOCATABLE:
         image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"

@@ -21,6 +21,7 @@ CUDA, AMDGPU = 190, 224
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 NOBITS = 8
 GLOBAL = 1  # a symbol's binding
+OBJECT = 1  # a symbol's type: a variable
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -78,6 +79,7 @@ class Elf:
     notes: list[tuple[int, bytes]]
     symbols: list[Symbol]
     undefined: list[str]  # global names that another file has to define
+    exports: list[str]  # variables that a driver finds by name, and descriptors of kernels
     budget: Budget
 
     @functools.cached_property
@@ -154,7 +156,8 @@ def _read(file: ELFFile, data: bytes, budget: Budget) -> Elf:
     machine = _MACHINES.get(machine, machine)
     sections = _sections(file)
     symbols, undefined = _symbols(file, data, sections, budget)
-    return Elf(header, machine, sections, _notes(file), symbols, undefined, budget)
+    exports = _exports(data, sections, budget)
+    return Elf(header, machine, sections, _notes(file), symbols, undefined, exports, budget)
 
 
 def _sections(file: ELFFile) -> list[Section]:
@@ -205,6 +208,20 @@ def _symbols(
         else:
             undefined.append(text)
     return found, undefined
+
+
+def _exports(data: bytes, sections: list[Section], budget: Budget) -> list[str]:
+    found = []
+    for table in sections:
+        if table.name != ".dynsym":
+            continue
+        content, names = _bytes_of(data, table), _bytes_of(data, sections[table.link])
+        whole = len(content) // _SYMBOL.size * _SYMBOL.size
+        for name, info, _, section, *_ in _SYMBOL.iter_unpack(content[:whole]):
+            if section and info & 0xF == OBJECT:
+                found.append(_text(names, name))
+                budget.spend(_SYMBOL.size + len(found[-1]))
+    return found
 
 
 def _bytes_of(data: bytes, section: Section) -> bytes:

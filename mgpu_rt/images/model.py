@@ -84,6 +84,7 @@ class Image:
     version: int | str | None = None  # of a code object; of PTX, as text
     kernels: list[Kernel] = field(default_factory=list)
     globals: list[Global] = field(default_factory=list)
+    settable: bool = False  # the host can set a constant of it by its name
     undefined: list[str] = field(default_factory=list)  # what a code object needs of others
     entries: list[Image] = field(default_factory=list)
     size: int = 0  # 0: not known

@@ -13,6 +13,7 @@ from mgpu_rt.images.model import Argument, Global, Image, Kernel
 from mgpu_rt.images.writable import globals_of
 
 _KERNEL = ".text."
+_CONSTANTS = ".nv.constant3"  # the section of __constant__ variables
 _NEW_ABI = 8  # from it on, of CUDA 13, e_flags hold the target one byte further up
 
 _VERSION = re.compile(rb"\.version\s+(\d+\.\d+)")
@@ -25,6 +26,7 @@ _PARAMETER = re.compile(
 )
 #: The threads of a block, between a kernel's parameters and its body.
 _THREADS = re.compile(rb"\.(reqntid|maxntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
+_CONSTANT = re.compile(rb"\.const(?![\w$%])")
 #: At most 200 letters stand between the directive and the type, so that a mismatch costs little.
 _VARIABLE = re.compile(
     rb"\.global(?![\w$%])[^;(]{0,200}?\.[busf](\d{1,9})\s+"
@@ -44,6 +46,7 @@ def describe_cubin(image: Image, elf: Elf) -> None:
         content = image.content[section.offset : section.offset + section.size] if section else b""
         image.kernels.append(_cubins_kernel(name, content))
     image.globals = globals_of(elf)
+    image.settable = any(s.size and s.name.startswith(_CONSTANTS) for s in elf.sections)
 
 
 def describe_ptx(image: Image) -> None:
@@ -58,6 +61,7 @@ def describe_ptx(image: Image) -> None:
         kernel = _kernel(_decoded(name), _declared(parameters), threads)
         kernels.setdefault(kernel.name, kernel)  # the first of a name counts
     image.kernels = [*kernels.values()]
+    image.settable = bool(_CONSTANT.search(text))
     image.globals = [
         Global(_decoded(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)

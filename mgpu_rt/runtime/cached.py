@@ -230,7 +230,8 @@ class CachedRuntime(PlainRuntime):
         for handles in (owner.held, owner.made):
             handles.discard(handle)
 
-    # An image is known by its bytes. One that kernels can write into is loaded anew each time.
+    # An image is known by its bytes. It is loaded anew each time if kernels can write into it, or
+    # if the program can set a constant of it by its name.
 
     def module_load(self, image: Image) -> int:
         here = self._here

@@ -88,9 +88,12 @@ class Image:
 
     @functools.cached_property
     def is_constant(self) -> bool:
-        """True if no kernel can write into what a load makes of it, so that loads may be one."""
+        """True if no kernel can write into what a load makes of it, and the program cannot set a
+        constant of it by its name. So loads may be one."""
         parts = [self.description, *self.description.entries] if self.description else []
-        return bool(parts) and not any(p.globals or p.damage or p.unread for p in parts)
+        return bool(parts) and not any(
+            p.globals or p.settable or p.damage or p.unread for p in parts
+        )
 
 
 def _size_of_ptx(address: int) -> int:

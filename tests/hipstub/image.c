@@ -116,8 +116,8 @@ bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name
     return holds(image, bytes, name, ".kd") || holds(image, bytes, name, "");
 }
 
-bool image_global(const unsigned char *image, size_t bytes, const char *name, size_t *size,
-                  const unsigned char **value) {
+bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
+                  size_t *size, const unsigned char **value) {
     /* In a bundle, the first code object that follows the table. */
     const unsigned char *elf = memmem(image, bytes, ELFMAG, SELFMAG);
     if (elf == NULL || elf_size(elf) == 0)
@@ -125,7 +125,7 @@ bool image_global(const unsigned char *image, size_t bytes, const char *name, si
     const Elf64_Ehdr *header = (const void *)elf;
     const Elf64_Shdr *sections = (const void *)(elf + header->e_shoff);
     for (unsigned i = 0; i < header->e_shnum; ++i) {
-        if (sections[i].sh_type != SHT_DYNSYM)
+        if (sections[i].sh_type != table)
             continue;
         const Elf64_Sym *symbols = (const void *)(elf + sections[i].sh_offset);
         const char *names = (const char *)elf + sections[sections[i].sh_link].sh_offset;

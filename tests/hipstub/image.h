@@ -16,8 +16,9 @@ hipError_t image_copy(const void *image, unsigned char **copy, size_t *bytes);
 bool image_has_kernel(const unsigned char *image, size_t bytes, const char *name);
 
 /* Size of a global variable and, unless it is zeroed memory, its initial value; false if there is
- * none of that name. */
-bool image_global(const unsigned char *image, size_t bytes, const char *name, size_t *size,
-                  const unsigned char **value);
+ * none of that name in the symbol table of this type: SHT_DYNSYM, what the image exports, or
+ * SHT_SYMTAB, all that its kernels know. */
+bool image_global(const unsigned char *image, size_t bytes, unsigned table, const char *name,
+                  size_t *size, const unsigned char **value);
 
 #endif

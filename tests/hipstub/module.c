@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "mode.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ struct global *module_global(hipModule_t module, const char *name) {
             return global;
     size_t size;
     const unsigned char *value;
-    if (!image_global(module->image, module->bytes, name, &size, &value))
+    if (!image_global(module->image, module->bytes, SHT_SYMTAB, name, &size, &value))
         return NULL;
     struct global *global = malloc(sizeof *global);
     void *address = memory_add_global(size, module->object.device);
@@ -110,7 +111,10 @@ hipError_t emu_hipModuleGetGlobal(void **address, size_t *bytes, hipModule_t mod
     if (name == NULL || (address == NULL && bytes == NULL))
         return hipErrorInvalidValue;
     struct global *global = NULL;
-    if (object_check("hipModuleGetGlobal", MODULE, module))
+    size_t size;
+    const unsigned char *value;
+    if (object_check("hipModuleGetGlobal", MODULE, module) &&
+        image_global(module->image, module->bytes, SHT_DYNSYM, name, &size, &value))
         global = module_global(module, name);
     if (global == NULL)
         return hipErrorNotFound;

@@ -12,7 +12,7 @@ from bench import PROGRAMS
 from mgpu_rt.lowering import lower
 from tests.fuzz import seeds
 from tests.support.compiled import compile_c
-from tests.support.images import bundle, code_object
+from tests.support.images import bundle, code_object, exports_a_constant
 
 AMD, NVIDIA = "gfx90a", "sm_90"
 
@@ -51,6 +51,9 @@ def images() -> dict[str, bytes]:
         "fatbin of PTX": fatbin((1, seeds.PTX)),
         "fatbin of packed parts": fatbin((1, b"\x90" * 32), (2, b"\x91" * 32)),
         "PTX that reads memory": seeds.PTX.replace(b".visible .global", b"//") + b"\0",
+        "a constant": exports_a_constant(AMD),
+        "a constant in a bundle": bundle(forum, exports_a_constant(AMD)),
+        "PTX with a constant": b"//\n.version 8.0\n.target sm_90\n.const .u32 i = 1;\0",
         "PTX with a variable": b"// .version 8.0\n.version 8.0\n.target sm_90\n.global .u32 i;\0",
     }
     for program in ("forum", "globals", "vecadd"):

@@ -116,7 +116,7 @@ def test_variables_that_kernels_can_write() -> None:
         for index, name in enumerate(names)
     ]
     symbols = [elf.Symbol("counter", 0, 4, 1)]
-    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, [], Budget(1000))
+    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, [], [], Budget(1000))
     assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 

@@ -10,7 +10,7 @@ import threading
 import mgpu_rt
 from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Singleton
 from tests.support.child import Mgpu, in_child
-from tests.support.images import code_object
+from tests.support.images import code_object, exports_a_constant
 
 alone = {"policies": ("builtin",)}
 
@@ -46,6 +46,15 @@ def test_an_image_that_kernels_write_into_is_loaded_anew(mgpu: Mgpu) -> None:
             mgpu.ModuleUnload(mgpu.load(image))
         assert mgpu.count("hipModuleLoadData") == 2
         assert mgpu.count("hipModuleUnload") == 2
+
+
+@in_child(**alone)
+def test_an_image_with_a_constant_that_the_program_can_set_is_loaded_anew(mgpu: Mgpu) -> None:
+    image = mgpu.image(exports_a_constant())
+    with mgpu_rt.intercept(CachedRuntime()):
+        for _ in range(2):
+            mgpu.ModuleUnload(mgpu.load(image))
+        assert mgpu.count("hipModuleLoadData") == 2
 
 
 @in_child(HIPSTUB_REUSE="1", **alone)

@@ -1,8 +1,8 @@
 """The device images of the random driver, lowered by MLIR 22 into build/random_driver/images.
 
 Each module has a number of its own, which its kernels put into every result: a module taken for
-another shows. Loads may share the modules `plain0` .... Each load of `cell0` ... has a writable
-global of its own, whose address a kernel gives away.
+another shows. Loads may share the modules `plain0` ... but the last, whose constant HIP knows by
+name. Each load of `cell0` ... has a writable global of its own, whose address a kernel gives away.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ PLAIN = {f"plain{i}": 101 + 2 * i for i in range(6)}
 CELLS = {f"cell{i}": 1001 + 2 * i for i in range(3)}
 VALUES = PLAIN | CELLS
 NAMES = list(VALUES)
+EXPORTS = [*PLAIN][-1]
 
 #: A word w becomes 3 * w + k + the module's number: the order of two launches shows.
 _MIX = """
@@ -33,7 +34,7 @@ _MIX = """
       %in = arith.cmpi ult, %i, %count : index
       scf.if %in {{
         %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
-        %value = llvm.load %address : !llvm.ptr<{space}> -> i32
+        %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
         {spin}
         %old = memref.load %data[%i] : memref<?xi32>
         %product = arith.muli %old, %three : i32
@@ -73,7 +74,7 @@ _COPY = """
       %in = arith.cmpi ult, %i, %count : index
       scf.if %in {{
         %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
-        %value = llvm.load %address : !llvm.ptr<{space}> -> i32
+        %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
         %old = memref.load %from[%i] : memref<?xi32>
         %new = arith.addi %old, %value : i32
         memref.store %new, %to[%i] : memref<?xi32>
@@ -90,7 +91,7 @@ _CELL = """
       %zero = arith.constant 0 : index
       %three = arith.constant 3 : i32
       %address = llvm.mlir.addressof @value : !llvm.ptr<{space}>
-      %value = llvm.load %address : !llvm.ptr<{space}> -> i32
+      %value = llvm.load volatile %address : !llvm.ptr<{space}> -> i32
       %cell = llvm.mlir.addressof @cell : !llvm.ptr<1>
       %old = llvm.load %cell : !llvm.ptr<1> -> i32
       %product = arith.muli %old, %three : i32
@@ -120,7 +121,8 @@ def module(name: str, rounds: int, space: int) -> str:
     """The text of an image's gpu.module; `space` is that of constants."""
     value = VALUES[name]
     spin = _SPIN.format(rounds=rounds)
-    body = f"    llvm.mlir.global external constant @value({value} : i32) "
+    linkage = "external" if name == EXPORTS else "internal"
+    body = f"    llvm.mlir.global {linkage} constant @value({value} : i32) "
     body += f"{{addr_space = {space} : i32}} : i32\n"
     body += _MIX.format(name="mix", spin="", k="%k", space=space)
     body += _MIX.format(name="slow", spin=spin, k="%slow_k", space=space)

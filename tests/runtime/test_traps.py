@@ -9,13 +9,10 @@ from __future__ import annotations
 import threading
 import time
 
-from mgpu_rt.lowering import lower
-from tests.support.child import ROOT, Mgpu, in_child
-from tests.support.images import CHIP, bundle, code_object
+from tests.support.child import Mgpu, in_child
+from tests.support.images import bundle, code_object, exports_a_constant
 from tests.support.known import KERNEL, forum
 from tests.support.patience import HANG
-
-CONSTANT = ROOT / "tests" / "runtime" / "constant.mlir"
 
 
 def busy_stream(mgpu: Mgpu):
@@ -139,7 +136,7 @@ def test_03_two_live_loads_have_separate_globals(mgpu: Mgpu) -> None:
 
 
 def _constant(mgpu: Mgpu, module) -> list:
-    """The address of the constant of CONSTANT, and where the test has a copy of it."""
+    """The address of the constant of exports_a_constant, and where the test has a copy of it."""
     address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
     assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), b"factor") == 0
     assert size[0] == 4
@@ -149,7 +146,7 @@ def _constant(mgpu: Mgpu, module) -> list:
 @in_child()
 def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
     """The program has set one through HIP; no kernel can."""
-    buffer = mgpu.image(lower.code_object(CONSTANT, CHIP))
+    buffer = mgpu.image(exports_a_constant())
     module = mgpu.load(buffer)
     address, value = _constant(mgpu, module)
     assert mgpu.stub.hipMemcpy(address, value, 4, 1) == 0
@@ -160,7 +157,7 @@ def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(lower.code_object(CONSTANT, CHIP))
+    buffer = mgpu.image(exports_a_constant())
     for _ in range(3):
         mgpu.ModuleUnload(mgpu.load(buffer))
     assert mgpu.count("hipModuleLoadData") == 1
@@ -168,7 +165,7 @@ def test_03_constants_are_shared_if_nobody_else_calls_hip(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_03_a_constant_that_was_set_is_the_images_again(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(lower.code_object(CONSTANT, CHIP))
+    buffer = mgpu.image(exports_a_constant())
     for _ in range(2):
         module = mgpu.load(buffer)
         address, seven = _constant(mgpu, module)

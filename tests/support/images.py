@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import struct
+from pathlib import Path
 
 from bench import PROGRAMS
 from mgpu_rt.lowering import lower
@@ -23,6 +24,11 @@ PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 4
 def code_object(program: str, module: str | None = None, chip: str = CHIP) -> bytes:
     """The code object of bench/programs/<program>.mlir, or of the gpu.module named in it."""
     return lower.code_object(PROGRAMS / f"{program}.mlir", chip, module=module)
+
+
+def exports_a_constant(chip: str = CHIP) -> bytes:
+    """The code object of constant.mlir, whose constant `factor` the program can set through HIP."""
+    return lower.code_object(Path(__file__).with_name("constant.mlir"), chip)
 
 
 def bundle(*images: bytes) -> bytes:

@@ -188,7 +188,7 @@ struct module {
     struct image image;
     unsigned char *copy; /* where they are, unless they are a constant of the program's */
     uint64_t hash;
-    bool shared;             /* may be kept and handed out again: it has no writable globals */
+    bool shared;             /* may be kept and handed out again (image.h says which) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
     bool pinned;               /* no limit evicts it */

@@ -124,8 +124,8 @@ hipModule_t told_mgpuModuleLoad(void *image, size_t late_size) {
     return load_image(image, true);
 }
 
-/* A module with writable globals goes back to HIP at once, as with stock: the next load is to see
- * fresh ones. */
+/* A module that is not shared goes back to HIP at once, as with stock: the next load is to see
+ * fresh globals. */
 static void unload_private(struct module *module) {
     const hipModule_t handle = module_handle(module);
     const size_t bytes = module_cost(module);

@@ -220,7 +220,8 @@ static void built_fill16(void *to, uint16_t value, size_t count, hipStream_t str
 static void refuse_globals(hipModule_t handle) {
     const struct module *module = handle ? handle_find(&module_map, handle) : NULL;
     if (module && DOUBT(module_has_globals, module_state(module) == MODULE_LIVE && !module->shared))
-        graph_fail("it loads or unloads a module with writable globals, which each run has anew");
+        graph_fail("it loads or unloads a module with writable globals, or with constants that HIP "
+                   "knows by name, which each run has anew");
 }
 
 static hipModule_t built_load(void *image, size_t size) {

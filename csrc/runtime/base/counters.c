@@ -31,17 +31,9 @@ uint64_t stats_now(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static void count_call(struct counter *counter, uint64_t nanoseconds) {
+void stats_call(struct counter *counter, uint64_t nanoseconds) {
     fetch_add_relaxed(&counter->calls, 1);
     fetch_add_relaxed(&counter->nanoseconds, nanoseconds);
-}
-
-void stats_abi_call(enum abi_index function, uint64_t nanoseconds) {
-    count_call(&counts.abi[function], nanoseconds);
-}
-
-void stats_hip_call(enum hip_index function, uint64_t nanoseconds) {
-    count_call(&counts.hip[function], nanoseconds);
 }
 
 void stats_miss(enum cache_kind cache) {

@@ -33,9 +33,12 @@ static inline bool stats_wanted(void) {
     return options.stats[0] || options.trace[0];
 }
 
+struct counter {
+    uint64_t calls, nanoseconds;
+};
+
 uint64_t stats_now(void); /* ns, CLOCK_MONOTONIC */
-void stats_abi_call(enum abi_index function, uint64_t nanoseconds);
-void stats_hip_call(enum hip_index function, uint64_t nanoseconds);
+void stats_call(struct counter *counter, uint64_t nanoseconds);
 /* HIP has made what the cache keeps: tells so of the call, and counts it, in every process. */
 void stats_miss(enum cache_kind cache);
 void stats_hit(enum cache_kind cache);
@@ -49,9 +52,6 @@ void stats_reset(void);
 
 /* ---- what was counted ---- */
 
-struct counter {
-    uint64_t calls, nanoseconds;
-};
 struct cache_counter {
     uint64_t hits, misses, evictions;
 };

@@ -151,12 +151,10 @@ void report_not_made(hipError_t error, struct advice *advice) {
 }
 
 void report_line(const char *format, ...) {
-    char line[LINE];
     va_list words;
     va_start(words, format);
-    compose_line(line, "mgpu_rt: ", format, words);
+    print_line("mgpu_rt: ", format, words);
     va_end(words);
-    fputs(line, stderr);
 }
 
 void report_verbose(const char *format, ...) {

@@ -9,7 +9,7 @@
 
 static void note_call(enum hip_index function, uint64_t begin, hipError_t error) {
     const uint64_t nanoseconds = stats_now() - begin;
-    stats_hip_call(function, nanoseconds);
+    stats_call(&counts.hip[function], nanoseconds);
     if (trace_on())
         trace_add(&(struct trace_event){.kind = TRACE_DRIVER,
                                         .function = (uint16_t)function,

@@ -97,9 +97,7 @@ size_t recorder_kernel(const void *handle) {
 /* The kernel's row. */
 static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
     const size_t row = recorder_kernel(call->kernel);
-    struct counter *launches = row < KERNELS ? &counts.kernels[row] : &counts.other_kernels;
-    fetch_add_relaxed(&launches->calls, 1);
-    fetch_add_relaxed(&launches->nanoseconds, nanoseconds);
+    stats_call(row < KERNELS ? &counts.kernels[row] : &counts.other_kernels, nanoseconds);
     return row;
 }
 
@@ -242,7 +240,7 @@ void recorder_ended(const struct call *call, const void *result) {
     if (!PROOF(counts_are_wanted, runtime_counting()))
         return; /* the first call of all, or one after the exit */
     const uint64_t nanoseconds = stats_now() - call->begin;
-    stats_abi_call(call->function, nanoseconds);
+    stats_call(&counts.abi[call->function], nanoseconds);
     if (cache < CACHE_COUNT && call->how == CALL_HIT)
         stats_hit(cache);
     if (call->error != hipSuccess)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.module_cache import ModuleCache
 from mgpu_rt.manager.protocol import Caches, Decision, Event
-from mgpu_rt.manager.stream_cache import StreamCache
 
 
 class Shipped:
-    """Three caches, each a mirror of the library's.
+    """Two caches, each a mirror of the library's.
 
     The library keeps its limits by itself, in the order of last use. This policy adds two things
     that take longer. Modules in repeated use survive a flood of modules that are used once. Blocks
@@ -20,15 +19,14 @@ class Shipped:
 
     def __init__(self, caches: Caches) -> None:
         self.modules = ModuleCache(caches)
-        self.streams = StreamCache(caches)
         self.memory = MemoryCache(caches)
 
     def set_clock(self, clock: Callable[[], float]) -> None:
         """Sets the source of the time in seconds; by default time.monotonic."""
-        for cache in (self.modules, self.streams, self.memory):
+        for cache in (self.modules, self.memory):
             cache.clock = clock
 
     def decide(self, events: Sequence[Event], complete: bool) -> Iterable[Decision]:
-        for cache in (self.modules, self.streams, self.memory):
+        for cache in (self.modules, self.memory):
             cache.note(events, complete)
             yield from cache.decide()

@@ -1,4 +1,4 @@
-"""A list of what the library holds, as the manager sees it: the base of its three caches."""
+"""A list of what the library holds, as the manager sees it: the base of its two caches."""
 
 from __future__ import annotations
 

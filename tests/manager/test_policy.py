@@ -21,7 +21,6 @@ from mgpu_rt.manager import (
 from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.mirror import Mirror
 from mgpu_rt.manager.module_cache import ModuleCache
-from mgpu_rt.manager.stream_cache import StreamCache
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object
 from tests.support.patience import HANG
@@ -50,7 +49,7 @@ class World:
         self.now = 100.0
         self.events: list[Event] = []
         self.asked = 0
-        made = {Kind.MODULE: ModuleCache, Kind.STREAM: StreamCache, Kind.BLOCK: MemoryCache}
+        made = {Kind.MODULE: ModuleCache, Kind.BLOCK: MemoryCache}
         self.cache: Mirror = made[kind](self)  # type: ignore[arg-type]
         self.cache.clock = lambda: self.now
 
@@ -113,10 +112,10 @@ def pins(decisions: Iterable[Decision]) -> dict[int, bool]:
 
 
 def test_a_mirror_follows_the_events() -> None:
-    world = World(Kind.STREAM)
+    world = World(Kind.MODULE)
     for handle in (1, 2, 3):
         world.get(handle)
-    world.tell(What.MODULE_LOADED, 9, 100, 0)
+    world.tell(What.STREAM_CREATED, 9, 100, 0)
     world.turn()
     assert [entry.handle for entry in world.cache] == [1, 2, 3]
     world.give_back(2)
@@ -125,7 +124,7 @@ def test_a_mirror_follows_the_events() -> None:
 
 
 def test_a_mirror_is_put_right_where_events_were_lost() -> None:
-    world = World(Kind.STREAM)
+    world = World(Kind.MODULE)
     world.get(1)
     world.turn()
     world.get(2, told=False)
@@ -203,16 +202,6 @@ def test_held_things_do_not_leave() -> None:
     for handle in range(1, 6):
         world.get(handle)
     assert evictions(world.turn()) == []
-
-
-def test_streams_stay_as_nobody_counts_their_uses() -> None:
-    world = World(Kind.STREAM)
-    for handle in (1, 2, 3):
-        world.get(handle)
-        world.table[handle] = world.table[handle]._replace(uses=0, held=False)
-    for _ in range(20):
-        assert world.turn(10) == []
-    assert len(world.cache) == 3
 
 
 def test_blocks_go_back_where_the_device_is_short() -> None:

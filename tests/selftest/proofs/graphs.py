@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.selftest.proofs.modules import CONSTANT
 from tests.selftest.proofs.script import (
     BUFFER,
     HEAP,
@@ -27,7 +26,6 @@ from tests.selftest.proofs.script import (
 #: With stock's behaviour nothing is built.
 graphs = Group("graphs", alone=True, known=True)
 globals_at_once = Group("graphs-globals", ("library", "exclusive", "tight"), known=True)
-globals_late = Group("graphs-lazy", ("lazy",), known=True)
 captures = Group("captures", known=True)
 #: HIP 5.7 refuses to wait for an event while a stream captures; later releases wait.
 capture_events = Group("captures-events")
@@ -281,13 +279,6 @@ def a_module_with_globals_of_a_graph_stays_loaded(p: Script) -> None:
         cell = 3 * cell + mixed([0], "cell0", 0)[0]
         p.read(out, stream, content([cell]), 1)
     p.step("ungraph", graph)
-
-
-@globals_late
-def a_module_with_globals_that_is_loaded_late_ends_the_building(p: Script) -> None:
-    module = p.load("cell0", CONSTANT)
-    bump, out = p.function(module, "bump"), p.alloc(NULL)
-    refused(p, lambda s: p.launch(bump, s, out, kernel="bump"), p.alloc(NULL))
 
 
 def refused(p: Script, call: Callable[[int], object], block: int) -> None:

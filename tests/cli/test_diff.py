@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import hashlib
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mgpu_rt.cli import softgpu
-from mgpu_rt.cli.diff import search
+from mgpu_rt.cli.diff import runs, search
 from mgpu_rt.cli.diff.elements import Allowed, Contents, differing
 from mgpu_rt.cli.diff.matching import Pair, matched
 from mgpu_rt.cli.errors import CommandError
+from mgpu_rt.runtime import Runtime
 from mgpu_rt.runtime.manifest import Argument, Block, RecordedLaunch
+from mgpu_rt.runtime.objects import Buffer
 from tests.cli import seeded
 from tests.cli.seeded import SEEDS, Seed
 from tests.python_runtime.hooked import hip, program
@@ -173,6 +178,57 @@ def test_a_value_that_differs_is_an_input() -> None:
     )
     (words,) = search._inputs(Pair(1, launch("k"), other))
     assert words == "argument 1 (0x00000001 before, 0x00000002 after)"
+
+
+# ---- hashes of memory, and a side that differs from itself ----
+
+
+class Memory(Runtime):
+    """Copies within the host, and counts bytes."""
+
+    read = 0
+
+    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
+        ctypes.memmove(to, source, size)
+        self.read += size
+
+
+@pytest.mark.parametrize("size", [0, 1, (4 << 20) - 1, 4 << 20, (8 << 20) + 1])
+def test_a_hash_is_of_all_bytes(size: int) -> None:
+    held = ctypes.create_string_buffer(bytes(range(256)) * (size // 256 + 1), 2 * size + 256)
+    buffer = Buffer(Memory(), ctypes.addressof(held), size)
+    assert buffer.sha256() == buffer.sha256(0, size) == hashlib.sha256(held.raw[:size]).hexdigest()
+
+
+def test_a_sample_reaches_from_the_first_byte_to_the_last() -> None:
+    size, memory = 48 << 20, Memory()
+    held = ctypes.create_string_buffer(size)
+    buffer = Buffer(memory, ctypes.addressof(held), size)
+    before = buffer.sha256(0, 16 << 20)
+    assert memory.read <= 20 << 20
+    for at in (0, size - 1):
+        held[at] = b"\1"
+        assert buffer.sha256(0, 16 << 20) != before
+        held[at] = b"\0"
+
+
+@pytest.mark.parametrize(
+    ("again", "words"),
+    [
+        (launch("k"), ""),
+        (launch("k", left="c"), "launch 2, k (its launch 1), leaves something else in a second"),
+        (launch("k", found="c", left="d"), ""),  # its inputs did it
+        (launch("k", 2), ""),  # the launch before it could not be noted
+        (launch("l"), "two runs differ: the runs part at launch 2: k before, l after"),
+    ],
+)
+def test_a_side_that_differs_from_itself_is_named(again: RecordedLaunch, words: str) -> None:
+    side = runs.Side("before", ["p"], "softgpu", {})
+    both = ([launch("j"), one] for one in (launch("k"), again))
+    notes = [runs.Notes(SimpleNamespace(launches=found), 0) for found in both]
+    found = search._unstable(side, *notes)
+    assert bool(found) == bool(words)
+    assert words in "".join(found)
 
 
 # ---- which elements differ ----

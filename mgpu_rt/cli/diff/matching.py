@@ -53,7 +53,7 @@ def matched(before: Launches, after: Launches, by: str) -> tuple[list[Pair], str
     others = (at for at in range(common) if before[at].label != after[at].label)
     differ = next(others, common)
     pairs = [Pair(at + 1, before[at], after[at]) for at in range(common)]
-    if len(before) == len(after) and by != "name":
+    if len(before) == len(after) and (by != "name" or differ == common):
         words = [shown(side[differ].label) for side in (before, after)] if differ < common else []
         said = (
             f"from launch {differ + 1} on names differ ({' and '.join(words)}): paired by position"

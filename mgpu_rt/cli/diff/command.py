@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from pathlib import Path
 
 import click
@@ -82,6 +81,8 @@ def diff(
     Each program runs twice or more, with its output on stderr. Exit status 0: all is equal; 1:
     something differs; 2: it could not be compared, and a line says why.
     """
+    import tempfile
+
     from mgpu_rt.cli import files
     from mgpu_rt.cli.diff import runs
     from mgpu_rt.cli.diff.elements import Allowed

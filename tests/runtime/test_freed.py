@@ -149,6 +149,20 @@ def test_a_third_stream_waits_for_both_others(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_ASYNC="held")
+def test_a_third_stream_waits_for_work_of_others_on_the_stream_of_the_free(mgpu: Mgpu) -> None:
+    """Nothing was submitted there by the library, so the stream looks idle."""
+    stream, third = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    other = at_work(mgpu, block, KIB)
+    mgpu.stub.hipMemsetAsync(mgpu.for_stub(block), 1, KIB, mgpu.for_stub(stream))
+    mgpu.MemFree(block, stream)
+    mgpu.StreamSynchronize(other)
+    assert alloc(mgpu, KIB, third) != block
+    mgpu.StreamSynchronize(stream)
+    assert alloc(mgpu, KIB, third) == block
+
+
+@in_child(HIPSTUB_ASYNC="held")
 def test_a_stream_that_was_destroyed_at_work_is_waited_for(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)

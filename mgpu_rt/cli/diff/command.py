@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import click
 
@@ -82,6 +81,7 @@ def diff(
     something differs; 2: it could not be compared, and a line says why.
     """
     import tempfile
+    from pathlib import Path
 
     from mgpu_rt.cli import files
     from mgpu_rt.cli.diff import runs

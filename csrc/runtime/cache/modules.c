@@ -112,16 +112,27 @@ static enum unshared why_unshared(const struct image *image) {
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
+/* Fills an image's row once; the bytes come last. The name is read before the lock is taken:
+ * reading takes the loader's lock, and a library's constructor may load a module under that. */
+static void fill_row(struct module_counter *row, const struct image *image) {
+    char name[MODULE_NAME];
+    image_module_name(call_now.image, name, sizeof name);
+    pthread_mutex_lock(&tables_lock);
+    if (!row->bytes) {
+        row->why = why_unshared(image);
+        memcpy(row->name, name, sizeof name);
+        store_release(&row->bytes, image->size);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
 void module_tell(const struct image *image, uint64_t hash) {
     bool fresh;
     if (!runtime_counting())
         return;
     const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
-    if (row < MODULES && fresh) {
-        counts.modules[row].bytes = image->size;
-        counts.modules[row].why = why_unshared(image);
-        image_module_name(call_now.image, counts.modules[row].name, MODULE_NAME);
-    }
+    if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
+        fill_row(&counts.modules[row], image);
     call_now.loaded.image = row < MODULES ? row + 1 : 0;
 }
 

@@ -60,7 +60,8 @@ static inline bool stream_pool_confirm(struct stream *stream) {
  * thread has chosen no other one. */
 static inline struct stream *stream_pool_take_own(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
-    if (UNLIKELY(!stream || !PROOF(own_stream_is_of_the_device, stream->device == device) ||
+    if (UNLIKELY(!stream ||
+                 !PROOF(own_stream_is_of_the_device, load_relaxed(&stream->device) == device) ||
                  thread->chosen))
         return NULL;
     if (LIKELY(exclusive_hip()))

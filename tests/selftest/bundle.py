@@ -188,8 +188,9 @@ def inputs() -> str:
     state = hashlib.sha256(repr((pipelines.RECIPE, PROGRAMS, BY_15, CHIPS, ROOM)).encode())
     for program in PROGRAMS:
         state.update((SOURCES / f"{program}.mlir").read_bytes())
-    for name in images.NAMES:
-        state.update(images.module(name, 2000, 4).encode())
+    for chip in (AMD[0], bundle.PTX):
+        for name in images.NAMES:
+            state.update(images.module(name, 2000, 4, chip).encode())
     return state.hexdigest()
 
 

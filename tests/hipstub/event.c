@@ -1,5 +1,6 @@
 #include "calls.h"
 #include "graph.h"
+#include "log.h"
 #include "mode.h"
 #include "stream.h"
 
@@ -9,13 +10,19 @@
 struct mark {
     struct operation operation;
     struct ihipEvent_t *event;
+    struct ihipStream_t *stream;
 };
 
+/* Leaves alone an event that was recorded again since, or whose handle is another event's by now.
+ */
 static void note_time(struct operation *operation) {
     struct mark *mark = (struct mark *)operation;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    mark->event->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    stub_lock();
+    if (mark->event->stream == mark->stream && mark->event->ticket == operation->number)
+        mark->event->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    stub_unlock();
 }
 
 static bool event_done(const struct ihipEvent_t *event) {
@@ -65,6 +72,7 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     struct mark *mark = calloc(1, sizeof *mark);
     mark->operation.work = note_time;
     mark->event = event;
+    mark->stream = found;
     event->stream = found;
     /* Known before the operation runs: the caller's thread may do it inside stream_submit. */
     event->ticket = found->submitted + 1;

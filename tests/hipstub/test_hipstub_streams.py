@@ -61,6 +61,23 @@ def test_held_streams_do_what_is_waited_for(hip: Stub) -> None:
     assert [hip.hipStreamQuery(s) for s in (first, second, idle)] == [0] * 3
 
 
+@on_stub(HIPSTUB_ASYNC="held", HIPSTUB_REUSE="1")
+def test_a_record_that_is_over_late_leaves_a_later_event_its_time(hip: Stub) -> None:
+    """An event was destroyed with its record pending, and HIP handed its handle out again."""
+    late, stream, event = hip.stream(), hip.stream(), hip.event()
+    hip.hipEventRecord(event, late)
+    hip.hipEventDestroy(event)
+    start, stop = hip.event(), hip.event()
+    assert start == event
+    for mark in (start, stop):
+        hip.hipEventRecord(mark, stream)
+    hip.hipStreamSynchronize(stream)
+    hip.hipStreamSynchronize(late)
+    milliseconds = hip.new("float *", -1.0)
+    assert hip.hipEventElapsedTime(milliseconds, start, stop) == 0
+    assert milliseconds[0] >= 0
+
+
 @on_stub(HIPSTUB_ASYNC="held2")
 def test_held2_streams_do_what_two_threads_wait_for(hip: Stub) -> None:
     stream, ended = hip.stream(), []

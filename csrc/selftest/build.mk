@@ -7,8 +7,7 @@ SELFTEST_PROGRAMS := build/lib/selftest/player build/lib/selftest/measure
 SELFTEST_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -Wall -Wextra -Wpedantic -pthread $(CFLAGS) $(LDFLAGS)
 SELFTEST_LINK = -Wl,--allow-shlib-undefined $(LIBRARY) -Wl,-rpath,'$$ORIGIN/..' -ldl
 
-build/lib/selftest/player: csrc/selftest/player.c csrc/selftest/steps.c csrc/selftest/edges.c csrc/selftest/graphs.c \
-		csrc/selftest/player.h csrc/selftest/steps.h | $(LIBRARY)
+build/lib/selftest/player: $(wildcard csrc/selftest/player/*.[ch]) | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(SELFTEST_CFLAGS) $(filter %.c,$^) $(SELFTEST_LINK) -o $@
 

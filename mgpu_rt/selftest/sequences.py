@@ -1,4 +1,4 @@
-"""Sequences of calls, as csrc/selftest/player.c plays them, and how what it says is compared.
+"""Sequences of calls, as csrc/selftest/player plays them, and how what it says is compared.
 
 A case holds sequences for one process. The random driver of the tests writes them, with the answers
 that its model expects. All else must be as with stock's behaviour: null or not, the thread's last
@@ -23,7 +23,7 @@ _FAILURE = re.compile(r"'.*' failed with '.*'")
 #: still make calls when main returns.
 _ENDED = "failed with 'hipErrorDeinitialized'"
 #: Threads of the player: handlers of exit that NVIDIA's driver runs its own before, and destructors
-#: (csrc/selftest/player.c).
+#: (csrc/selftest/player/player.c).
 _AFTER_NVIDIAS_END = ("21", "22")
 #: Lines that may stand beside results and failures.
 _ADVICE = re.compile(r"mgpu_rt: |$")

@@ -83,9 +83,7 @@ def build(name: str) -> None:
         objects = list(pool.map(compile_one, sources))
     link = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}"]
     _run(compiler, *sanitize, *objects, *link, "-Wl,-z,nodelete", "-ldl", "-pthread", "-o", library)
-    players = [
-        ROOT / "csrc" / "selftest" / name for name in ("player.c", "steps.c", "edges.c", "graphs.c")
-    ]
+    players = sorted((ROOT / "csrc" / "selftest" / "player").glob("*.c"))
     for player, more in (("player", []), ("player-linked", ["build/hipstub/libamdhip64.so.5"])):
         needed = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed", library, *more]
         flags = [*FLAGS, *sanitize, *UNTYPED[cc]]

@@ -1,6 +1,6 @@
 /* Shared by the steps of a script: both interfaces, and the objects by their numbers. */
-#ifndef RANDOM_DRIVER_STEPS_H
-#define RANDOM_DRIVER_STEPS_H
+#ifndef SELFTEST_STEPS_H
+#define SELFTEST_STEPS_H
 
 #include "player.h"
 

@@ -1,8 +1,8 @@
 /* Plays scripts of calls: of the mgpu* functions of the runtime that the program is linked with,
  * and of a foreign user's HIP. tests/random_driver writes the scripts and says what must
  * come out. */
-#ifndef RANDOM_DRIVER_PLAYER_H
-#define RANDOM_DRIVER_PLAYER_H
+#ifndef SELFTEST_PLAYER_H
+#define SELFTEST_PLAYER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,11 @@
-/* Steps at a program's edges: several devices, many handles, calls that HIP refuses, and streams
- * that wait for the program. Threads are at work when the process ends. */
+/* Steps at a program's edges: several devices, many handles, and streams that wait for the program.
+ * Threads are at work when the process ends. */
 #include "steps.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -234,99 +233,6 @@ static void play_uncrowd(const struct step *step) {
     crowds[kind].count = 0;
 }
 
-/* ---- calls that HIP refuses ---- */
-
-enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
-
-/* By what the stub of HIP fails: the first of these that a runtime calls, or all. */
-static const char *const faults[] = {
-    [NO_BLOCK] = "hipMalloc:%1$s:2",
-    [NO_MODULE] = "hipModuleLoadData:%1$s:2",
-    [NO_FUNCTION] = "hipModuleGetFunction:%1$s:2",
-    [NO_STREAM] = "hipStreamCreate:%1$s:2,hipStreamCreateWithFlags:%1$s:2",
-    [NO_EVENT] = "hipEventCreateWithFlags:%1$s:2",
-    [NO_FILL] = "hipMemsetD32Async:%1$s:2",
-    [NO_RECORD] = "hipEventRecord:%1$s:2",
-};
-
-static void set_fault(const char *text) {
-    int (*set)(const char *);
-    *(void **)&set = foreign_symbol("hipstub_set_fault");
-    if (set == NULL || set(text) != 0)
-        give_up("the stub of HIP does not know how to fail: %s", text);
-}
-
-/* The wanted memory, or NULL. The caller knows whether to give it back. */
-static void *ask_for(const struct step *step) {
-    size_t bytes;
-    const void *image;
-    switch (ARGUMENT(0)) {
-    case NO_BLOCK:
-        return mgpuMemAlloc((uint64_t)ARGUMENT(3), STREAM(2), false);
-    case NO_MODULE:
-        image = image_content((int)ARGUMENT(1), &bytes);
-        return mgpuModuleLoad((void *)(uintptr_t)image, bytes);
-    case NO_FUNCTION:
-        return mgpuModuleGetFunction(MODULE(1), "mix");
-    case NO_STREAM:
-        return mgpuStreamCreate();
-    case NO_EVENT:
-        return mgpuEventCreate();
-    case NO_FILL:
-        mgpuMemset32(BUFFER(1), 0, 0, STREAM(2));
-        return NULL;
-    default:
-        mgpuEventRecord(EVENT(1), STREAM(2));
-        return NULL;
-    }
-}
-
-static void give_back(const struct step *step, void *thing) {
-    if (thing == NULL)
-        return;
-    if (ARGUMENT(0) == NO_BLOCK)
-        mgpuMemFree(thing, STREAM(2));
-    else if (ARGUMENT(0) == NO_MODULE)
-        mgpuModuleUnload(thing);
-    else if (ARGUMENT(0) == NO_STREAM)
-        mgpuStreamDestroy(thing);
-    else if (ARGUMENT(0) == NO_EVENT)
-        mgpuEventDestroy(thing);
-}
-
-/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error. A
- * caller that has it at hand may give it if HIP does not (sequences.py). */
-static void play_refused(const struct step *step) {
-    char text[160];
-    snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
-    HIP(hipGetLastError, void)();
-    set_fault(text);
-    void *thing = ask_for(step);
-    set_fault("");
-    const int error = HIP(hipGetLastError, void)();
-    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
-    give_back(step, thing);
-}
-
-/* hoard STREAM BYTES: the foreign user takes all of the device's memory, then the program asks for
- * some, and all is given back */
-static void play_hoard(const struct step *step) {
-    enum { MOST = 4096 };
-    void *hoard[MOST];
-    size_t count = 0;
-    for (size_t bytes = (size_t)1 << 24; bytes >= 256; bytes /= 2)
-        while (count < MOST && HIP(hipMalloc, void **, size_t)(&hoard[count], bytes) == 0)
-            ++count;
-    HIP(hipGetLastError, void)();
-    void *thing = mgpuMemAlloc((uint64_t)ARGUMENT(1), STREAM(0), false);
-    const int error = HIP(hipGetLastError, void)();
-    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
-    while (count > 0)
-        check(step, HIP(hipFree, void *)(hoard[--count]));
-    if (thing != NULL)
-        mgpuMemFree(thing, STREAM(0));
-}
-
 /* ---- threads at work when the process ends ---- */
 
 enum busy_with {
@@ -432,17 +338,12 @@ void edges_reset(void) {
         crowds[kind].count = 0;
 }
 
-static const struct {
-    const char *name;
-    void (*play)(const struct step *step);
-} table[] = {
+const struct step_kind edge_steps[] = {
     {"ondevice", play_on_device},
     {"device", play_device},
     {"hold", play_hold},
     {"crowd", play_crowd},
     {"uncrowd", play_uncrowd},
-    {"refused", play_refused},
-    {"hoard", play_hoard},
     {"busy", play_busy},
     {"let", play_let},
     {"atwork", play_at_work},
@@ -452,11 +353,5 @@ static const struct {
     {"flags", play_flags},
     {"managed", play_managed},
     {"nap", play_nap},
+    {NULL, NULL},
 };
-
-void (*edge_find(const char *name))(const struct step *step) {
-    for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].play;
-    return graph_find(name);
-}

@@ -213,10 +213,7 @@ static void play_overridden(const struct step *step) {
 
 /* ---- the steps ---- */
 
-static const struct {
-    const char *name;
-    void (*play)(const struct step *step);
-} table[] = {
+const struct step_kind graph_steps[] = {
     {"lend", play_lend},
     {"capture", play_capture},
     {"captured", play_captured},
@@ -230,11 +227,5 @@ static const struct {
     {"call", play_call},
     {"override", play_override},
     {"overridden", play_overridden},
+    {NULL, NULL},
 };
-
-void (*graph_find(const char *name))(const struct step *step) {
-    for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].play;
-    return NULL;
-}

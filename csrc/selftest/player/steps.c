@@ -1,10 +1,9 @@
-/* Plays each step of a script. The first argument of most says who calls: 0 is the program, by
- * mgpu*; others are the foreign user, by HIP's functions. */
+/* Steps of memory, copies, streams and events, and the table of all steps. The first argument of
+ * most says who calls: 0 is the program, by mgpu*; others are the foreign user, by HIP's functions.
+ */
 #include "steps.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -363,252 +362,7 @@ static void play_elapsed(const struct step *step) {
     mgpuEventDestroy(stop);
 }
 
-/* ---- modules and launches ---- */
-
-/* The place of an image when it is loaded. It is always at one address of its own. Or it is in one
- * of two places that all images share, as a JIT's, or mapped for the call. Or it is a constant of a
- * library (constants.c of tests/selftest), which stays open, or may be closed. */
-enum { IMAGE_FIXED, IMAGE_FIRST, IMAGE_SECOND, IMAGE_MAPPED, IMAGE_CONSTANT, IMAGE_CLOSABLE };
-enum { ROOM = 1 << 16 };
-
-static void *closable;
-
-static void *image_in(void *library, long long number) {
-    char name[32];
-    snprintf(name, sizeof name, "image%lld", number);
-    void *found = library != NULL ? dlsym(library, name) : NULL;
-    if (found == NULL)
-        give_up("no library holds the constant %s", name);
-    return found;
-}
-
-/* library NUMBER: in the place of the one that was open */
-static void play_library(const struct step *step) {
-    if (closable != NULL)
-        dlclose(closable);
-    closable = library_open(ARGUMENT(0) == 0 ? "closable0" : "closable1");
-}
-
-static void *image_at(long long place, long long number, const void *content, size_t bytes) {
-    static char rooms[2][ROOM] __attribute__((aligned(4096)));
-    if (place == IMAGE_FIXED)
-        return (void *)(uintptr_t)content;
-    if (place == IMAGE_CONSTANT)
-        return image_in(library_open("constants"), number);
-    if (place == IMAGE_CLOSABLE)
-        return image_in(closable, number);
-    void *at = rooms[place == IMAGE_SECOND];
-    if (place == IMAGE_MAPPED)
-        at = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(at, content, bytes);
-    return at;
-}
-
-static pthread_mutex_t rooms_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-/* load WHO MODULE IMAGE PLACE */
-static void play_load(const struct step *step) {
-    size_t bytes;
-    const void *content = image_content((int)ARGUMENT(2), &bytes);
-    void *module = NULL;
-    pthread_mutex_lock(&rooms_mutex);
-    void *at = image_at(ARGUMENT(3), ARGUMENT(2), content, bytes);
-    if (ARGUMENT(0) == 0)
-        module = mgpuModuleLoad(at, bytes);
-    else
-        check(step, HIP(hipModuleLoadData, void **, const void *)(&module, at));
-    if (ARGUMENT(3) == IMAGE_MAPPED)
-        munmap(at, ROOM);
-    pthread_mutex_unlock(&rooms_mutex);
-    MODULE(1) = module;
-    say_handle(step, module);
-}
-
-/* unload WHO MODULE */
-static void play_unload(const struct step *step) {
-    if (ARGUMENT(0) == 0)
-        mgpuModuleUnload(MODULE(1));
-    else
-        check(step, HIP(hipModuleUnload, void *)(MODULE(1)));
-    MODULE(1) = NULL;
-}
-
-enum { KERNEL_MIX, KERNEL_SLOW, KERNEL_COPY, KERNEL_BUMP, KERNEL_WHERE };
-static const char *const kernel_names[] = {"mix", "slow", "copy", "bump", "where", "missing"};
-
-/* function WHO FUNCTION MODULE KERNEL PLACE: the name a constant, or always at one address */
-static void play_function(const struct step *step) {
-    static _Thread_local char room[16];
-    const char *name = kernel_names[ARGUMENT(3)];
-    if (ARGUMENT(4) != 0)
-        name = strcpy(room, name);
-    void *function = NULL;
-    if (ARGUMENT(0) == 0)
-        function = mgpuModuleGetFunction(MODULE(2), name);
-    else
-        check(step,
-              HIP(hipModuleGetFunction, void **, void *, const char *)(&function, MODULE(2), name));
-    FUNCTION(1) = function;
-    say_handle(step, function);
-}
-
-struct arguments {
-    int64_t
-        words[12]; /* two memrefs and a number or two: allocated, aligned, offset, size, stride */
-    void *params[12];
-};
-
-static void set_memref(struct arguments *arguments, unsigned at, void *buffer, int64_t count) {
-    const int64_t words[5] = {(int64_t)(uintptr_t)buffer, (int64_t)(uintptr_t)buffer, 0, count, 1};
-    memcpy(&arguments->words[at], words, sizeof words);
-}
-
-static void launch(const struct step *step, long long who, void *function, unsigned grid,
-                   unsigned block, void *stream, void **params) {
-    if (who == 0)
-        mgpuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, params, NULL, 0);
-    else
-        check(step, HIP(hipModuleLaunchKernel, void *, unsigned, unsigned, unsigned, unsigned,
-                        unsigned, unsigned, unsigned, void *, void **,
-                        void **)(function, grid, 1, 1, block, 1, 1, 0, stream, params, NULL));
-}
-
-/* launch WHO FUNCTION KERNEL STREAM BUFFER COUNT (K or FROM) */
-static void play_launch(const struct step *step) {
-    struct arguments arguments = {.words = {0}};
-    for (unsigned i = 0; i < 12; ++i)
-        arguments.params[i] = &arguments.words[i];
-    const int64_t count = ARGUMENT(5);
-    set_memref(&arguments, 0, BUFFER(4), count);
-    unsigned grid = (unsigned)((count + 63) / 64), block = 64;
-    switch (ARGUMENT(2)) {
-    case KERNEL_MIX:
-    case KERNEL_SLOW:
-        arguments.words[5] = count;
-        arguments.words[6] = ARGUMENT(6);
-        break;
-    case KERNEL_COPY:
-        set_memref(&arguments, 5, BUFFER(6), count);
-        arguments.words[10] = count;
-        break;
-    default:
-        grid = block = 1;
-    }
-    launch(step, ARGUMENT(0), FUNCTION(1), grid, block, STREAM(3), arguments.params);
-    memset(&arguments, 0xEE, sizeof arguments); /* the caller's again */
-}
-
-void launch_mix(const struct step *step, void *function, void *stream, void *block, int64_t count,
-                int64_t k) {
-    struct arguments arguments = {.words = {0}};
-    for (unsigned i = 0; i < 12; ++i)
-        arguments.params[i] = &arguments.words[i];
-    set_memref(&arguments, 0, block, count);
-    arguments.words[5] = count;
-    arguments.words[6] = k;
-    launch(step, 0, function, (unsigned)((count + 63) / 64), 64, stream, arguments.params);
-}
-
-/* ---- what goes wrong, and must go wrong as with stock ---- */
-
-enum {
-    BAD_IMAGE,
-    BAD_NAME,
-    BAD_GRID,
-    BAD_BLOCK,
-    BAD_SIZE,
-    BAD_FREE,
-    BAD_FILL,
-    BAD_UNREGISTER,
-    BAD_FUNCTION,
-    BAD_DEVICE,
-    BAD_STREAM,
-    BAD_COPY,
-    BAD_NULL_IMAGE,
-    BAD_PAGE,      /* an image that cannot be read */
-    BAD_FEW_BYTES, /* one of 12 bytes, behind which nothing can be read */
-    BAD_ELF_32,    /* OBJECT: a good image, of which this is what was changed */
-    BAD_ELF_ENDLESS,
-};
-
-/* An image at the end of what can be read. */
-static void *image_at_end(const void *content, size_t bytes) {
-    const size_t page = 4096, room = (bytes + page - 1) / page * page;
-    char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(at + room, page, PROT_NONE);
-    return memcpy(at + room - bytes, content, bytes);
-}
-
-static void *bad_image(const struct step *step) {
-    static const char noise[12] = "no image";
-    size_t bytes;
-    const void *content = image_content((int)ARGUMENT(1), &bytes);
-    char *at;
-    switch (ARGUMENT(0)) {
-    case BAD_NULL_IMAGE:
-        return NULL;
-    case BAD_PAGE:
-        return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    case BAD_FEW_BYTES:
-        return image_at_end(noise, sizeof noise);
-    case BAD_ELF_32:
-        at = image_at_end(content, bytes);
-        at[4] = 1;
-        return at;
-    default:
-        at = image_at_end(content, bytes);
-        memset(at + 40, 0x7f, 6); /* where its sections are */
-        return at;
-    }
-}
-
-/* bad KIND OBJECT */
-static void play_bad(const struct step *step) {
-    static uint64_t words[64];
-    void *params[12];
-    for (unsigned i = 0; i < 12; ++i)
-        params[i] = &words[i];
-    switch (ARGUMENT(0)) {
-    case BAD_IMAGE:
-        say_handle(step, mgpuModuleLoad(words, sizeof words));
-        break;
-    case BAD_NAME:
-        say_handle(step, mgpuModuleGetFunction(MODULE(1), "missing"));
-        break;
-    case BAD_GRID:
-        mgpuLaunchKernel(FUNCTION(1), 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_BLOCK:
-        mgpuLaunchKernel(FUNCTION(1), 1, 1, 1, 4096, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_SIZE:
-        say_handle(step, mgpuMemAlloc((uint64_t)1 << 50, NULL, false));
-        break;
-    case BAD_FREE:
-        mgpuMemFree(words, NULL);
-        break;
-    case BAD_FILL:
-        mgpuMemset32(words, 1, 4, NULL);
-        break;
-    case BAD_UNREGISTER:
-        mgpuMemHostUnregister(words);
-        break;
-    case BAD_FUNCTION:
-        mgpuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_DEVICE:
-        mgpuSetDefaultDevice(99);
-        break;
-    case BAD_STREAM:
-        mgpuStreamDestroy(NULL);
-        break;
-    case BAD_COPY:
-        mgpuMemcpy(NULL, words, 16, NULL);
-        break;
-    default:
-        say_handle(step, mgpuModuleLoad(bad_image(step), 4096));
-    }
-}
+/* ---- errors ---- */
 
 /* lasterror SAY: reads and clears the thread's last error; 1 says it, 2 whether there is one */
 static void play_lasterror(const struct step *step) {
@@ -662,10 +416,7 @@ static void play_await(const struct step *step) {
         continue;
 }
 
-static const struct {
-    const char *name;
-    void (*play)(const struct step *step);
-} table[] = {
+static const struct step_kind call_steps[] = {
     {"malloc", play_malloc},
     {"free", play_free},
     {"hostset", play_hostset},
@@ -684,12 +435,6 @@ static const struct {
     {"eventsync", play_eventsync},
     {"elapsed", play_elapsed},
     {"unevent", play_unevent},
-    {"library", play_library},
-    {"load", play_load},
-    {"unload", play_unload},
-    {"function", play_function},
-    {"launch", play_launch},
-    {"bad", play_bad},
     {"lasterror", play_lasterror},
     {"error", play_error},
     {"reset", play_reset},
@@ -697,11 +442,15 @@ static const struct {
     {"misuse", play_misuse},
     {"post", play_post},
     {"await", play_await},
+    {NULL, NULL},
 };
 
 void (*step_find(const char *name))(const struct step *step) {
-    for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].play;
-    return edge_find(name);
+    static const struct step_kind *const tables[] = {call_steps, module_steps, fault_steps,
+                                                     edge_steps, graph_steps};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i)
+        for (const struct step_kind *kind = tables[i]; kind->name != NULL; ++kind)
+            if (strcmp(kind->name, name) == 0)
+                return kind->play;
+    return NULL;
 }

@@ -64,11 +64,14 @@ extern sem_t marks[4 * MOST_OBJECTS];
 #define MODULE(n) modules[ARGUMENT(n)]
 #define FUNCTION(n) functions[ARGUMENT(n)]
 
-/* The step of a name at a program's edges (edges.c) or around graphs (graphs.c); NULL if there is
- * none. */
-void (*edge_find(const char *name))(const struct step *step);
-void (*graph_find(const char *name))(const struct step *step);
-/* Gives back all that those steps have left of the sequence before. */
+/* The steps of each file, by name. {NULL, NULL} ends a table. */
+struct step_kind {
+    const char *name;
+    void (*play)(const struct step *step);
+};
+extern const struct step_kind module_steps[], fault_steps[], edge_steps[], graph_steps[];
+
+/* Empties edges.c's crowds, which a sequence may leave behind. */
 void edges_reset(void);
 
 #endif

@@ -1,0 +1,209 @@
+/* Steps of calls that fail: wrong arguments, and calls that HIP refuses. */
+#include "steps.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- what goes wrong, and must go wrong as with stock ---- */
+
+enum {
+    BAD_IMAGE,
+    BAD_NAME,
+    BAD_GRID,
+    BAD_BLOCK,
+    BAD_SIZE,
+    BAD_FREE,
+    BAD_FILL,
+    BAD_UNREGISTER,
+    BAD_FUNCTION,
+    BAD_DEVICE,
+    BAD_STREAM,
+    BAD_COPY,
+    BAD_NULL_IMAGE,
+    BAD_PAGE,      /* an image that cannot be read */
+    BAD_FEW_BYTES, /* one of 12 bytes, behind which nothing can be read */
+    BAD_ELF_32,    /* OBJECT: a good image, of which this is what was changed */
+    BAD_ELF_ENDLESS,
+};
+
+/* An image at the end of what can be read. */
+static void *image_at_end(const void *content, size_t bytes) {
+    const size_t page = 4096, room = (bytes + page - 1) / page * page;
+    char *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(at + room, page, PROT_NONE);
+    return memcpy(at + room - bytes, content, bytes);
+}
+
+static void *bad_image(const struct step *step) {
+    static const char noise[12] = "no image";
+    size_t bytes;
+    const void *content = image_content((int)ARGUMENT(1), &bytes);
+    char *at;
+    switch (ARGUMENT(0)) {
+    case BAD_NULL_IMAGE:
+        return NULL;
+    case BAD_PAGE:
+        return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    case BAD_FEW_BYTES:
+        return image_at_end(noise, sizeof noise);
+    case BAD_ELF_32:
+        at = image_at_end(content, bytes);
+        at[4] = 1;
+        return at;
+    default:
+        at = image_at_end(content, bytes);
+        memset(at + 40, 0x7f, 6); /* where its sections are */
+        return at;
+    }
+}
+
+/* bad KIND OBJECT */
+static void play_bad(const struct step *step) {
+    static uint64_t words[64];
+    void *params[12];
+    for (unsigned i = 0; i < 12; ++i)
+        params[i] = &words[i];
+    switch (ARGUMENT(0)) {
+    case BAD_IMAGE:
+        say_handle(step, mgpuModuleLoad(words, sizeof words));
+        break;
+    case BAD_NAME:
+        say_handle(step, mgpuModuleGetFunction(MODULE(1), "missing"));
+        break;
+    case BAD_GRID:
+        mgpuLaunchKernel(FUNCTION(1), 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
+        break;
+    case BAD_BLOCK:
+        mgpuLaunchKernel(FUNCTION(1), 1, 1, 1, 4096, 1, 1, 0, NULL, params, NULL, 0);
+        break;
+    case BAD_SIZE:
+        say_handle(step, mgpuMemAlloc((uint64_t)1 << 50, NULL, false));
+        break;
+    case BAD_FREE:
+        mgpuMemFree(words, NULL);
+        break;
+    case BAD_FILL:
+        mgpuMemset32(words, 1, 4, NULL);
+        break;
+    case BAD_UNREGISTER:
+        mgpuMemHostUnregister(words);
+        break;
+    case BAD_FUNCTION:
+        mgpuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
+        break;
+    case BAD_DEVICE:
+        mgpuSetDefaultDevice(99);
+        break;
+    case BAD_STREAM:
+        mgpuStreamDestroy(NULL);
+        break;
+    case BAD_COPY:
+        mgpuMemcpy(NULL, words, 16, NULL);
+        break;
+    default:
+        say_handle(step, mgpuModuleLoad(bad_image(step), 4096));
+    }
+}
+
+/* ---- calls that HIP refuses ---- */
+
+enum refused { NO_BLOCK, NO_MODULE, NO_FUNCTION, NO_STREAM, NO_EVENT, NO_FILL, NO_RECORD };
+
+/* By what the stub of HIP fails: the first of these that a runtime calls, or all. */
+static const char *const faults[] = {
+    [NO_BLOCK] = "hipMalloc:%1$s:2",
+    [NO_MODULE] = "hipModuleLoadData:%1$s:2",
+    [NO_FUNCTION] = "hipModuleGetFunction:%1$s:2",
+    [NO_STREAM] = "hipStreamCreate:%1$s:2,hipStreamCreateWithFlags:%1$s:2",
+    [NO_EVENT] = "hipEventCreateWithFlags:%1$s:2",
+    [NO_FILL] = "hipMemsetD32Async:%1$s:2",
+    [NO_RECORD] = "hipEventRecord:%1$s:2",
+};
+
+static void set_fault(const char *text) {
+    int (*set)(const char *);
+    *(void **)&set = foreign_symbol("hipstub_set_fault");
+    if (set == NULL || set(text) != 0)
+        give_up("the stub of HIP does not know how to fail: %s", text);
+}
+
+/* The wanted memory, or NULL. The caller knows whether to give it back. */
+static void *ask_for(const struct step *step) {
+    size_t bytes;
+    const void *image;
+    switch (ARGUMENT(0)) {
+    case NO_BLOCK:
+        return mgpuMemAlloc((uint64_t)ARGUMENT(3), STREAM(2), false);
+    case NO_MODULE:
+        image = image_content((int)ARGUMENT(1), &bytes);
+        return mgpuModuleLoad((void *)(uintptr_t)image, bytes);
+    case NO_FUNCTION:
+        return mgpuModuleGetFunction(MODULE(1), "mix");
+    case NO_STREAM:
+        return mgpuStreamCreate();
+    case NO_EVENT:
+        return mgpuEventCreate();
+    case NO_FILL:
+        mgpuMemset32(BUFFER(1), 0, 0, STREAM(2));
+        return NULL;
+    default:
+        mgpuEventRecord(EVENT(1), STREAM(2));
+        return NULL;
+    }
+}
+
+static void give_back(const struct step *step, void *thing) {
+    if (thing == NULL)
+        return;
+    if (ARGUMENT(0) == NO_BLOCK)
+        mgpuMemFree(thing, STREAM(2));
+    else if (ARGUMENT(0) == NO_MODULE)
+        mgpuModuleUnload(thing);
+    else if (ARGUMENT(0) == NO_STREAM)
+        mgpuStreamDestroy(thing);
+    else if (ARGUMENT(0) == NO_EVENT)
+        mgpuEventDestroy(thing);
+}
+
+/* refused KIND OBJECT STREAM BYTES: what is there for the call, and the thread's last error. A
+ * caller that has it at hand may give it if HIP does not (sequences.py). */
+static void play_refused(const struct step *step) {
+    char text[160];
+    snprintf(text, sizeof text, faults[ARGUMENT(0)], "*");
+    HIP(hipGetLastError, void)();
+    set_fault(text);
+    void *thing = ask_for(step);
+    set_fault("");
+    const int error = HIP(hipGetLastError, void)();
+    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
+    give_back(step, thing);
+}
+
+/* hoard STREAM BYTES: the foreign user takes all of the device's memory, then the program asks for
+ * some, and all is given back */
+static void play_hoard(const struct step *step) {
+    enum { MOST = 4096 };
+    void *hoard[MOST];
+    size_t count = 0;
+    for (size_t bytes = (size_t)1 << 24; bytes >= 256; bytes /= 2)
+        while (count < MOST && HIP(hipMalloc, void **, size_t)(&hoard[count], bytes) == 0)
+            ++count;
+    HIP(hipGetLastError, void)();
+    void *thing = mgpuMemAlloc((uint64_t)ARGUMENT(1), STREAM(0), false);
+    const int error = HIP(hipGetLastError, void)();
+    say(step, "%s %d", thing != NULL ? "had" : "refused", error);
+    while (count > 0)
+        check(step, HIP(hipFree, void *)(hoard[--count]));
+    if (thing != NULL)
+        mgpuMemFree(thing, STREAM(0));
+}
+
+/* ---- the steps ---- */
+
+const struct step_kind fault_steps[] = {
+    {"bad", play_bad},
+    {"refused", play_refused},
+    {"hoard", play_hoard},
+    {NULL, NULL},
+};

@@ -119,6 +119,19 @@ def obstacle(program: str) -> str | None:
     return None
 
 
+def check(program: str, *, as_shell: bool = False) -> None:
+    """Raises CommandError if the program is not to be found or LD_PRELOAD has no effect on it.
+    `as_shell` gives a program that is not to be found a shell's exit status."""
+    try:
+        reason = obstacle(find(program))
+    except CommandError as error:
+        if as_shell:
+            raise
+        raise CommandError(str(error)) from None
+    if reason:
+        raise CommandError(f"'{program}' cannot be given mgpu_rt: {reason}")
+
+
 def execute(program: str, arguments: list[str], environ: Mapping[str, str]) -> NoReturn:
     """Becomes the program: its process id, signals and exit status are this process's own."""
     path = find(program, environ)

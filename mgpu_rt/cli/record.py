@@ -43,9 +43,7 @@ def record(
     from mgpu_rt.cli import executable, files, interception, preload
     from mgpu_rt.runtime import folder
 
-    reason = executable.obstacle(executable.find(program))
-    if reason:
-        raise CommandError(f"'{program}' cannot be given mgpu_rt: {reason}")
+    executable.check(program, as_shell=True)
     environment = preload.environment(preload.announced(device))
     try:
         folder.claim(os.path.abspath(out))

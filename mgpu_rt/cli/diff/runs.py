@@ -63,12 +63,7 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
     if chip:
         base["MGPU_RT_SOFTGPU"], device = chip, "softgpu"
     device = preload.announced(device)
-    try:
-        reason = executable.obstacle(executable.find(command[0]))
-    except CommandError as error:
-        raise CommandError(str(error)) from None  # the status of a shell is for `run`
-    if reason:
-        raise CommandError(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
+    executable.check(command[0])
     environment = preload.device_environment(device, base)
     return Side(name, command, chip or device, environment)
 

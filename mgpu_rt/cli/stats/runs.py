@@ -75,12 +75,7 @@ def _each(
     keep_output: bool = False,
 ) -> list[Read]:
     """One run for each side's changes of the environment."""
-    try:
-        reason = executable.obstacle(executable.find(command[0]))
-    except CommandError as error:
-        raise CommandError(str(error)) from None  # the status of a shell is for `run`
-    if reason:
-        raise CommandError(f"'{command[0]}' cannot be given mgpu_rt: {reason}")
+    executable.check(command[0])
     environment = {
         name: value
         for name, value in preload.environment(preload.announced(device)).items()

@@ -7,12 +7,20 @@ until the program lets it go on. It goes on by itself after a time, as calls of 
 
 from __future__ import annotations
 
-from tests.selftest.proofs import devices, graphs, memory, modules, streams
+from tests.selftest.proofs import (
+    captures,
+    devices,
+    graphs,
+    memory,
+    modules,
+    overrides,
+    streams,
+)
 from tests.selftest.proofs.script import Group
 
 
 def groups() -> list[Group]:
     """All of them; each is played by a process of its own."""
-    parts = (modules, memory, streams, graphs, devices)
+    parts = (modules, memory, streams, graphs, captures, overrides, devices)
     found = [x for part in parts for x in vars(part).values() if isinstance(x, Group)]
     return list({group.name: group for group in found}.values())

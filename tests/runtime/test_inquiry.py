@@ -4,7 +4,7 @@ buffers."""
 from __future__ import annotations
 
 from tests.support.child import Mgpu, in_child
-from tests.support.images import code_object
+from tests.support.images import code_object, exports_a_constant
 
 GFX1250 = {"HIPSTUB_VERSION": "70200000", "HIPSTUB_CAPABILITY": "125"}
 GLOBAL = b"launches"  # a global of the image "globals"
@@ -139,6 +139,84 @@ def test_a_global_of_an_unloaded_module_is_refused(mgpu: Mgpu) -> None:
     assert _global(mgpu, module) == (mgpu.null, 0)
     assert mgpu.count("hipModuleGetGlobal") == asked
     assert "was unloaded before" in mgpu.stderr()
+
+
+# ---- modules that the program hands to HIP, as FlyDSL's processors do after a load ----
+
+
+def _hips_function(mgpu: Mgpu, module, name: bytes):
+    """Returns the kernel that HIP itself finds in a module of the library's."""
+    found = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipModuleGetFunction(found, mgpu.for_stub(module), name) == 0
+    return mgpu.from_stub(found[0])
+
+
+@in_child(backends=BACKENDS)
+def test_hip_finds_the_kernels_of_a_module_that_is_shared(mgpu: Mgpu) -> None:
+    """After a miss, after a hit, and of two modules at once."""
+    image = mgpu.image(code_object("forum"))
+    for _ in range(3):
+        module = mgpu.load(image)
+        assert _hips_function(mgpu, module, b"test_func") == mgpu.function(module, "test_func")
+        second = mgpu.load(image)
+        mgpu.launch(_hips_function(mgpu, second, b"test_func"))
+        mgpu.ModuleUnload(second)
+        mgpu.ModuleUnload(module)
+    mgpu.StreamSynchronize(mgpu.null)
+    if mgpu.on_stub:
+        assert mgpu.counts("hipModuleLoadData", "hipModuleUnload") == {
+            "hipModuleLoadData": 2,
+            "hipModuleUnload": 0,
+        }
+    assert mgpu.stderr() == ""
+
+
+@in_child(backends=BACKENDS)
+def test_hip_finds_no_constant_that_is_the_images_own(mgpu: Mgpu) -> None:
+    """So images that have only such constants are shared."""
+    module = mgpu.load(mgpu.image(exports_a_constant()))
+    address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
+    for name, found in ((b"factor", True), (b"own", False)):
+        error = mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name)
+        assert (error == 0) == found
+
+
+def _set(mgpu: Mgpu, module, name: bytes, value: int) -> None:
+    """As FlyDSL's processors: by HIP's functions, of which the library sees nothing."""
+    address, size = mgpu.stub_ffi.new("void **"), mgpu.stub_ffi.new("size_t *")
+    assert mgpu.stub.hipModuleGetGlobal(address, size, mgpu.for_stub(module), name) == 0
+    assert size[0] == 4
+    assert mgpu.stub.hipMemcpy(address[0], mgpu.stub_ffi.new("int *", value), 4, 1) == 0
+
+
+def _result(mgpu: Mgpu, module, kernel: str) -> int:
+    """The int that a kernel of one memref<1xi32> leaves there."""
+    out, found = mgpu.MemAlloc(4, mgpu.null, False), mgpu.ffi.new("int *")
+    pointer = mgpu.ffi.new("void **", out)
+    words = [mgpu.ffi.new("int64_t *", word) for word in (0, 1, 1)]
+    params = mgpu.ffi.new("void *[]", [pointer, pointer, *words])
+    mgpu.launch(mgpu.function(module, kernel), params=params)
+    mgpu.Memcpy(found, out, 4, mgpu.null)
+    mgpu.StreamSynchronize(mgpu.null)
+    mgpu.MemFree(out, mgpu.null)
+    return found[0]
+
+
+@in_child(backends=("softgpu",))
+def test_a_global_that_was_set_by_hip_is_seen_by_launches_of_its_module_only(mgpu: Mgpu) -> None:
+    """A constant, and a variable that the kernel counts in."""
+    for image, name, kernel, fresh, after in (
+        (exports_a_constant(), b"factor", "read", 1, 7),
+        (code_object("globals"), GLOBAL, "count", 1, 8),
+    ):
+        buffer = mgpu.image(image)
+        for _ in range(2):  # nor does a later load see it
+            module, second = mgpu.load(buffer), mgpu.load(buffer)
+            _set(mgpu, module, name, 7)
+            assert (_result(mgpu, module, kernel), _result(mgpu, second, kernel)) == (after, fresh)
+            mgpu.ModuleUnload(module)
+            mgpu.ModuleUnload(second)
+    assert mgpu.stderr() == ""
 
 
 # ---- FlyDSL's trace buffer ----

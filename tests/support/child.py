@@ -189,6 +189,7 @@ int hipModuleUnload(void *module);
 int hipDeviceReset(void);
 int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
 int hipModuleLoadData(void **module, const void *image);
+int hipModuleGetFunction(void **function, void *module, const char *name);
 int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
 int hipSetDevice(int device);
 int hipGetDevice(int *device);

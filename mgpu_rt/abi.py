@@ -38,6 +38,7 @@ EXTENSIONS = """
 int mgpu_rt_use_stream(hipStream_t stream);
 const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
+void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 char *mgpu_rt_stats_json(void);
 char *mgpu_rt_recording_json(const char *path);
 unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from mgpu_rt import abi, layout, memory_table
@@ -61,6 +63,8 @@ class Library:
         except OSError as error:
             raise OSError(f"{path} cannot be loaded: {why_not_loaded(error)}") from None
         self._thread = threading.local()
+        self._make_room: Callable[[int, int], object] | None = None
+        self._asked: Any = None  # calls that from C
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("mgpu") and name != "free":
@@ -103,6 +107,28 @@ class Library:
     def empty_cache(self) -> int:
         """Gives back to the driver what is cached and not in use; returns how many objects."""
         return self._lib.mgpu_rt_empty_cache()
+
+    def on_out_of_memory(self, make_room: Callable[[int, int], object] | None) -> None:
+        """Calls `make_room(device, bytes)` before mgpuMemAlloc fails for want of device memory; the
+        library tries once more then. None ends that.
+
+        It runs on the thread that allocates, so on several at once, and has to leave the device of
+        the thread as it was. An exception in it is printed, and the library tries all the same.
+        Raises TypeError if it cannot be called.
+        """
+        if make_room is not None and not callable(make_room):
+            raise TypeError(f"{make_room!r} cannot be called: on_out_of_memory takes a function")
+        self._make_room = make_room
+        if self._asked is None:
+
+            def ask(device: int, size: int) -> None:
+                if make_room := self._make_room:
+                    make_room(device, size)
+
+            self._asked = self.ffi.callback("void(int, size_t)", ask)
+            # Nothing may enter an interpreter that is over.
+            atexit.register(self._lib.mgpu_rt_on_out_of_memory, self.ffi.NULL)
+        self._lib.mgpu_rt_on_out_of_memory(self._asked if make_room else self.ffi.NULL)
 
     def memory_summary(self) -> str:
         """A table for people: device memory by device, in bytes, with blocks and the cache's hits.

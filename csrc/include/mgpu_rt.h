@@ -35,6 +35,16 @@ const char *mgpu_rt_take_error(void);
  * objects given back. */
 int mgpu_rt_empty_cache(void);
 
+/* Before mgpuMemAlloc fails for want of device memory, the library calls `make_room`, then tries
+ * once more. It passes the device and the bytes that were asked for; its own caches are empty then.
+ * If the second try fails too, the call fails as stock's does. NULL ends that.
+ *
+ * `make_room` runs on the thread that allocates, so on several threads at once. It may free memory
+ * by mgpuMemFree or HIP, and must return, with the device of the thread as it was. It is not called
+ * for an allocation of its own, nor for the memory of a graph. If a function of mgpu_rt_intercept
+ * makes the allocation, calls of `make_room` go past these. A child of fork calls it too. */
+void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
+
 /* Statistics so far as JSON; the caller frees it with free(). NULL if memory ran out.
  *
  *     process    pid, rank (null without MPI), program, ended ("exit", "unfinished"), seconds since
@@ -209,7 +219,8 @@ typedef void (*mgpu_rt_function)(void); /* of the type that the function of that
 mgpu_rt_function mgpu_rt_native(const char *name);
 
 /* From now on `instead` answers the program's calls of that function; NULL: the library does again.
- * "end" is called without arguments when the process ends and HIP still lives. A child of fork has
+ * "end" is called without arguments when the process ends and HIP still lives. "out_of_memory" is
+ * called as mgpu_rt_on_out_of_memory describes, after the program's function. A child of fork has
  * none of this. Calls under way end as they began. Returns 0, or -1 if there is no such function.
  */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);

@@ -26,7 +26,7 @@ enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
 __thread bool override_inside;
 
 static pthread_mutex_t take_lock = PTHREAD_MUTEX_INITIALIZER;
-static mgpu_rt_function taken[ABI_COUNT], at_end;
+static mgpu_rt_function taken[ABI_COUNT], at_end, out_of_memory;
 
 static const char *const names[ABI_COUNT] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -71,14 +71,25 @@ static void end_exclusive_hip(void) {
     (void)registration_cache.give_back(ALL_DEVICES);
 }
 
+static void make_room_by_override(int device, size_t bytes);
+
+static void take_room(mgpu_rt_function instead) {
+    store_release(&out_of_memory, instead);
+    store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
+}
+
 EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
-    if (index == ABI_COUNT && !end)
+    const bool room = name && strcmp(name, "out_of_memory") == 0;
+    if (index == ABI_COUNT && !end && !room)
         return -1;
     if (instead && !end)
         end_exclusive_hip();
-    take(end ? &at_end : &taken[index], instead);
+    if (room)
+        take_room(instead);
+    else
+        take(end ? &at_end : &taken[index], instead);
     return 0;
 }
 
@@ -140,6 +151,17 @@ static bool has_room(void) {
         return true;
     report_once(&no_room);
     return false;
+}
+
+/* Calls of mgpu functions that the override makes go past all overrides. */
+static void make_room_by_override(int device, size_t bytes) {
+    void (*const ask)(int, size_t) = (void (*)(int, size_t))load_acquire(&out_of_memory);
+    const bool before = override_inside;
+    if (!ask || !has_room())
+        return;
+    override_inside = true;
+    ask(device, bytes);
+    override_inside = before;
 }
 
 /* False if calls of this thread go past all overrides. */
@@ -235,6 +257,7 @@ static void answer_alone(void) {
     store_release(&awaited, 0);
     for (int i = 0; i < ABI_COUNT; i++)
         store_release(&taken[i], NULL);
+    take_room(NULL);
 }
 
 /* A child whose parent has hosted nothing yet may do so itself. */

@@ -10,6 +10,7 @@ from typing import Any
 
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime.base import METHODS, Runtime
+from mgpu_rt.runtime.hip import OUT_OF_MEMORY, Hip, HipError
 from mgpu_rt.runtime.objects import CalledLaunch, Image
 
 
@@ -133,7 +134,23 @@ def end(runtime: Runtime) -> Callable[[], int]:
 def _allocate(runtime: Runtime) -> Callable[..., int]:
     # Programs of before LLVM 18 pass no flag, so something stands there; nor a null stream.
     serve = runtime.mem_alloc
-    return lambda size, stream, shared: serve(size, stream, bool(shared and not stream))
+    asks = _overrides(runtime, "on_out_of_memory")
+
+    def allocate(size: int, stream: int, shared: int) -> int:
+        managed = bool(shared and not stream)
+        try:
+            return serve(size, stream, managed)
+        except HipError as error:  # the library has asked for its own
+            if error.code != OUT_OF_MEMORY or not asks:
+                raise
+        nothing(runtime.on_out_of_memory(Hip.of_process().device(), size))
+        return serve(size, stream, managed)
+
+    return allocate
+
+
+def _make_room(runtime: Runtime) -> Callable[..., int]:
+    return _without_result(runtime.on_out_of_memory)
 
 
 UNKNOWN = 999  # HIP's error
@@ -141,6 +158,7 @@ UNKNOWN = 999  # HIP's error
 #: Functions whose methods take something else than the ABI's arguments.
 _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "end": end,
+    "out_of_memory": _make_room,
     "mgpuModuleLoad": _load,
     "mgpuModuleLoadJIT": _load_jit,
     "mgpuModuleGetFunction": _get_function,
@@ -151,16 +169,23 @@ _ADAPTERS: dict[str, Callable[[Runtime], Callable[..., Any]]] = {
     "mgpuMemAlloc": _allocate,
 }
 
+#: The methods that answer no function of the ABI, by the library's names of them.
+_OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
+
 #: The methods that have to see a call so that a launch knows its kernel.
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
 def taken(runtime: Runtime) -> list[str]:
-    """The functions that a runtime is asked for, "end" among them."""
+    """The functions that a runtime is asked for, and the names in _OTHERS."""
     names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
     if runtime.knows_kernels and "mgpuLaunchKernel" in names:
         names += [name for name in _KERNELS if name not in names]
-    return [*names, *(["end"] if _overrides(runtime, "end") else [])]
+    return [*names, *(name for name, method in _OTHERS.items() if _overrides(runtime, method))]
+
+
+def _method_of(name: str) -> str:
+    return METHODS.get(name) or _OTHERS[name]
 
 
 @dataclass(frozen=True)
@@ -181,11 +206,11 @@ def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
     """The answers of all functions that a runtime is asked for."""
     found = {}
     for name in taken(runtime):
-        method = getattr(runtime, METHODS.get(name, name))
+        method = getattr(runtime, _method_of(name))
         if not callable(method):
             kind = type(runtime).__name__
-            raise TypeError(f"{kind}.{METHODS.get(name, name)} is no method: {method!r}")
-        result = "void" if name == "end" else ffi.typeof(getattr(lib, name)).result.cname
+            raise TypeError(f"{kind}.{_method_of(name)} is no method: {method!r}")
+        result = "void" if name in _OTHERS else ffi.typeof(getattr(lib, name)).result.cname
         if name in _ADAPTERS:
             method = _ADAPTERS[name](runtime)
         elif result == "void":
@@ -213,7 +238,7 @@ def _handler(runtime: Runtime, function: str, failed: Any, fail: Fail) -> Callab
     def handle(_kind: Any, error: BaseException, trace: Any) -> Any:
         if trace is None and isinstance(error, (TypeError, OverflowError)):
             # No line of the method raised it: it was called, or its result taken, in C.
-            method = METHODS.get(function, function)
+            method = _method_of(function)
             words = f"{method}{inspect.signature(getattr(Runtime, method))}".replace("'", "")
             error = TypeError(f"{type(runtime).__name__}.{method} does not fit {words}: {error}")
         fail(function, error.with_traceback(trace))  # cffi hands it over apart

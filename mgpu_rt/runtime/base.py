@@ -151,6 +151,13 @@ class Runtime:
     # The functions of memrefs, tensor maps and sparse matrices have methods too, with the ABI's
     # arguments as they are: see below.
 
+    def on_out_of_memory(self, device: int, size: int) -> None:
+        """Called before an allocation of `size` bytes fails for want of device memory: what it
+        frees may serve, as the allocation is tried once more.
+
+        It runs on the thread that allocates. Its own allocations do not call it.
+        """
+
     def end(self) -> None:
         """The program ends, and HIP still lives."""
 

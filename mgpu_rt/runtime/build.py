@@ -149,6 +149,15 @@ static void enter_end(void) {
         change_status(1);
     }
 }
+static int on_out_of_memory(int device, size_t size);
+static void enter_out_of_memory(int device, size_t size) {
+    const _Bool before = inside; /* of the method that allocates */
+    inside = 1;
+    int answer = on_out_of_memory(device, size);
+    inside = before;
+    if (!answer)
+        lose(&answer, sizeof answer);
+}
 """
 
 _SOURCE = """
@@ -183,6 +192,8 @@ static void intercept(const char *name, _Bool on) {{
         return;
     if (strcmp(name, "end") == 0)
         take(name, on ? enter_end : 0);
+    if (strcmp(name, "out_of_memory") == 0)
+        take(name, on ? (mgpu_rt_function)enter_out_of_memory : 0);
     for (int i = 0; i < FUNCTIONS; i++)
         if (strcmp(name, functions[i].name) == 0)
             take(name, on ? functions[i].callback : 0);
@@ -229,7 +240,8 @@ def make_ffi() -> FFI:
     rows = [
         f'    {{"{f.name}", &own_{f.name}, (mgpu_rt_function)enter_{f.name}}},' for f in functions
     ]
-    callbacks = ["int on_end(void);", *(f.python for f in functions)]
+    others = ("int on_end(void);", "int on_out_of_memory(int device, size_t size);")
+    callbacks = [*others, *(f.python for f in functions)]
     ffi = FFI()
     ffi.cdef(_STRUCTS)
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")

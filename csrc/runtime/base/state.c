@@ -11,3 +11,4 @@ void (*register_exit)(void);
 #define VALUE_OF(name) TEXT_OF(name)
 const char proof_left_out[] = VALUE_OF(WITHOUT);
 #endif
+void (*asked_for_memory[ASKED])(int device, size_t bytes);

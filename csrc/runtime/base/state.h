@@ -60,6 +60,11 @@ static inline bool of_device(int wanted, int device) {
     return wanted == device || wanted == ALL_DEVICES;
 }
 
+/* mgpuMemAlloc calls these before it fails for want of memory, in this order: the program's
+ * (mgpu_rt_on_out_of_memory in mgpu_rt.h), and that of an override. NULL: none. */
+enum { ASKED_PROGRAM, ASKED_OVERRIDE, ASKED };
+extern void (*asked_for_memory[ASKED])(int device, size_t bytes);
+
 /* Asks for the exit handler to run before whatever HIP has registered so far: the top's
  * (lifecycle.c), set before HIP is first called. Called again after each first use of a part of
  * HIP: exit handlers run last in, first out. */

@@ -37,8 +37,7 @@ static const char free_expression[] = "hipFree(ptr)";
 
 /* ---- mgpuMemAlloc ---- */
 
-static __attribute__((noinline)) void report_no_memory(hipError_t error, uint64_t bytes,
-                                                       int device) {
+static void report_no_memory(hipError_t error, uint64_t bytes, int device) {
     struct advice *advice =
         PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL;
     report_failure(malloc_expression, error, advice, (unsigned long long)bytes,
@@ -46,17 +45,52 @@ static __attribute__((noinline)) void report_no_memory(hipError_t error, uint64_
                    device);
 }
 
-static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
+/* False if nobody is asked. A function that is asked may allocate, and free anything. */
+static bool ask_for_memory(uint64_t bytes) {
+    static __thread bool asking;
+    bool asked = false;
+    if (DOUBT(allocation_is_of_who_is_asked, asking))
+        return false;
+    asking = true;
+    for (int i = 0; i < ASKED; i++) {
+        void (*const make_room)(int, size_t) = load_acquire(&asked_for_memory[i]);
+        asked |= make_room != NULL;
+        if (make_room)
+            make_room(hip_current_device(), bytes);
+    }
+    asking = false;
+    return asked;
+}
+
+static inline struct block_allocated try_allocating(uint64_t bytes, hipStream_t handle,
+                                                    bool host_shared) {
     struct stream *stream = block_order(thread_get(), handle);
-    const int device = hip_current_device();
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
-    const struct block_allocated made = block_allocate(bytes, device, stream, shared);
+    return block_allocate(bytes, hip_current_device(), stream, shared);
+}
+
+/* After a failure, which left its error with HIP. */
+static __attribute__((noinline)) void *allocate_again(uint64_t bytes, hipStream_t handle,
+                                                      bool host_shared, hipError_t error) {
+    struct block_allocated made = {.error = error};
+    if (error == hipErrorOutOfMemory && ask_for_memory(bytes)) {
+        (void)hip.GetLastError();
+        made = try_allocating(bytes, handle, host_shared);
+        call_tell(made.how);
+    }
+    if (made.error != hipSuccess)
+        report_no_memory(made.error, bytes, hip_current_device());
+    return made.address; /* stock returns an uninitialised pointer after a failure */
+}
+
+static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
+    const struct block_allocated made = try_allocating(bytes, handle, host_shared);
     if (told)
         call_tell(made.how);
     if (UNLIKELY(made.error != hipSuccess))
-        report_no_memory(made.error, bytes, device);
-    return made.address; /* stock returns an uninitialised pointer after a failure */
+        return allocate_again(bytes, handle, host_shared, made.error);
+    return made.address;
 }
 
 void *impl_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_shared) {

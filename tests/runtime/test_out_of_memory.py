@@ -1,0 +1,250 @@
+"""Tests mgpu_rt_on_out_of_memory, and on_out_of_memory in Python."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+import mgpu_rt
+from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Runtime
+from tests.support.child import Mgpu, in_child
+
+KIB = 1 << 10
+MIB = 1 << 20
+SMALL = {"HIPSTUB_MEMORY": str(MIB), "policies": ("builtin",)}
+
+
+def alloc(mgpu: Mgpu, size: int, stream: object = None):
+    return mgpu.MemAlloc(size, stream or mgpu.null, False)
+
+
+def ask(mgpu: Mgpu, make_room: Callable[[int, int], None]) -> None:
+    callback = mgpu.ffi.callback("void(int, size_t)", make_room)
+    mgpu.keep(callback)
+    mgpu.lib.mgpu_rt_on_out_of_memory(callback)
+
+
+def asked_and_freeing(mgpu: Mgpu) -> list[tuple[int, int]]:
+    """Holds 600 KiB that `make_room` frees; returns the list of its calls."""
+    held, asked = [alloc(mgpu, 600 * KIB)], []
+
+    def make_room(device: int, size: int) -> None:
+        asked.append((device, size))
+        if held:
+            mgpu.MemFree(held.pop(), mgpu.null)
+
+    ask(mgpu, make_room)
+    return asked
+
+
+@in_child(**SMALL)
+def test_the_program_is_asked_before_an_allocation_fails(mgpu: Mgpu) -> None:
+    held, asked = [alloc(mgpu, 512 * KIB)], []
+
+    def make_room(device: int, size: int) -> None:
+        asked.append((device, size))
+        assert alloc(mgpu, 4 * MIB) == mgpu.null  # which asks nobody
+        if held:
+            mgpu.MemFree(held.pop(), mgpu.null)
+
+    ask(mgpu, make_room)
+    assert alloc(mgpu, MIB) != mgpu.null
+    assert asked == [(0, MIB)]
+    assert mgpu.stub.hipPeekAtLastError() == 0
+    mgpu.stderr()
+    assert alloc(mgpu, MIB) == mgpu.null  # nothing is left to be freed
+    assert asked == [(0, MIB)] * 2
+    assert mgpu.stub.hipPeekAtLastError() != 0
+    mgpu.stderr()
+    mgpu.lib.mgpu_rt_on_out_of_memory(mgpu.ffi.NULL)
+    assert alloc(mgpu, MIB) == mgpu.null
+    assert len(asked) == 2
+    assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
+
+
+def serves(mgpu: Mgpu) -> None:
+    asked = asked_and_freeing(mgpu)
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, MIB, stream)
+    assert block != mgpu.null
+    assert asked == [(0, MIB)]
+    mgpu.Memset32(block, 1, 64, stream)
+    mgpu.StreamSynchronize(stream)
+    mgpu.MemFree(block, stream)
+    mgpu.StreamDestroy(stream)
+    assert mgpu.stderr() == ""
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on", MGPU_RT_SYNC="lazy", **SMALL)
+def test_it_is_asked_with_the_exclusive_word(mgpu: Mgpu) -> None:
+    serves(mgpu)
+
+
+@in_child(MGPU_RT_CACHE="off", **SMALL)
+def test_it_is_asked_without_caches(mgpu: Mgpu) -> None:
+    serves(mgpu)
+
+
+@in_child(MGPU_RT_STATS="/dev/null", **SMALL)
+def test_statistics_count_what_it_freed(mgpu: Mgpu) -> None:
+    serves(mgpu)
+    said = mgpu.stats()
+    assert said["memory"]["0"]["allocated"] == 0
+    assert said["abi"]["mgpuMemFree"]["calls"] == 2
+    assert said["failed"] == []
+
+
+@in_child(HIPSTUB_DEVICES="2", **SMALL)
+def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
+    """HIP allocates on the thread's device, whichever that was before."""
+    held = [alloc(mgpu, 600 * KIB)]
+
+    def change_device(_device: int, _size: int) -> None:
+        mgpu.MemFree(held.pop(), mgpu.null)
+        mgpu.SetDefaultDevice(1)
+
+    ask(mgpu, change_device)
+    assert alloc(mgpu, MIB) != mgpu.null
+    said = mgpu.stats()["memory"]
+    assert (said["0"]["reserved"], said["1"]["reserved"]) == (0, MIB)
+
+
+@in_child(**SMALL)
+def test_threads_are_asked_each_for_itself(mgpu: Mgpu) -> None:
+    both, asked = threading.Barrier(2), []
+
+    def wait_for_the_other(_device: int, size: int) -> None:
+        asked.append(size)
+        both.wait(60)
+
+    ask(mgpu, wait_for_the_other)
+    threads = [threading.Thread(target=alloc, args=(mgpu, size * MIB)) for size in (2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(asked) == [2 * MIB, 3 * MIB]
+
+
+@in_child(**SMALL)
+def test_a_graph_asks_nobody(mgpu: Mgpu) -> None:
+    """A free would become a part of the graph."""
+    asked = asked_and_freeing(mgpu)
+    assert mgpu.lib.mgpu_rt_graph_begin() == 0
+    assert alloc(mgpu, MIB) == mgpu.null
+    assert mgpu.lib.mgpu_rt_graph_end() == mgpu.null
+    assert asked == []
+    assert alloc(mgpu, MIB) != mgpu.null
+
+
+@in_child(**SMALL)
+def test_a_child_of_fork_asks_too(mgpu: Mgpu) -> None:
+    asked: list[int] = []
+    ask(mgpu, lambda _device, size: asked.append(size))
+    child = os.fork()  # before the first call, so that HIP serves the child
+    alloc(mgpu, 2 * MIB)
+    if child == 0:
+        os._exit(0 if asked == [2 * MIB] else 1)
+    assert asked == [2 * MIB]
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# ---- in Python ----
+
+
+@in_child(**SMALL)
+def test_a_function_of_pythons_is_asked(mgpu: Mgpu) -> None:
+    library = mgpu_rt.load()
+    held = [alloc(mgpu, 600 * KIB)]
+    library.on_out_of_memory(lambda _device, _size: mgpu.MemFree(held.pop(), mgpu.null) or True)
+    assert alloc(mgpu, MIB) != mgpu.null
+    assert (held, mgpu.stderr()) == ([], "")
+    assert alloc(mgpu, MIB) == mgpu.null  # held.pop() raises
+    said = mgpu.stderr()
+    assert "IndexError" in said and said.count("failed with 'hipErrorOutOfMemory'") == 1
+    with pytest.raises(TypeError, match="3 cannot be called"):
+        library.on_out_of_memory(3)  # type: ignore[arg-type]
+    library.on_out_of_memory(None)
+    assert alloc(mgpu, MIB) == mgpu.null
+    assert "IndexError" not in mgpu.stderr()
+
+
+class Freeing(Runtime):
+    """Frees what it holds when it is asked."""
+
+    held: list[int]
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(**settings)
+        self.held, self.asked = [], []
+
+    def on_out_of_memory(self, device: int, size: int) -> None:
+        self.asked.append((device, size))
+        if self.held:
+            self.mem_free(self.held.pop(), 0)
+
+
+class FreeingHook(Freeing):
+    """And sees each allocation."""
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        return super().mem_alloc(size, stream, host_shared)
+
+
+class FreeingPlain(Freeing, PlainRuntime):
+    pass
+
+
+class FreeingCached(Freeing, CachedRuntime):
+    pass
+
+
+@in_child(**SMALL)
+def test_a_runtime_is_asked_once(mgpu: Mgpu) -> None:
+    """Whether the library, HIP or a cache in Python has the memory."""
+    for kind in (Freeing, FreeingHook, FreeingPlain, FreeingCached):
+        with mgpu_rt.intercept(kind()) as runtime:
+            block = alloc(mgpu, 600 * KIB)
+            runtime.held.append(int(mgpu.ffi.cast("uintptr_t", block)))
+            block = alloc(mgpu, MIB)
+            assert block != mgpu.null, kind
+            assert runtime.asked == [(0, MIB)], (kind, runtime.asked)
+            mgpu.MemFree(block, mgpu.null)
+            assert alloc(mgpu, 2 * MIB) == mgpu.null
+            assert runtime.asked == [(0, MIB), (0, 2 * MIB)]
+            assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1
+        mgpu_rt.load().empty_cache()
+        assert alloc(mgpu, 2 * MIB) == mgpu.null  # which does not ask it any more
+        assert len(runtime.asked) == 2
+        mgpu.stderr()
+
+
+@in_child(**SMALL)
+def test_the_program_is_asked_first_then_its_runtime(mgpu: Mgpu) -> None:
+    order: list[str] = []
+
+    class Second(Runtime):
+        def on_out_of_memory(self, device: int, size: int) -> None:
+            order.append("runtime")
+
+    ask(mgpu, lambda _device, _size: order.append("program"))
+    with mgpu_rt.intercept(Second()):
+        assert alloc(mgpu, 2 * MIB) == mgpu.null
+    assert order == ["program", "runtime"]
+
+
+class Raises(Runtime):
+    error: type[BaseException] = KeyError
+
+    def on_out_of_memory(self, device: int, size: int) -> None:
+        raise self.error("room")
+
+
+@in_child(**SMALL)
+def test_its_exception_leaves_the_with_statement(mgpu: Mgpu) -> None:
+    with pytest.raises(KeyError, match="room"), mgpu_rt.intercept(Raises()):
+        assert alloc(mgpu, 2 * MIB) == mgpu.null
+    assert mgpu.stderr().count("failed with 'hipErrorOutOfMemory'") == 1

@@ -45,6 +45,17 @@ static void add(void **params) {
         data[i] += *(float *)params[MEMREF];
 }
 
+/* sum(a, b, c, out), one block */
+static void sum(void **params) {
+    unsigned size[6];
+    hipstub_launch_size(size);
+    const float *a = floats(params, 0), *b = floats(params, MEMREF);
+    const float *c = floats(params, 2 * MEMREF);
+    float *out = floats(params, 3 * MEMREF);
+    for (unsigned i = 0; i < size[3]; ++i)
+        out[i] = a[i] + b[i] + c[i];
+}
+
 /* count(out): its launches, in a global of the module */
 static void count(void **params) {
     *integers(params, 0) = ++*(int32_t *)hipstub_global("launches");
@@ -58,12 +69,13 @@ static void mark(void **params) {
 
 void hipstub_kernels(void);
 void hipstub_kernels(void) {
-    size_t words[3 * MEMREF + 1];
-    for (unsigned i = 0; i < 3 * MEMREF + 1; ++i)
+    size_t words[4 * MEMREF];
+    for (unsigned i = 0; i < 4 * MEMREF; ++i)
         words[i] = sizeof(int64_t);
     hipstub_set_kernel("increment", increment, words, MEMREF + 1);
     hipstub_set_kernel("layer", layer, words, 2 * MEMREF + 1);
     hipstub_set_kernel("vecadd", vecadd, words, 3 * MEMREF + 1);
+    hipstub_set_kernel("sum", sum, words, 4 * MEMREF);
     hipstub_set_kernel("count", count, words, MEMREF);
     hipstub_set_kernel("mark", mark, words, MEMREF);
     words[MEMREF] = sizeof(float);

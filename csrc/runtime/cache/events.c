@@ -22,7 +22,7 @@ static unsigned slots = EVENT_SLOTS;
 /* HIP 6.4.3's and 7.2.4's hipEventQuery read the stream that an event was recorded on last, though
  * that is destroyed and its memory is freed. 7.2.4 then ends some processes by
  * std::bad_variant_access. Others may have recorded it on a stream of theirs, so nothing here tells
- * when the question is safe. Creating an event and destroying it costs 2 questions there. */
+ * when the question is safe. Creating an event and destroying it costs 3 questions there. */
 void event_cache_open(void) {
     const bool may_ask =
         cuda_present() || PROOF(hip_can_be_asked_about_events, hip_version < HIP_6_0);

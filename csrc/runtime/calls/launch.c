@@ -7,7 +7,7 @@
 #include "cache/lazy_sync.h"
 #include "cache/streams.h"
 #include "cache/thread.h"
-#include "calls/advice.h"
+#include "calls/launch_advice.h"
 #include "calls/stream.h"
 #include "hip/clusters.h"
 #include "hip/cuda.h"

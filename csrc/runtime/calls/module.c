@@ -12,7 +12,7 @@
 #include "cache/modules_limit.h"
 #include "cache/thread.h"
 #include "cache/watch.h"
-#include "calls/advice.h"
+#include "calls/image_advice.h"
 #include "hip/cuda.h"
 #include "hip/exclusive.h"
 #include "hip/hip.h"

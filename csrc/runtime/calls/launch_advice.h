@@ -1,12 +1,8 @@
-/* Advice about an image or a launch that the driver refused. */
-#ifndef MGPU_RT_ADVICE_H
-#define MGPU_RT_ADVICE_H
+/* Advice about a launch that the driver refused. */
+#ifndef MGPU_RT_LAUNCH_ADVICE_H
+#define MGPU_RT_LAUNCH_ADVICE_H
 
 #include "base/abi.h"
-#include "image/image.h"
-
-/* Reports that the driver refused an image. Asks HIP nothing: its last error stays. */
-void advise_image(const char *expression, hipError_t error, const struct image *image);
 
 /* A launch as the program asked for it. */
 struct launch {

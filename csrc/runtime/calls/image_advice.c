@@ -1,9 +1,7 @@
-#include "calls/advice.h"
+/* Why the driver refused an image, as far as its bytes tell. */
+#include "calls/image_advice.h"
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "base/proof.h"
-#include "base/state.h"
-#include "cache/modules.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
 #include "hip/hip.h"
@@ -28,17 +26,6 @@ static const char definitions[] =
 static const char device_libraries[] =
     "AMD's device libraries do, which toolkit=/opt/rocm of gpu-module-to-binary links";
 static const char ptx_too[] = ", for a version of PTX that this driver knows";
-static struct advice block_too_large = {
-    .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
-            "for: say its size by gpu.known_block_size, or launch smaller blocks"};
-static struct advice bad_launch = {
-    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %d bytes of dynamic workgroup memory: "
-            "each size must be at least 1, a block may have no more threads than the kernel was "
-            "compiled for (gpu.known_block_size) and never more than 1024, and the memory must "
-            "fit"};
-
-/* ---- images ---- */
-
 /* The versions of code objects that releases are known to take, and how to ask MLIR for them.
  * Measured with 5.2.3, 5.7.1, 6.4.3 and 7.2.4. */
 static const struct versions {
@@ -153,36 +140,4 @@ void advise_image(const char *expression, hipError_t error, const struct image *
                        image_kind_text(image), image->kind == IMAGE_PTX ? ptx_too : "");
     else
         advise_amd(expression, error, image);
-}
-
-/* ---- launches ---- */
-
-struct kernel {
-    char name[256];
-    uint64_t block_limit; /* 0: not known */
-};
-
-static struct kernel kernel_of(hipFunction_t handle) {
-    struct kernel kernel = {"", 0};
-    struct module *module;
-    pthread_mutex_lock(&tables_lock);
-    const struct function *function = module_search(handle, &module);
-    if (function) {
-        snprintf(kernel.name, sizeof kernel.name, "%s", function->name);
-        kernel.block_limit = metadata_block_limit(&module->image, function->name);
-    }
-    pthread_mutex_unlock(&tables_lock);
-    return kernel;
-}
-
-void advise_launch(const char *expression, hipError_t error, const struct launch *launch) {
-    const intptr_t *grid = launch->grid, *block = launch->block;
-    const struct kernel kernel = kernel_of(launch->function);
-    const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
-    if (DOUBT(block_exceeds_its_kernels, kernel.block_limit && threads > kernel.block_limit))
-        report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)kernel.block_limit, kernel.name);
-    else
-        report_failure(expression, error, &bad_launch, (long)grid[0], (long)grid[1], (long)grid[2],
-                       (long)block[0], (long)block[1], (long)block[2], launch->smem);
 }

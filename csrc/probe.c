@@ -7,6 +7,7 @@
 #include "cache/page_watch.h"
 #include "image/image.h"
 #include "mgpu_rt.h"
+#include "mgpu_rt_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,8 +40,6 @@ const char *mgpu_rt_take_error(void);
 int mgpu_rt_empty_cache(void);
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 char *mgpu_rt_stats_json(void);
-char *mgpu_rt_recording_json(const char *path);
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 void mgpu_rt_scratch_release(struct mgpu_rt_scratch *scratch);
 void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *from);
@@ -57,10 +55,16 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 mgpu_rt_function mgpu_rt_native(const char *name);
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead);
 void mgpu_rt_report(const char *call, int error);
+const char *mgpu_rt_version(void);
+"""
+
+#: Those that only this package calls (csrc/include/mgpu_rt_private.h).
+PRIVATE = """
+char *mgpu_rt_recording_json(const char *path);
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size);
 const char *mgpu_rt_hip_path(void);
 unsigned mgpu_rt_event_flags(void);
 char *mgpu_rt_find_hip(void);
-const char *mgpu_rt_version(void);
 """
 
 
@@ -150,7 +154,7 @@ def functions(definition: Path | None = None) -> list[Function]:
 def cdef(definition: Path | None = None) -> str:
     """Declarations of everything that the library exports, for cffi's FFI.cdef."""
     lines = [f"{function.prototype};" for function in functions(definition)]
-    return TYPES + "\n".join(lines) + EXTENSIONS
+    return TYPES + "\n".join(lines) + EXTENSIONS + PRIVATE
 
 
 def markdown() -> str:

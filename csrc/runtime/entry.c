@@ -1,5 +1,6 @@
 /* The exported functions. Each is one predictable test before its implementation, which is in the
  * file of its concern. Statistics, the first call and the time after exit take the slow entry. */
+#include "entry.h"
 #include "base/abi.h"
 #include "base/atomics.h"
 #include "base/call.h"
@@ -128,7 +129,7 @@ static void end_slow(const struct call *outer, const void *result) {
 #undef MGPU_FN
 #undef MGPU_VOID
 
-EXPORT mgpu_rt_function mgpu_rt_native(const char *name) {
+mgpu_rt_function entry_native(const char *name) {
     static const mgpu_rt_function natives[] = {
 #define MGPU_FN(result, name, params, args, first, last) (mgpu_rt_function) native_##name,
 #define MGPU_VOID(name, params, args, first, last) (mgpu_rt_function) native_##name,

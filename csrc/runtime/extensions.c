@@ -1,4 +1,4 @@
-/* The functions of mgpu_rt.h, beyond the ABI; the statistics' JSON is in recording/. */
+/* The functions of mgpu_rt.h and mgpu_rt_private.h, beyond the ABI. */
 #include "base/abi.h"
 #include "base/cancel.h"
 #include "base/likely.h"
@@ -10,6 +10,7 @@
 #include "cache/module_name.h"
 #include "cache/streams_pool.h"
 #include "cache/thread.h"
+#include "entry.h"
 #include "graph/build.h"
 #include "graph/function.h"
 #include "graph/graphs.h"
@@ -19,20 +20,16 @@
 #include "image/image.h"
 #include "lifecycle.h"
 #include "mgpu_rt.h"
+#include "mgpu_rt_private.h"
 #include "override.h"
 #include "recording/recorder.h"
+#include "recording/recordings.h"
+#include "recording/statistics.h"
 
 #include <stdio.h>
 
 const char *mgpu_rt_version(void) {
     return MGPU_RT_VERSION;
-}
-
-unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
-    const struct image described = image_describe(image);
-    if (name && size)
-        image_module_name(image, name, size);
-    return described.damage || !described.size ? 0 : image_hash(&described);
 }
 
 int mgpu_rt_empty_cache(void) {
@@ -54,6 +51,10 @@ int mgpu_rt_use_stream(hipStream_t handle) {
     return stream_choose(thread, handle) ? 0 : -1;
 }
 
+char *mgpu_rt_stats_json(void) {
+    return statistics_json();
+}
+
 /* ---- graphs: an override sees nothing of what one replays ---- */
 
 int mgpu_rt_graph_begin(void) {
@@ -65,6 +66,10 @@ int mgpu_rt_graph_begin(void) {
     return -1;
 }
 
+struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
+    return graph_end();
+}
+
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     static struct advice unseen = {
         .text = "a graph is replayed: the hook or runtime (--hook, --runtime, mgpu_rt.intercept) "
@@ -72,6 +77,18 @@ int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream) {
     if (override_present())
         report_once(&unseen);
     return graph_launch(graph, stream);
+}
+
+void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
+    graph_destroy(graph);
+}
+
+size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
+    return graph ? (size_t)graph->node_count : 0;
+}
+
+char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
+    return graph_dot(graph);
 }
 
 int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arguments,
@@ -88,33 +105,6 @@ const char *mgpu_rt_take_error(void) {
     const hipError_t error = report_take_error();
     const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
     return error == hipSuccess || name ? name : "<unknown>";
-}
-
-unsigned mgpu_rt_event_flags(void) {
-    runtime_start();
-    return event_flags();
-}
-
-static char *list_hip(void) {
-    char *text = NULL;
-    size_t size;
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines)
-        return NULL;
-    struct hip_candidates found = hip_search();
-    for (size_t i = 0; i < found.count; i++)
-        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
-    hip_search_free(&found);
-    fclose(lines);
-    return text;
-}
-
-/* For mgpu-rt doctor. */
-char *mgpu_rt_find_hip(void) {
-    const int before = cancel_forbid();
-    char *const text = list_hip();
-    cancel_allow(before);
-    return text;
 }
 
 /* ---- scratch buffers: device memory of an owner, kept from use to use ---- */
@@ -150,4 +140,61 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
     *to = *from;
     from->data = NULL;
     from->capacity = 0;
+}
+
+/* ---- overrides ---- */
+
+mgpu_rt_function mgpu_rt_native(const char *name) {
+    return entry_native(name);
+}
+
+int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
+    return override_set(name, instead);
+}
+
+void mgpu_rt_report(const char *call, int error) {
+    report_failure(call, error, NULL);
+}
+
+/* ---- mgpu_rt_private.h ---- */
+
+char *mgpu_rt_recording_json(const char *path) {
+    return recording_json(path);
+}
+
+unsigned long long mgpu_rt_image_name(const void *image, char *name, size_t size) {
+    const struct image described = image_describe(image);
+    if (name && size)
+        image_module_name(image, name, size);
+    return described.damage || !described.size ? 0 : image_hash(&described);
+}
+
+const char *mgpu_rt_hip_path(void) {
+    return hip_path();
+}
+
+unsigned mgpu_rt_event_flags(void) {
+    runtime_start();
+    return event_flags();
+}
+
+static char *list_hip(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        return NULL;
+    struct hip_candidates found = hip_search();
+    for (size_t i = 0; i < found.count; i++)
+        fprintf(lines, "%s\t%s\n", found.list[i].place, found.list[i].path);
+    hip_search_free(&found);
+    fclose(lines);
+    return text;
+}
+
+char *mgpu_rt_find_hip(void) {
+    const int before = cancel_forbid();
+    char *const text = list_hip();
+    cancel_allow(before);
+    return text;
 }

@@ -12,14 +12,11 @@
 #include "graph/build.h"
 #include "graph/calls.h"
 #include "graph/capture.h"
-#include "hip/hip.h"
 #include "hip/report.h"
 #include "python/host.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
 
@@ -45,7 +42,7 @@ int override_index(const char *name) {
     return index;
 }
 
-/* ---- what mgpu_rt.h offers ---- */
+/* ---- the user's functions ---- */
 
 static bool any_taken(void) {
     bool any = false;
@@ -78,7 +75,7 @@ static void take_room(mgpu_rt_function instead) {
     store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
 }
 
-EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
+int override_set(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     const bool room = name && strcmp(name, "out_of_memory") == 0;
@@ -91,14 +88,6 @@ EXPORT int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     else
         take(end ? &at_end : &taken[index], instead);
     return 0;
-}
-
-EXPORT void mgpu_rt_report(const char *call, int error) {
-    report_failure(call, error, NULL);
-}
-
-EXPORT const char *mgpu_rt_hip_path(void) {
-    return hip_path();
 }
 
 /* ---- a runtime in Python ---- */

@@ -20,6 +20,9 @@ int override_index(const char *name);
 
 mgpu_rt_function override_find(enum abi_index function);
 
+/* Sets the override of a function, or of "end", as mgpu_rt_intercept does. */
+int override_set(const char *name, mgpu_rt_function instead);
+
 /* The function that answers a call in place of its implementation; NULL: none. The order:
  *
  *     1. The graph that the calling thread builds. An override is not asked; it ends the building.

@@ -1,8 +1,10 @@
-/* Calls every function of mgpu_rt.h, and mgpu* functions that fail, where nobody would: before the
- * first call and after exit, in children of fork, in threads that are cancelled, with pointers to
- * nothing, without processes. `everything MODE`; a hang ends it by SIGALRM. */
+/* Calls every function of mgpu_rt.h and mgpu_rt_private.h, and mgpu* functions that fail, where
+ * nobody would: before the first call and after exit, in children of fork, in threads that are
+ * cancelled, with pointers to nothing, without processes. `everything MODE`; a hang ends it by
+ * SIGALRM. */
 #define _GNU_SOURCE
 #include "mgpu_rt.h"
+#include "mgpu_rt_private.h"
 
 #include <dirent.h>
 #include <pthread.h>

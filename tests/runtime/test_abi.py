@@ -20,7 +20,9 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 
 INCLUDE = ROOT / "csrc" / "include"
-EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", abi.EXTENSIONS)
+#: The declarations of each header, as Python has them.
+HEADERS = {"mgpu_rt.h": abi.EXTENSIONS, "mgpu_rt_private.h": abi.PRIVATE}
+EXTENSIONS = re.findall(r"\b(mgpu_rt_\w+)\(", "".join(HEADERS.values()))
 SONAME_LINKS = [
     *(f"{RUNTIME}.{major}" for major in range(12, 18)),
     *(f"{RUNTIME}.{major}.1" for major in range(18, 24)),
@@ -123,13 +125,15 @@ def test_header_compiles(compiler: str, standard: str, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_header_declares_what_cffi_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("header", HEADERS)
+def test_header_declares_what_cffi_does(header: str, tmp_path: Path) -> None:
     """Declared twice, a function whose types differ is an error of the compiler."""
-    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / "mgpu_rt.h").read_text(), flags=re.DOTALL)
-    assert re.findall(r"\b(mgpu_rt_\w+)\(", text) == EXTENSIONS
+    text = re.sub(r"/\*.*?\*/", "", (INCLUDE / header).read_text(), flags=re.DOTALL)
+    named = re.findall(r"\b(mgpu_rt_\w+)\(", HEADERS[header])
+    assert re.findall(r"\b(mgpu_rt_\w+)\(", text) == named
     source = (
-        '#include "mgpu_rt.h"\ntypedef struct ihipStream_t *hipStream_t;\n'
-        f"{abi.EXTENSIONS}\nint main(void) {{ return 0; }}\n"
+        f'#include "{header}"\ntypedef struct ihipStream_t *hipStream_t;\n'
+        f"{HEADERS[header]}\nint main(void) {{ return 0; }}\n"
     )
     compile_c(tmp_path / "both", source, f"-I{INCLUDE}", "-Werror", "-Wall")
 

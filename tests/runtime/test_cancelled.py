@@ -63,7 +63,7 @@ int main(void) {
 #: the program asks for it.
 READING = """
 #include <dirent.h>
-#include <mgpu_rt.h>
+#include <mgpu_rt_private.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

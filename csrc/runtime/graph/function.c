@@ -109,7 +109,7 @@ static void drop_graph(struct replayed *state, struct known_call *call) {
         state->wanted = 1;
     else if (state->wanted < MOST_WANTED)
         PROOF_STEP(graphs_that_do_not_pay_are_rare, state->wanted *= 2);
-    mgpu_rt_graph_destroy(call->graph);
+    graph_destroy(call->graph);
     call->graph = NULL;
 }
 
@@ -239,7 +239,7 @@ enum mgpu_rt_graph_way graph_enter(struct mgpu_rt_graph_function *function, cons
 bool graph_leave(struct mgpu_rt_graph_function *function) {
     struct replayed *state = function->state;
     struct known_call *call = state->built;
-    call->graph = mgpu_rt_graph_end();
+    call->graph = graph_end();
     call->replays = 0;
     const bool done = call->graph && replay(call);
     if (!done) {

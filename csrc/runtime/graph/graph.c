@@ -20,7 +20,6 @@
 #include "hip/device.h"
 #include "hip/hip.h"
 #include "hip/report.h"
-#include "mgpu_rt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +171,7 @@ static void instantiate(struct mgpu_rt_graph *graph) {
         graph_fail_call("hipGraphInstantiate(&executable, graph, NULL, NULL, 0)", error);
 }
 
-struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
+struct mgpu_rt_graph *graph_end(void) {
     struct mgpu_rt_graph *graph = graph_building;
     if (!graph)
         return NULL;
@@ -196,7 +195,7 @@ static void end_unfinished(struct thread *thread) {
     if (!graph_building)
         return;
     graph_fail("the thread that builds it ends");
-    (void)mgpu_rt_graph_end();
+    (void)graph_end();
 }
 
 const struct cache graph_cache = {
@@ -292,13 +291,9 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     return error == hipSuccess ? 0 : -1;
 }
 
-void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
+void graph_destroy(struct mgpu_rt_graph *graph) {
     if (graph)
         end_graph(graph);
-}
-
-size_t mgpu_rt_graph_nodes(const struct mgpu_rt_graph *graph) {
-    return graph ? (size_t)graph->node_count : 0;
 }
 
 /* A kernel may have any name. */
@@ -312,7 +307,7 @@ static void print_label(FILE *out, const char *label) {
     fputc('"', out);
 }
 
-char *mgpu_rt_graph_dot(const struct mgpu_rt_graph *graph) {
+char *graph_dot(const struct mgpu_rt_graph *graph) {
     char *text = NULL;
     size_t size;
     FILE *out = graph ? open_memstream(&text, &size) : NULL;

@@ -9,9 +9,12 @@
 struct cache;
 struct mgpu_rt_graph;
 
-/* mgpu_rt_graph_begin and mgpu_rt_graph_launch, once the runtime has started. */
+/* The functions of mgpu_rt.h, once the runtime has started. */
 int graph_begin(void);
+struct mgpu_rt_graph *graph_end(void);
 int graph_launch(struct mgpu_rt_graph *graph, hipStream_t stream);
+void graph_destroy(struct mgpu_rt_graph *graph);
+char *graph_dot(const struct mgpu_rt_graph *graph);
 
 /* Nothing of it is HIP's any more: its device was reset, or the process was forked. */
 bool graph_is_lost(const struct mgpu_rt_graph *graph);

@@ -1,10 +1,10 @@
 /* Recordings of processes that could not write their JSON, read back. */
+#include "recording/recordings.h"
 #include "base/cancel.h"
 #include "base/counters.h"
 #include "base/output.h"
 #include "base/proof.h"
 #include "base/trace.h"
-#include "mgpu_rt.h"
 #include "recording/statistics.h"
 #include "recording/trace_json.h"
 
@@ -85,7 +85,7 @@ static FILE *open_regular(const char *path) {
     return NULL;
 }
 
-static char *recording_json(const char *path) {
+static char *read_recording(const char *path) {
     char *text = NULL;
     size_t size;
     FILE *file = open_regular(path);
@@ -101,10 +101,10 @@ static char *recording_json(const char *path) {
     return NULL;
 }
 
-char *mgpu_rt_recording_json(const char *path) {
+char *recording_json(const char *path) {
     const int before =
         PROOF_VALUE(reader_closes_the_recording, cancel_forbid(), PTHREAD_CANCEL_ENABLE);
-    char *const text = recording_json(path);
+    char *const text = read_recording(path);
     cancel_allow(before);
     return text;
 }

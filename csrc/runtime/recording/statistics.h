@@ -18,4 +18,7 @@ void statistics_print_tables(FILE *out, const struct counts *record);
 void statistics_print(FILE *out);
 void statistics_print_record(FILE *out, const struct counts *record);
 
+/* Returns the statistics so far as JSON, as mgpu_rt_stats_json does. */
+char *statistics_json(void);
+
 #endif

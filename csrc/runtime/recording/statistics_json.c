@@ -6,7 +6,6 @@
 #include "cache/blocks_table.h"
 #include "hip/hip.h"
 #include "manager/manager.h"
-#include "mgpu_rt.h"
 #include "recording/json.h"
 #include "recording/kernel_label.h"
 #include "recording/statistics.h"
@@ -310,7 +309,7 @@ void statistics_print_record(FILE *out, const struct counts *record) {
     fputs("}", out);
 }
 
-char *mgpu_rt_stats_json(void) {
+char *statistics_json(void) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);

@@ -1,0 +1,10 @@
+/* The exported functions, for an override that calls them. */
+#ifndef MGPU_RT_ENTRY_H
+#define MGPU_RT_ENTRY_H
+
+#include "mgpu_rt.h"
+
+/* This library's own function of a name, whatever has taken its place; NULL if it has none. */
+mgpu_rt_function entry_native(const char *name);
+
+#endif

@@ -1,0 +1,8 @@
+/* Recordings of processes that could not write their JSON, read back. */
+#ifndef MGPU_RT_RECORDINGS_H
+#define MGPU_RT_RECORDINGS_H
+
+/* Returns the JSON of the recording at a path, as mgpu_rt_recording_json does. */
+char *recording_json(const char *path);
+
+#endif

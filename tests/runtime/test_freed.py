@@ -410,6 +410,19 @@ def test_beyond_the_bound_only_the_rest_costs_what_stock_costs(mgpu: Mgpu) -> No
 
 
 @in_child(MGPU_RT_MEMORY_LIMIT="8M")
+def test_beyond_the_bound_the_blocks_that_were_freed_last_stay(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    sizes = [3 * MIB + 256 * number for number in range(4)]
+    blocks = {size: alloc(mgpu, size, stream) for size in sizes}
+    order = [sizes[number] for number in (2, 0, 3, 1)]
+    for size in order:
+        mgpu.MemFree(blocks[size], stream)
+    for size, misses in zip(reversed(order), (0, 0, 1, 2), strict=True):
+        alloc(mgpu, size, stream)
+        assert mgpu.count("hipMalloc") == len(sizes) + misses
+
+
+@in_child(MGPU_RT_MEMORY_LIMIT="8M")
 def test_frees_before_the_bound_was_reached_count(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
 

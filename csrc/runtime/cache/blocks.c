@@ -18,7 +18,7 @@
 #include "hip/hip.h"
 #include "hip/report.h"
 
-#include <stdlib.h>
+enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
 static const char free_expression[] = "hipFree(ptr)";
 
@@ -72,70 +72,71 @@ static bool give_block_back(struct block *block) {
     return true;
 }
 
-/* hipFree waits for the device, so a block whose stream is still at work may go too. */
-static int give_blocks_back(int device) {
+static bool is_cached_on(int device, const struct block *block) {
+    return load_acquire(&block->state) == BLOCK_CACHED && of_device(device, block_device(block));
+}
+
+/* Orders blocks by their last free, and those that were freed since one miss by their uses. */
+static uint64_t rank_of(const struct block *block) {
+    const uint64_t uses = load_relaxed(&block->uses);
+    return load_relaxed(&block->last_use) << USES_BITS |
+           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
+}
+
+/* The bytes of the cached blocks above a rank. */
+static size_t bytes_above(int device, uint64_t rank) {
+    size_t bytes = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block))
+        if (is_cached_on(device, block) && rank_of(block) > rank)
+            bytes += block_size(block);
+    return bytes;
+}
+
+/* Gives back the cached blocks up to a rank, but so many of that rank as `most` bytes hold. Returns
+ * how many go. hipFree waits for the device, so a block whose stream is still at work may go
+ * too. */
+static int give_back_up_to(int device, uint64_t rank, size_t most) {
     int count = 0;
-    for (struct block *block = block_first(); block; block = handle_next(block))
-        if (load_acquire(&block->state) == BLOCK_CACHED && of_device(device, block_device(block)))
-            count += give_block_back(block);
-    return count;
-}
-
-/* A cached block as it was when it was listed: sorting must not see it change. */
-struct candidate {
-    struct block *block;
-    size_t size;
-    uint64_t last_use, uses, entered;
-};
-
-static int oldest_block_first(const void *a, const void *b) {
-    const struct candidate *left = a, *right = b;
-    if (left->last_use != right->last_use)
-        return left->last_use > right->last_use ? 1 : -1;
-    if (left->uses != right->uses) /* both since the same miss */
-        return left->uses > right->uses ? 1 : -1;
-    return left->entered > right->entered ? 1 : -1;
-}
-
-/* Lists up to `room` cached blocks of a device; returns how many there are. */
-static size_t list_cached(int device, struct candidate *out, size_t room) {
-    size_t count = 0;
     for (struct block *block = block_first(); block; block = handle_next(block)) {
-        if (load_acquire(&block->state) != BLOCK_CACHED || block_device(block) != device)
+        const uint64_t own = rank_of(block);
+        const size_t size = block_size(block);
+        if (!is_cached_on(device, block) || own > rank)
             continue;
-        if (count < room)
-            out[count] =
-                (struct candidate){block, block_size(block), load_relaxed(&block->last_use),
-                                   load_relaxed(&block->uses), load_relaxed(&block->entered)};
-        count++;
+        if (own == rank && size <= most)
+            most -= size;
+        else
+            count += give_block_back(block);
     }
     return count;
 }
 
+static int give_blocks_back(int device) {
+    return give_back_up_to(device, UINT64_MAX, 0);
+}
+
 /* Gives back the least recently used blocks until no more than `most` bytes are kept; returns how
- * many are. */
+ * many are. Halves the ranks until the one is found above which so much is kept. */
 static size_t give_oldest_back(int device, size_t most) {
-    const size_t room = list_cached(device, NULL, 0);
-    struct candidate *cached = malloc((room + 1) * sizeof *cached);
-    const size_t found = cached ? list_cached(device, cached, room) : 0;
-    const size_t count = found < room ? found : room; /* others may have added some meanwhile */
-    size_t kept = cached ? 0 : most;
-    for (size_t i = 0; i < count; i++)
-        kept += cached[i].size;
-    if (kept > most)
-        qsort(cached, count, sizeof *cached, oldest_block_first);
-    for (size_t i = 0; i < count && kept > most; i++)
-        if (give_block_back(cached[i].block))
-            kept -= cached[i].size;
-    free(cached);
-    return kept;
+    uint64_t rank = 0, end = (load_relaxed(&block_clock) + 1) << USES_BITS;
+    while (rank < end) {
+        const uint64_t middle = rank + (end - rank) / 2;
+        if (bytes_above(device, middle) > most)
+            rank = middle + 1;
+        else
+            end = middle;
+    }
+    const size_t above = bytes_above(device, rank);
+    (void)give_back_up_to(device, rank, above < most ? most - above : 0);
+    return bytes_above(device, 0);
 }
 
 /* A block of this size was freed and kept. */
 static __attribute__((noinline)) void keep_to_limit(int device, size_t size) {
     const size_t limit = cache_limits.memory_bytes[device];
-    if (!limit || block_reserved(device) <= limit ||
-        add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
+    if (!limit || block_reserved(device) <= limit)
+        return;
+    fetch_add_relaxed(&block_clock, 1); /* from here on the order of frees matters */
+    if (add_fetch_relaxed(&freed[device], size) <= limit || !device_kept(device))
         return;
     PROOF_STEP(blocks_beyond_the_limit_leave,
                store_relaxed(&freed[device], give_oldest_back(device, limit - limit / 8)));

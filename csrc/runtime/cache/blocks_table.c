@@ -79,9 +79,8 @@ bool block_enter(void *address, size_t size, int device, int state) {
     pthread_mutex_lock(&tables_lock);
     forget_past(address, size);
     leave_table(block);
-    store_relaxed(&block_clock, block_clock + 1);
+    fetch_add_relaxed(&block_clock, 1);
     store_relaxed(&block->size, size);
-    store_relaxed(&block->entered, block_clock);
     store_relaxed(&block->device, device);
     block_note_use(block);
     block->shared = shared;

@@ -249,12 +249,12 @@ struct block {
     uint64_t graph;     /* GRAPH, KEPT: the number of the capture it was made for, or 0 */
     uint64_t uses;      /* how often it was handed out */
     uint64_t last_use;  /* block_clock when it was given back last */
-    uint64_t entered;   /* and when HIP handed it out */
     struct range range;
     struct block *next_overflow;
 };
 
-/* Counts the blocks that HIP was asked for: the clock by which the least recently used is found. */
+/* The clock by which the least recently used block is found. Counts the blocks that HIP was asked
+ * for, and beyond the limit the frees. */
 extern uint64_t block_clock;
 
 /* Blocks given back. A block is in one way or in one chain; who takes it out of there owns it. One

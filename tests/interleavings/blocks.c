@@ -234,7 +234,7 @@ static unsigned places(const struct block *block) {
 
 static void check(void) {
     size_t known = 0;
-    model_check_marks();
+    model_check_fences();
     if (explore_held(&tables_lock))
         return;
     for (const struct block *block = block_first(); block;

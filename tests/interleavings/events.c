@@ -142,7 +142,7 @@ static bool in_slots(const struct event *event) {
 }
 
 static void check(void) {
-    model_check_marks();
+    model_check_fences();
     if (explore_held(&tables_lock))
         return;
     for (struct event *event = handle_first(&event_map); event;
@@ -185,7 +185,7 @@ static void check_between_resets(void) {
 static void set_up(bool exclusive) {
     model_start(2, exclusive);
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        stream->awaited = true; /* somebody waits for each mark */
+        stream->has_waiters = true; /* somebody waits for each fence */
         world.streams[model_number(stream_handle(stream))].submitted = 1;
         stream->submitted = 1;
     }

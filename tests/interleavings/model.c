@@ -130,13 +130,13 @@ unsigned model_self(void) {
     return explore_self() < 0 ? THREADS : (unsigned)explore_self();
 }
 
-/* Before a work is submitted: the marks that were set by now do not cover it. */
+/* Before a work is submitted: the fences that were set by now do not cover it. */
 static void note_marks(unsigned number) {
     const struct stream *stream = handle_find(&stream_map, model_stream(number));
-    while (stream && world.marks[number] < stream->marks) {
-        if (world.marks[number] == MOST_MARKS)
-            explore_fail("the explorer has room for no more marks");
-        world.covers[number][world.marks[number]++] = world.streams[number].submitted;
+    while (stream && world.fences[number] < stream->fences) {
+        if (world.fences[number] == MOST_FENCES)
+            explore_fail("the explorer has room for no more fences");
+        world.covers[number][world.fences[number]++] = world.streams[number].submitted;
     }
 }
 
@@ -459,7 +459,7 @@ void model_lose_device(void) {
 
 /* ---- what has to hold ---- */
 
-void model_check_marks(void) {
+void model_check_fences(void) {
     for (unsigned i = 0; i < MOST_STREAMS; i++) {
         const struct stream *stream = handle_find(&stream_map, model_stream(i));
         if (!stream)
@@ -467,11 +467,12 @@ void model_check_marks(void) {
         explore_require(stream_is_gone(stream) || !stream_is_idle(stream) ||
                             world.streams[i].done >= world.streams[i].returned,
                         "a stream is called idle that is at work");
-        explore_require(stream->passed <= stream->marks, "no mark is passed before it is set");
-        for (unsigned mark = 0; mark < stream->passed && !world.forgot; mark++)
-            explore_require(mark >= world.marks[i] ? model_is_done(i)
-                                                   : world.streams[i].done >= world.covers[i][mark],
-                            "a mark was passed before the work that it covers");
+        explore_require(stream->fences_done <= stream->fences, "no fence is done before it is set");
+        for (unsigned fence = 0; fence < stream->fences_done && !world.forgot; fence++)
+            explore_require(fence >= world.fences[i]
+                                ? model_is_done(i)
+                                : world.streams[i].done >= world.covers[i][fence],
+                            "a fence was done before the work that it covers");
     }
 }
 

@@ -14,7 +14,7 @@ enum {
     MOST_MODULES = 5,
     MOST_BLOCKS = 5,
     MOST_OBJECTS = 2,
-    MOST_MARKS = 16,
+    MOST_FENCES = 16,
     MOST_PINNED = 4,
     PINNED_BYTES = 256,
     MOST_TRANSFERS = 6
@@ -63,10 +63,10 @@ struct world {
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
     struct held held[MOST_OBJECTS];
-    int device[THREADS + 1];                   /* that is a thread's current one */
-    bool recorded[MOST_OBJECTS];               /* events, by who holds them */
-    unsigned covers[MOST_STREAMS][MOST_MARKS]; /* works before a mark was set */
-    unsigned marks[MOST_STREAMS];
+    int device[THREADS + 1];                    /* that is a thread's current one */
+    bool recorded[MOST_OBJECTS];                /* events, by who holds them */
+    unsigned covers[MOST_STREAMS][MOST_FENCES]; /* works before a fence was set */
+    unsigned fences[MOST_STREAMS];
     bool forgot; /* somebody has had the caches forget, so some objects stay HIP's */
     bool exits;  /* so is what is at work then */
     struct {
@@ -110,8 +110,8 @@ unsigned char model_content(const void *address);
 /* Whether a copy of a stream still reads this pinned memory. */
 bool model_reads(unsigned stream, const char *pinned);
 
-/* That no stream is called idle while work is to be done, and that no mark is passed before all
+/* That no stream is called idle while work is to be done, and that no fence is done before all
  * works that it covers are done. */
-void model_check_marks(void);
+void model_check_fences(void);
 
 #endif

@@ -10,7 +10,7 @@ void program_launch(hipStream_t stream);
 void program_launch_on(hipStream_t stream, void *address);
 
 /* The caches are to forget all: no handle that the program holds is in use just then. From here on
- * some that HIP has are its alone, and what is submitted counts for no mark. */
+ * some that HIP has are its alone, and what is submitted counts for no fence. */
 void program_forgets(void);
 /* To be called after that, with what explore_lone() was before: all is to be gone, unless another
  * thread was at work meanwhile. */

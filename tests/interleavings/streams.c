@@ -243,7 +243,7 @@ static bool is_chosen(const struct stream *stream) {
 }
 
 static void check(void) {
-    model_check_marks();
+    model_check_fences();
     if (!explore_held(&stream_pool_lock)) {
         explore_require(queued == length(&idle[0]) + length(&retired[0]) + length(&idle[1]) +
                                       length(&retired[1]),
@@ -287,14 +287,14 @@ static void check_between(void) {
     explore_require(known == stream_pool_total, "the total counts all that are kept");
 }
 
-/* Object 0 is held from the start, with a mark to be passed; another stream lies in a queue, idle
+/* Object 0 is held from the start, with a fence to be done; another stream lies in a queue, idle
  * or with work on it. */
 static void set_up(bool exclusive) {
     model_start(1, exclusive);
     model_own_stream(OWN);
     cache_limits.streams = 2;
     world.held[0] = (struct held){.state = IS_HELD, .handle = model_stream(0)};
-    stream_first()->awaited = true;
+    stream_first()->has_waiters = true;
     const hipStream_t other = impl_mgpuStreamCreate();
     if (!exclusive)
         program_launch(other);

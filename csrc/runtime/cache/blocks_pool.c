@@ -48,7 +48,7 @@ bool block_fence_others(struct block *block) {
         if (!fence)
             return false;
         store_relaxed(&fence->stream, other);
-        store_relaxed(&fence->mark, stream_next_mark(other));
+        store_relaxed(&fence->number, stream_next_fence(other));
         last = fence;
     }
     if (last->next)
@@ -71,7 +71,7 @@ static bool is_ready(const struct block *block, const struct stream *stream,
         if (!needed)
             return true;
         if (needed != stream && !PROOF(stream_has_passed_the_free,
-                                       stream_has_passed(needed, load_relaxed(&fence->mark)) ||
+                                       stream_fence_done(needed, load_relaxed(&fence->number)) ||
                                            stream_is_known_idle(needed))) {
             *holder = needed;
             return false;

@@ -56,7 +56,7 @@ static inline void block_note_use(struct block *block) {
 /* Gives a block, which the caller owns, the one fence of the stream that it is freed on. */
 static inline void block_fence(struct block *block, struct stream *stream) {
     store_relaxed(&block->fence.stream, stream);
-    store_relaxed(&block->fence.mark, stream_next_mark(stream));
+    store_relaxed(&block->fence.number, stream_next_fence(stream));
 }
 
 /* Adds a fence of each other stream of the device that is at work. False without memory for them,

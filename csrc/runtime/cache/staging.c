@@ -32,7 +32,7 @@ static struct stream *owner_of(const struct staging *staging) {
 static bool is_free(const struct staging *staging) {
     const struct stream *owner = owner_of(staging);
     return PROOF(pinned_memory_was_read,
-                 !owner || !staging->used || stream_has_passed(owner, staging->mark));
+                 !owner || !staging->used || stream_fence_done(owner, staging->fence));
 }
 
 /* The one that was not used for longest, of those whose copies are done, now this stream's and
@@ -96,7 +96,7 @@ static bool have(char **memory, bool *failed, size_t bytes) {
 /* ---- to the device ---- */
 
 static bool have_room(struct stream *stream, struct staging *staging, size_t bytes) {
-    if (stream_has_passed(stream, staging->mark))
+    if (stream_fence_done(stream, staging->fence))
         staging->used = 0;
     if (PROOF(copy_fits_behind_the_others, bytes <= STAGING_UP - staging->used))
         return true;
@@ -119,7 +119,7 @@ bool staging_up(const struct copy *copy, hipError_t *error) {
         memcpy(pinned, copy->from, bytes);
         *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
         stream_submitted(thread_get(), stream);
-        staging->mark = stream_next_mark(stream);
+        staging->fence = stream_next_fence(stream);
         staging->used += (bytes + 63) / 64 * 64;
         if (staging->used > STAGING_UP)
             staging->used = STAGING_UP;
@@ -238,7 +238,7 @@ static void forget_staging(struct staging *staging) {
     staging->up = staging->down = NULL;
     staging->no_up = staging->no_down = false;
     staging->used = 0;
-    staging->mark = staging->last_use = 0;
+    staging->fence = staging->last_use = 0;
     for (int event = 0; event < STAGING_PIECES; event++)
         staging->events[event] = NULL;
 }

@@ -19,15 +19,16 @@ struct advice stream_fault = {
 static size_t listed;
 static size_t gone;
 
-/* Takes those out that HIP has back, unless a block waits for their mark still. Under
+/* Takes those out that HIP has back, unless a block waits for their fence still. Under
  * tables_lock. */
 static void sweep_list(const struct stream *stays) {
     struct stream **link = &stream_list;
     store_relaxed(&gone, 0);
     while (*link) {
         struct stream *each = *link;
-        each->listed = each == stays || !stream_is_gone(each) ||
-                       DOUBT(blocks_wait_for_a_stream_that_is_gone, load_acquire(&each->awaited));
+        each->listed =
+            each == stays || !stream_is_gone(each) ||
+            DOUBT(blocks_wait_for_a_stream_that_is_gone, load_acquire(&each->has_waiters));
         if (each->listed) {
             link = &each->next_listed;
         } else {
@@ -61,7 +62,7 @@ static void begin_life(struct stream *stream, int device, int state) {
         PROOF_STEP(frees_mind_other_streams,
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
-    store_relaxed(&stream->asked_mark, 0);
+    store_relaxed(&stream->asked_fence, 0);
     store_relaxed(&stream->device, device);
     store_release(&stream->state, state);
 }
@@ -148,7 +149,7 @@ void stream_return(struct stream *stream) {
     /* The program may destroy it from now on. */
     if (!stream->borrowers && stream_state(stream) == STREAM_BORROWED) {
         if (!stream_is_idle(stream)) /* what is freed now waits for it still */
-            PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->awaited, true));
+            PROOF_STEP(returned_stream_is_waited_for, store_seq_cst(&stream->has_waiters, true));
         PROOF_STEP(returned_stream_is_unknown, store_release(&stream->state, STREAM_GONE));
         stream_count_gone();
     }
@@ -186,27 +187,27 @@ bool stream_is_here(hipStream_t handle) {
 
 /* All that was submitted before HIP was asked is done. The stream is idle now unless somebody has
  * submitted since. */
-static inline void settle(struct stream *stream, uint64_t submitted, uint64_t mark) {
-    stream_pass(stream, mark);
-    store_release(&stream->settled, PROOF_VALUE(wait_covers_what_came_before, submitted,
-                                                load_acquire(&stream->submitted)));
+static inline void complete(struct stream *stream, uint64_t submitted, uint64_t fence) {
+    stream_complete_fence(stream, fence);
+    store_release(&stream->completed, PROOF_VALUE(wait_covers_what_came_before, submitted,
+                                                  load_acquire(&stream->submitted)));
 }
 
 hipError_t stream_ask(struct stream *stream) {
     const uint64_t submitted = load_acquire(&stream->submitted);
-    const uint64_t mark = stream_set_mark(stream);
+    const uint64_t fence = stream_set_fence(stream);
     const hipError_t error = hip.StreamQuery(stream_handle(stream));
     if (device_answered(error))
-        settle(stream, submitted, mark);
+        complete(stream, submitted, fence);
     return error;
 }
 
 hipError_t stream_wait(struct stream *stream) {
     const uint64_t submitted = load_acquire(&stream->submitted);
-    const uint64_t mark = stream_set_mark(stream);
+    const uint64_t fence = stream_set_fence(stream);
     const hipError_t error = hip.StreamSynchronize(stream_handle(stream));
     if (LIKELY(error == hipSuccess))
-        settle(stream, submitted, mark);
+        complete(stream, submitted, fence);
     else
         stream_launched(thread_get(), stream);
     return error;
@@ -229,19 +230,19 @@ static bool note_submitted(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (load_relaxed(&stream->device) == device) {
             store_relaxed(&stream->asked, load_acquire(&stream->submitted));
-            store_relaxed(&stream->asked_mark, stream_set_mark(stream));
+            store_relaxed(&stream->asked_fence, stream_set_fence(stream));
         }
     return true;
 }
 
-static void settle_noted(bool done) {
+static void complete_noted(bool done) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        const uint64_t asked = load_relaxed(&stream->asked);     /* 0 if another life has begun */
-        const uint64_t mark = load_relaxed(&stream->asked_mark); /* also of an idle stream */
-        if (done && (asked || mark))
-            PROOF_STEP(wait_for_the_device_settles_streams, settle(stream, asked, mark));
+        const uint64_t asked = load_relaxed(&stream->asked);       /* 0 if another life has begun */
+        const uint64_t fence = load_relaxed(&stream->asked_fence); /* also of an idle stream */
+        if (done && (asked || fence))
+            PROOF_STEP(wait_for_the_device_completes_streams, complete(stream, asked, fence));
         store_relaxed(&stream->asked, 0);
-        store_relaxed(&stream->asked_mark, 0);
+        store_relaxed(&stream->asked_fence, 0);
     }
     store_release(&noting, false);
 }
@@ -257,7 +258,7 @@ hipError_t stream_wait_for_device(int device) {
     if (error == hipSuccess)
         error = hip.DeviceSynchronize();
     if (noted)
-        settle_noted(error == hipSuccess);
+        complete_noted(error == hipSuccess);
     if (current != device)
         (void)hip.SetDevice(current);
     return error;

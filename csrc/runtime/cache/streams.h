@@ -99,15 +99,15 @@ void stream_note_untracked(int device);
 /* ---- whether a stream is idle ----
  *
  * Each submission has a name of its own, made of a thread's ticket. A thread that waits reads the
- * name of the last submission, waits, and then stores it as settled. The stream is idle while both
- * are the same. Threads may submit and wait at once without a locked operation. A name that is
- * overwritten, or settled late, never makes the two the same while work is pending. */
+ * name of the last submission, waits, and then stores it as completed. The stream is idle while
+ * both are the same. Threads may submit and wait at once without a locked operation. A name that is
+ * overwritten, or completed late, never makes the two the same while work is pending. */
 
 /* All that was submitted is known to be done. In this order: the other one would take a wait for
  * earlier work for one that covers later work too. */
 static inline bool stream_is_idle(const struct stream *stream) {
-    const uint64_t settled = load_acquire(&stream->settled);
-    return load_acquire(&stream->submitted) == settled;
+    const uint64_t completed = load_acquire(&stream->completed);
+    return load_acquire(&stream->submitted) == completed;
 }
 
 /* Nothing was submitted since the last wait, and nobody else could have: HIP need not be asked. */
@@ -119,14 +119,15 @@ static inline bool stream_is_known_idle(const struct stream *stream) {
 /* Whether a block that is freed now has to wait for this entry. A stream that is no longer lent may
  * still be at work. Work of a stream that HIP had back is untracked. */
 static inline bool stream_is_at_work(const struct stream *stream) {
-    return !stream_is_idle(stream) && (!stream_is_gone(stream) || load_acquire(&stream->awaited));
+    return !stream_is_idle(stream) &&
+           (!stream_is_gone(stream) || load_acquire(&stream->has_waiters));
 }
 
 /* Something that may write host memory may be pending: kernels, above all. Their names are odd. */
 static inline bool stream_has_kernels(const struct stream *stream) {
-    const uint64_t settled = load_acquire(&stream->settled);
+    const uint64_t completed = load_acquire(&stream->completed);
     const uint64_t submitted = load_acquire(&stream->submitted);
-    return submitted != settled && submitted % 2;
+    return submitted != completed && submitted % 2;
 }
 
 /* To be called after each launch. After, not before: another thread's synchronise may come in
@@ -149,38 +150,38 @@ static inline void stream_submitted(struct thread *thread, struct stream *stream
 }
 
 /* All that was submitted so far is done, or nobody waits for it here. */
-static inline void stream_settle(struct stream *stream) {
-    store_release(&stream->settled, load_acquire(&stream->submitted));
+static inline void stream_complete_all(struct stream *stream) {
+    store_release(&stream->completed, load_acquire(&stream->submitted));
 }
 
-/* ---- marks: what of a stream's past is done ----
+/* ---- fences: what of a stream's past is done ----
  *
- * A mark stands for all that was submitted before it was set. Freed memory waits for the stream's
- * next mark. Each synchronise and each query sets one, if anything waits. Once it is done the mark
- * is passed. Marks are passed in order. */
+ * A fence stands for all that was submitted before it was set. Freed memory waits for the stream's
+ * next fence. Each synchronise and each query sets one, if anything waits. Once HIP has answered,
+ * the fence is done. Fences are done in order. */
 
-/* The mark that covers everything submitted so far. */
-static inline uint64_t stream_next_mark(struct stream *stream) {
-    if (!load_relaxed(&stream->awaited))
-        store_seq_cst(&stream->awaited, true);
-    return load_seq_cst(&stream->marks) + PROOF_VALUE(next_mark_is_a_later_one, 1, 0);
+/* The fence that covers everything submitted so far. */
+static inline uint64_t stream_next_fence(struct stream *stream) {
+    if (!load_relaxed(&stream->has_waiters))
+        store_seq_cst(&stream->has_waiters, true);
+    return load_seq_cst(&stream->fences) + PROOF_VALUE(next_fence_is_a_later_one, 1, 0);
 }
 
-/* To be called before HIP is asked to wait. 0 if nothing waits for a mark. */
-static inline uint64_t stream_set_mark(struct stream *stream) {
-    return stream && load_acquire(&stream->awaited) ? add_fetch_seq_cst(&stream->marks, 1) : 0;
+/* To be called before HIP is asked to wait. 0 if nothing waits for a fence. */
+static inline uint64_t stream_set_fence(struct stream *stream) {
+    return stream && load_acquire(&stream->has_waiters) ? add_fetch_seq_cst(&stream->fences, 1) : 0;
 }
 
-/* To be called once all before the mark is done. */
-static inline void stream_pass(struct stream *stream, uint64_t mark) {
-    uint64_t passed = mark ? load_relaxed(&stream->passed) : 0;
-    CHECK(mark <= load_seq_cst(&stream->marks));
-    while (passed < mark && !cas_weak_release(&stream->passed, &passed, mark))
+/* To be called once all before the fence is done. */
+static inline void stream_complete_fence(struct stream *stream, uint64_t fence) {
+    uint64_t done = fence ? load_relaxed(&stream->fences_done) : 0;
+    CHECK(fence <= load_seq_cst(&stream->fences));
+    while (done < fence && !cas_weak_release(&stream->fences_done, &done, fence))
         continue;
 }
 
-static inline bool stream_has_passed(const struct stream *stream, uint64_t mark) {
-    return load_acquire(&stream->passed) >= mark;
+static inline bool stream_fence_done(const struct stream *stream, uint64_t fence) {
+    return load_acquire(&stream->fences_done) >= fence;
 }
 
 /* Waits for all that was submitted to a stream of the table. Returns HIP's answer. */
@@ -197,8 +198,8 @@ bool stream_ask_flags_by(const struct hip_functions *functions, hipStream_t hand
  * have destroyed ours by HIP itself, and have got another one at its address. Asks HIP. */
 bool stream_is_ours(hipStream_t handle);
 
-/* HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and a mark is
- * passed. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
+/* HIP's answer about a stream that the caller has taken. hipSuccess: all is done, and so is a
+ * fence. hipErrorNotReady: work is pending. Any other: HIP does not know the stream. Leaves the
  * thread's last error as stock would find it. */
 hipError_t stream_ask(struct stream *stream);
 

@@ -177,10 +177,11 @@ static bool forget_taken(void *taken) {
  * afterwards, so their work has to be done: HIP's destroy does not wait on every device. */
 static hipError_t give_stream_back(struct stream *stream) {
     lazy_settle(NULL);
-    const uint64_t mark = stream_set_mark(stream);
-    if (mark && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
-        stream_pass(stream, mark);
-        PROOF_STEP(nothing_waits_for_a_destroyed_stream, store_release(&stream->awaited, false));
+    const uint64_t fence = stream_set_fence(stream);
+    if (fence && hip.StreamSynchronize(stream_handle(stream)) == hipSuccess) {
+        stream_complete_fence(stream, fence);
+        PROOF_STEP(nothing_waits_for_a_destroyed_stream,
+                   store_release(&stream->has_waiters, false));
     } else {
         PROOF_STEP(stream_goes_back_at_work, stream_leaves_work(stream));
     }
@@ -313,13 +314,13 @@ static void end_past(hipStream_t handle) {
         return;
     PROOF_STEP(replaced_stream_was_at_work, stream_leaves_work(stream));
     (void)stream_pool_forget(stream);
-    if (!load_acquire(&stream->awaited)) {
-        stream_settle(stream);
+    if (!load_acquire(&stream->has_waiters)) {
+        stream_complete_all(stream);
         return;
     }
-    const uint64_t mark = stream_set_mark(stream);
+    const uint64_t fence = stream_set_fence(stream);
     if (device_answered(stream_wait_for_device(stream->device)))
-        stream_pass(stream, mark);
+        stream_complete_fence(stream, fence);
 }
 
 void stream_pool_enter(struct thread *thread, hipStream_t handle, int device) {
@@ -405,10 +406,11 @@ static void forget_streams(int device) {
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
         if (PROOF(reset_ends_its_own_streams, of_device(device, load_relaxed(&stream->device)))) {
             (void)stream_pool_forget(stream);
-            stream_pass(stream, PROOF_VALUE(passed_mark_was_set, stream_set_mark(stream),
-                                            stream_next_mark(stream))); /* its work is gone, too */
-            stream_settle(stream);
-            store_release(&stream->awaited, false);
+            stream_complete_fence(
+                stream, PROOF_VALUE(completed_fence_was_set, stream_set_fence(stream),
+                                    stream_next_fence(stream))); /* its work is gone, too */
+            stream_complete_all(stream);
+            store_release(&stream->has_waiters, false);
         }
 }
 

@@ -47,7 +47,7 @@ struct thread;
  * It lies in a queue if and only if `queue`; one that is there may be held again.
  * stream_pool_total == the number of those that are not GONE, LOST or BORROWED.
  * borrowers == the number of threads that have chosen it.
- * passed <= marks. All that was submitted is done if settled == submitted. */
+ * fences_done <= fences. All that was submitted is done if completed == submitted. */
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
     STREAM_LOST,     /* the same; but a thread that had taken it before has still to let go */
@@ -63,20 +63,20 @@ enum stream_state {
 struct stream {
     struct handle handle;
     int device;
-    int state;          /* enum stream_state */
-    uint64_t submitted; /* names the last submission (streams.h) */
-    uint64_t settled;   /* what `submitted` was when a wait began that is over */
-    unsigned borrowers; /* under tables_lock */
-    bool awaited;       /* somebody waits for a mark to be passed */
-    uint64_t marks, passed;
+    int state;                    /* enum stream_state */
+    uint64_t submitted;           /* names the last submission (streams.h) */
+    uint64_t completed;           /* what `submitted` was when a wait began that is over */
+    unsigned borrowers;           /* under tables_lock */
+    bool has_waiters;             /* somebody waits for a fence */
+    uint64_t fences, fences_done; /* numbers of the last one set, and of the last one done */
     struct block_pool *pool; /* memory that was given back on it (blocks_pool.h); NULL: none yet */
     struct staging *staging; /* pinned memory it copied through last, or NULL */
     struct stream_queue *queue;   /* of those that nobody holds; NULL: in none */
     struct stream *newer, *older; /* there */
-    uint64_t asked, asked_mark;   /* what `submitted` was, and the mark, when somebody began to wait
-                                     for the device (that thread's own); 0: nobody does */
-    struct stream *next_listed;   /* streams.h; written under tables_lock */
-    bool listed;                  /* there; under tables_lock */
+    uint64_t asked, asked_fence; /* what `submitted` was, and the fence, when somebody began to wait
+                                   for the device (that thread's own); 0: nobody does */
+    struct stream *next_listed;  /* streams.h; written under tables_lock */
+    bool listed;                 /* there; under tables_lock */
     uint64_t put_off; /* what `submitted` was at a synchronise that was put off (lazy_sync.h) */
 } __attribute__((aligned(64)));
 
@@ -88,7 +88,7 @@ struct stream {
  *
  * All but `taken` is for who has taken it; others read the owner as a hint. A stream's copies go
  * through it if it is the stream's `staging` and the stream is its owner.
- * used <= STAGING_UP. The device reads the first `used` bytes until the owner has passed `mark`:
+ * used <= STAGING_UP. The device reads the first `used` bytes until `fence` is done:
  * until then it gets no other owner. */
 enum { STAGING_PIECES = 4 /* of a copy from the device, in flight at once */ };
 
@@ -99,8 +99,8 @@ struct staging {
     struct stream *owner; /* whose copies may be under way */
     char *up, *down;      /* NULL: not asked for yet */
     bool no_up, no_down;  /* asked for in vain */
-    size_t used;          /* of `up`, since the owner last passed `mark` */
-    uint64_t mark;
+    size_t used;          /* of `up`, since `fence` was last done */
+    uint64_t fence;
     uint64_t last_use;
     int device; /* the events' */
     hipEvent_t events[STAGING_PIECES];
@@ -227,11 +227,11 @@ enum block_state {
     BLOCK_KEPT,   /* the program has freed it; a graph uses it still */
 };
 
-/* All that a stream had been given when a block was freed: done once it has passed the mark. */
+/* Done once all is done that the stream had been given at the free. */
 struct fence {
     struct stream *stream; /* NULL: the list ends before this fence */
-    uint64_t mark;
-    struct fence *next; /* never freed, but used again */
+    uint64_t number;       /* among the stream's */
+    struct fence *next;    /* never freed, but used again */
 };
 
 /* Never freed; when HIP hands the same address out again, the entry serves the new block. */

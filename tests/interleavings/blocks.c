@@ -242,8 +242,8 @@ static void check(void) {
         known += block->booked ? block->size : 0;
         explore_require(world.forgot || block->booked == (block->state != BLOCK_GONE),
                         "all that HIP has not back is in the account");
-        explore_require(world.forgot || places(block) <= (block->state == BLOCK_CACHED),
-                        "a block lies in one place, and only while it is cached");
+        explore_require(world.forgot || places(block) <= (block->state == BLOCK_IDLE),
+                        "a block lies in one place, and only while it is idle");
     }
     explore_require(known == block_reserved(0), "the account is the sum of what it has");
 }
@@ -263,8 +263,8 @@ static void check_between(void) {
             continue;
         explore_require(program_holds(block) == block_held_by_program(block),
                         "the program holds it if and only if its state says so");
-        explore_require(block->state != BLOCK_CACHED || places(block) == 1,
-                        "who looks for a cached block can find it");
+        explore_require(block->state != BLOCK_IDLE || places(block) == 1,
+                        "who looks for an idle block can find it");
         explore_require(gone != model_block_is_alive(block->handle.key),
                         "HIP has back what is gone, and only that");
     }

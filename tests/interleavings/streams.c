@@ -277,11 +277,11 @@ static void check_between(void) {
         explore_require(state != STREAM_GONE || !alive || world.forgot || world.hand_between ||
                             model_number(stream_handle(one)) == OWN,
                         "HIP has back what is gone");
-        explore_require(state == STREAM_FREE      ? is_in_reach(one) || in_slots(one)
+        explore_require(state == STREAM_IDLE      ? is_in_reach(one) || in_slots(one)
                         : state == STREAM_RETIRED ? is_in_reach(one) || world.exits
                                                   : true,
                         "who looks for a stream can find it");
-        explore_require(state != STREAM_FREE || !exclusive_hip() || stream_is_idle(one),
+        explore_require(state != STREAM_IDLE || !exclusive_hip() || stream_is_idle(one),
                         "a free stream is idle");
     }
     explore_require(known == stream_pool_total, "the total counts all that are kept");

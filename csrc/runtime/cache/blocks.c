@@ -72,8 +72,8 @@ static bool give_block_back(struct block *block) {
     return true;
 }
 
-static bool is_cached_on(int device, const struct block *block) {
-    return load_acquire(&block->state) == BLOCK_CACHED && of_device(device, block_device(block));
+static bool is_idle_on(int device, const struct block *block) {
+    return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
 /* Orders blocks by their last free, and those that were freed since one miss by their uses. */
@@ -83,16 +83,16 @@ static uint64_t rank_of(const struct block *block) {
            (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
 }
 
-/* The bytes of the cached blocks above a rank. */
+/* The bytes of the idle blocks above a rank. */
 static size_t bytes_above(int device, uint64_t rank) {
     size_t bytes = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
-        if (is_cached_on(device, block) && rank_of(block) > rank)
+        if (is_idle_on(device, block) && rank_of(block) > rank)
             bytes += block_size(block);
     return bytes;
 }
 
-/* Gives back the cached blocks up to a rank, but so many of that rank as `most` bytes hold. Returns
+/* Gives back the idle blocks up to a rank, but so many of that rank as `most` bytes hold. Returns
  * how many go. hipFree waits for the device, so a block whose stream is still at work may go
  * too. */
 static int give_back_up_to(int device, uint64_t rank, size_t most) {
@@ -100,7 +100,7 @@ static int give_back_up_to(int device, uint64_t rank, size_t most) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         const uint64_t own = rank_of(block);
         const size_t size = block_size(block);
-        if (!is_cached_on(device, block) || own > rank)
+        if (!is_idle_on(device, block) || own > rank)
             continue;
         if (own == rank && size <= most)
             most -= size;
@@ -270,11 +270,11 @@ static __attribute__((noinline)) bool end_hold(struct block *block, enum block_v
         *verdict = runtime_leaves(block) ? FREE_DONE : FREE_UNKNOWN;
         return false;
     }
-    if (state == BLOCK_GRAPH && block_keep(block, NULL))
+    if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
-        return change_block(block, BLOCK_LIVE, BLOCK_CACHED) || end_hold(block, verdict);
-    if (change_block(block, BLOCK_SHARED, BLOCK_CACHED)) {
+        return change_block(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, verdict);
+    if (change_block(block, BLOCK_SHARED, BLOCK_IDLE)) {
         lazy_visible(-1);
         return true;
     }
@@ -308,7 +308,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
     struct block_freed freed = {FREE_DONE, hipSuccess};
     int live = BLOCK_LIVE;
     if (UNLIKELY(!block ||
-                 !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_CACHED))) &&
+                 !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, &freed.verdict))
         return freed;
     if (UNLIKELY(!exclusive_hip() && !hip_has(block)))
@@ -334,14 +334,14 @@ struct block_freed block_free(void *address, struct stream *stream) {
 
 /* ---- for graphs ---- */
 
-bool block_keep(struct block *block, struct stream *stream) {
+bool block_leave_to_graph(struct block *block, struct stream *stream) {
     int state = load_acquire(&block->state);
     if (!block_held_by_program(block))
         return false;
     block->fence.stream = stream; /* the program's, as long as it holds the block */
     if (state != BLOCK_GRAPH)
         block->graph = 0;
-    if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_KEPT)))
+    if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_GRAPH_OWNED)))
         return false;
     if (state == BLOCK_SHARED)
         lazy_visible(-1);
@@ -358,14 +358,14 @@ bool block_give_graph(void *address) {
 
 bool block_serve_graph(void *address) {
     struct block *block = block_find(address);
-    return PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_KEPT, BLOCK_GRAPH));
+    return PROOF(kept_block_serves_its_graph, change_block(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH));
 }
 
 bool block_take_from_graph(void *address) {
     struct block *block = block_find(address);
     if (change_block(block, BLOCK_GRAPH, BLOCK_LIVE))
         return true;
-    if (!change_block(block, BLOCK_KEPT, BLOCK_CACHED))
+    if (!change_block(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
         return false;
     const int device = block->device;
     const size_t size = block->size;
@@ -379,7 +379,7 @@ bool block_take_from_graph(void *address) {
 static struct block *take_kept(size_t size, int device, const struct stream *stream,
                                uint64_t graph) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {
-        int kept = BLOCK_KEPT;
+        int kept = BLOCK_GRAPH_OWNED;
         if (block_size(block) == size && block_device(block) == device &&
             PROOF(block_is_of_this_capture, block->graph == graph) &&
             block->fence.stream == stream && cas_acq_rel(&block->state, &kept, BLOCK_GRAPH))
@@ -424,7 +424,7 @@ static size_t list_blocks(struct cached *out, size_t room) {
         if (count < room)
             out[count] =
                 (struct cached){block_address(block), block_size(block), load_relaxed(&block->uses),
-                                block_device(block), state != BLOCK_CACHED};
+                                block_device(block), state != BLOCK_IDLE};
         count++;
     }
     return count;

@@ -57,7 +57,7 @@ struct block_freed block_free(void *address, struct stream *stream);
 
 /* The program frees a block on a stream (NULL: not known), but a graph goes on to use it: nobody
  * else is to get it. False if the program does not hold the block. */
-bool block_keep(struct block *block, struct stream *stream);
+bool block_leave_to_graph(struct block *block, struct stream *stream);
 
 /* A block that the program holds is a graph's from now on. One that it has freed serves the graph
  * again. The graph is gone, and nothing of its work is pending. Each false if it is not so. */

@@ -68,7 +68,7 @@ void block_clear_fences(struct block *block);
 
 /* ---- pools ---- */
 
-/* Puts a block away that the caller has just made CACHED, where its fences say that others find
+/* Puts a block away that the caller has just made IDLE, where its fences say that others find
  * it. */
 void block_pool_put(struct block *block);
 
@@ -81,7 +81,7 @@ static inline struct block *block_pool_take_way(struct block **way, size_t size)
         block_pool_put(block);
         return NULL;
     }
-    CHECK(load_relaxed(&block->state) == BLOCK_CACHED || load_relaxed(&block->state) == BLOCK_GONE);
+    CHECK(load_relaxed(&block->state) == BLOCK_IDLE || load_relaxed(&block->state) == BLOCK_GONE);
     return block;
 }
 
@@ -104,7 +104,7 @@ struct block *block_pool_search(int device, size_t size, struct stream *stream, 
 /* The device is idle: drops the fences that are done. */
 void block_pools_settle(int device);
 
-/* Takes a cached block out of where it is; false if it is in no pool just now. Under tables_lock.
+/* Takes an idle block out of where it is; false if it is in no pool just now. Under tables_lock.
  */
 bool block_unlink(struct block *block);
 

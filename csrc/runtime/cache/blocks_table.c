@@ -65,7 +65,7 @@ static void forget_past(const void *address, size_t size) {
             ranges_remove((uintptr_t)begin); /* registered */
             continue;
         }
-        if (block->state == BLOCK_CACHED)
+        if (block->state == BLOCK_IDLE)
             (void)block_unlink(block);
         leave_table(block);
     }
@@ -88,13 +88,13 @@ bool block_enter(void *address, size_t size, int device, int state) {
     block_clear_fences(block);
     book(block, size);
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
-    store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_CACHED));
+    store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
     pthread_mutex_unlock(&tables_lock);
     return true;
 }
 
 bool block_retire(struct block *block) {
-    if (load_acquire(&block->state) != BLOCK_CACHED)
+    if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
     /* It may be on its way into a pool just now: then it is not found, and stays. */
@@ -143,7 +143,7 @@ bool block_confirm_shared(const struct block *block) {
 
 /* Under tables_lock, and with HIP's word for it from before. */
 static void forget_block(struct block *block) {
-    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_CACHED)
+    if (DOUBT(forgotten_block_lies_elsewhere, block->shared) && block->state == BLOCK_IDLE)
         (void)block_unlink(block);
     leave_table(block);
 }

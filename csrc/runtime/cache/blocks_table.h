@@ -14,8 +14,8 @@ struct block *block_find(const void *address);
  * without memory for the entry. */
 bool block_enter(void *address, size_t size, int device, int state);
 
-/* Takes a cached block out, wherever it is; the caller then frees its memory, and until then its
- * entry stays as it is. False if it is not cached. */
+/* Takes an idle block out, wherever it is; the caller then frees its memory, and until then its
+ * entry stays as it is. False if it is not idle. */
 bool block_retire(struct block *block);
 
 /* Takes note that hipFree has taken (or refused) the memory of a block that was not in a pool. */

@@ -110,7 +110,7 @@ struct stream *stream_enter(hipStream_t handle, int device) {
     pthread_mutex_lock(&tables_lock);
     const bool in_hand = DOUBT(handle_is_in_hand, stream_state(stream) == STREAM_LOST);
     if (!in_hand)
-        begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_FREE));
+        begin_life(stream, device, PROOF_VALUE(new_stream_is_held, STREAM_LIVE, STREAM_IDLE));
     pthread_mutex_unlock(&tables_lock);
     return in_hand ? NULL : stream;
 }

@@ -33,13 +33,13 @@ static inline int stream_state(const struct stream *stream) {
 CHECKS bool stream_may_change(int from, int to) {
     switch (from) {
     case STREAM_LIVE:
-        return to == STREAM_FREE || to == STREAM_TAKEN;
-    case STREAM_FREE:
+        return to == STREAM_IDLE || to == STREAM_TAKEN;
+    case STREAM_IDLE:
         return to == STREAM_LIVE || to == STREAM_TAKEN;
     case STREAM_RETIRED:
         return to == STREAM_TAKEN;
     case STREAM_TAKEN:
-        return to == STREAM_LIVE || to == STREAM_FREE || to == STREAM_RETIRED || to == STREAM_GONE;
+        return to == STREAM_LIVE || to == STREAM_IDLE || to == STREAM_RETIRED || to == STREAM_GONE;
     default:
         return from == STREAM_LOST && to == STREAM_GONE;
     }

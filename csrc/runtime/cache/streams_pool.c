@@ -51,7 +51,7 @@ static void queue_drop(struct stream *stream) {
 
 /* The state of the streams that a queue is for. */
 static int state_in_queue(const struct stream_queue *queue) {
-    return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_FREE : STREAM_RETIRED;
+    return queue >= idle && queue < idle + MOST_DEVICES ? STREAM_IDLE : STREAM_RETIRED;
 }
 
 /* Takes a stream that the program does not hold. From here on it is the caller's, who puts it into
@@ -69,7 +69,7 @@ static bool move_taken(struct stream *stream, int to) {
 }
 
 static int device_of_queue(const struct stream_queue *queue) {
-    return (int)(queue - (state_in_queue(queue) == STREAM_FREE ? idle : retired));
+    return (int)(queue - (state_in_queue(queue) == STREAM_IDLE ? idle : retired));
 }
 
 /* Puts a stream that the caller has taken into a queue, where the others find it; not one that was
@@ -116,7 +116,7 @@ static struct stream *take_from_threads(int device) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_FREE))
+        if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_IDLE))
             found = stream;
     }
     pthread_mutex_unlock(&tables_lock);
@@ -134,11 +134,11 @@ bool stream_query_unheld(struct stream *stream) {
     if (stream_is_null(stream))
         return PROOF(null_stream_is_of_the_device, hip_current_device() == stream->device) &&
                PROOF(null_stream_is_done, stream_ask(stream) == hipSuccess);
-    if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
+    if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
         !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
         return false;
     const bool done = stream_ask(stream) == hipSuccess;
-    queue_put(state == STREAM_FREE ? &idle[stream->device] : &retired[stream->device], stream);
+    queue_put(state == STREAM_IDLE ? &idle[stream->device] : &retired[stream->device], stream);
     return done;
 }
 
@@ -222,7 +222,7 @@ static void queue_those_of_threads(void) {
     pthread_mutex_lock(&tables_lock);
     for (struct thread *thread = thread_list; thread; thread = thread->next) {
         struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && take_stream(stream, STREAM_FREE))
+        if (stream && take_stream(stream, STREAM_IDLE))
             queue_put(&idle[stream->device], stream);
     }
     pthread_mutex_unlock(&tables_lock);
@@ -347,7 +347,7 @@ bool stream_pool_release(struct stream *stream) {
 }
 
 void stream_pool_leave(struct stream *stream) {
-    if (stream && take_stream(stream, STREAM_FREE))
+    if (stream && take_stream(stream, STREAM_IDLE))
         queue_put(&idle[stream->device], stream);
 }
 
@@ -380,7 +380,7 @@ void stream_give_back_idle(void) {
     const bool is_behind = lazy_was_used();
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
         const int state = stream_state(stream);
-        if ((state != STREAM_FREE && state != STREAM_RETIRED) ||
+        if ((state != STREAM_IDLE && state != STREAM_RETIRED) ||
             !device_kept(load_relaxed(&stream->device)) || !take_stream(stream, state))
             continue;
         if (stream_ask(stream) != hipSuccess) {
@@ -396,7 +396,7 @@ void stream_give_back_idle(void) {
 static int give_streams_back(int device) {
     int count = 0;
     for (struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_FREE) &&
+        if (of_device(device, load_relaxed(&stream->device)) && take_stream(stream, STREAM_IDLE) &&
             stream_pool_confirm(stream) && give_stream_back(stream) == hipSuccess)
             count++;
     return count;
@@ -460,7 +460,7 @@ static hipError_t evict_stream(void *handle) {
     struct stream *stream = stream_known(handle);
     if (!stream)
         return hipErrorNotFound;
-    if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_FREE))
+    if (!device_kept(load_relaxed(&stream->device)) || !take_stream(stream, STREAM_IDLE))
         return hipErrorNotReady;
     stats_eviction(CACHE_STREAMS);
     return give_stream_back(stream);

@@ -65,15 +65,15 @@ static inline struct stream *stream_pool_take_own(struct thread *thread, int dev
                  thread->chosen))
         return NULL;
     if (LIKELY(exclusive_hip()))
-        return LIKELY(stream_change(stream, STREAM_FREE, STREAM_LIVE)) ? stream : NULL;
+        return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
     return PROOF(reset_before_stream_reuse, watch_ask(device)) &&
-                   stream_change(stream, STREAM_FREE, STREAM_LIVE) && stream_pool_confirm(stream)
+                   stream_change(stream, STREAM_IDLE, STREAM_LIVE) && stream_pool_confirm(stream)
                ? stream
                : NULL;
 }
 
 /* The hit of a destroy: this is the thread's last stream, held by the program and idle, and no more
- * exist than may lie idle. Then, FREE, it stays the thread's. */
+ * exist than may lie idle. Then, IDLE, it stays the thread's. */
 static inline bool stream_pool_keeps(const struct stream *stream, hipStream_t handle) {
     return stream && stream_handle(stream) == handle &&
            PROOF(kept_stream_is_idle, stream_is_idle(stream)) &&

@@ -25,21 +25,21 @@ struct thread;
  *
  *            from           to             by                              order
  * enter      GONE           LIVE           who had HIP make it             release, tables_lock
- * keep       LIVE           FREE           a destroy, of the thread's      release; cas acq_rel
+ * keep       LIVE           IDLE           a destroy, of the thread's      release; cas acq_rel
  *                                          last one, if it is idle         where others call HIP
- * reuse      FREE           LIVE           a create, of the thread's       cas acq_rel
+ * reuse      IDLE           LIVE           a create, of the thread's       cas acq_rel
  *                                          last one
  * leave      LIVE           TAKEN          any other destroy               cas acq_rel
- * take       FREE, RETIRED  TAKEN          any other create, or who asks   cas acq_rel
+ * take       IDLE, RETIRED  TAKEN          any other create, or who asks   cas acq_rel
  *                                          HIP about it or gives it back
  * hand out   TAKEN          LIVE           who has taken it: a create      cas acq_rel
- * put        TAKEN          FREE, RETIRED  who has taken it                cas acq_rel, in a queue
+ * put        TAKEN          IDLE, RETIRED  who has taken it                cas acq_rel, in a queue
  * give back  TAKEN          GONE           who has taken it                cas acq_rel
  * let go     LOST           GONE           who has taken it                cas acq_rel
  * lend       GONE           BORROWED       a thread that chooses it        release, tables_lock
  * return     BORROWED       GONE           the last that did               cas, tables_lock
  * forget     TAKEN          LOST           who saw the reset               cas acq_rel
- *            LIVE, FREE,    GONE
+ *            LIVE, IDLE,    GONE
  *            RETIRED
  *
  * So a handle begins no second life while a thread has its first one in hand. Only HIP knows what
@@ -51,7 +51,7 @@ struct thread;
 enum stream_state {
     STREAM_GONE,     /* HIP has it back: nothing is known of the handle any more */
     STREAM_LOST,     /* the same; but a thread that had taken it before has still to let go */
-    STREAM_FREE,     /* idle, to be handed out */
+    STREAM_IDLE,     /* idle, to be handed out */
     STREAM_LIVE,     /* held by the program */
     STREAM_RETIRED,  /* the program is done with it, but it has work pending */
     STREAM_BORROWED, /* made by the program, and lent by mgpu_rt_use_stream; or a null stream's, or
@@ -201,30 +201,30 @@ struct module {
  *
  *            from          to            by                                  order
  * enter      any           LIVE, SHARED  who had HIP make it                 release, tables_lock
- * free       LIVE, SHARED  CACHED        a free of the program's             cas acq_rel
- * hand out   CACHED        LIVE, SHARED  who took it out of where it lies    release
+ * free       LIVE, SHARED  IDLE          a free of the program's             cas acq_rel
+ * hand out   IDLE          LIVE, SHARED  who took it out of where it lies    release
  * leave      any           GONE          who gives it to HIP, saw the reset  release, tables_lock
  * enter      any           GRAPH         who had HIP make it for a graph     release, tables_lock
- * keep       LIVE, SHARED, KEPT          a free of the program's while it    cas acq_rel
- *            GRAPH                       builds a graph; of GRAPH any free
- * serve on   KEPT          GRAPH         an allocation of the same graph     cas acq_rel
+ * leave to   LIVE, SHARED, GRAPH_OWNED   a free of the program's while it    cas acq_rel
+ * its graph  GRAPH                       builds a graph; of GRAPH any free
+ * serve on   GRAPH_OWNED   GRAPH         an allocation of the same graph     cas acq_rel
  *
  * "leave" may meet a block that a thread has in hand: what that thread makes of it is no block of
  * the account's any more.
  * The account of a device == the sum of the sizes of all that are `booked`. All but GONE are,
  * unless they were in hand when the device was forgotten.
- * A kept block is in no pool, and no cache gives it to anybody. A cached block is in one way, in
- * one chain, or in the hands of who takes or puts it. */
+ * A block of GRAPH_OWNED is in no pool, and no cache gives it to anybody. An idle block is in one
+ * way, in one chain, or in the hands of who takes or puts it. */
 enum { BLOCK_GRAIN = 256, POOL_SETS = 16, POOL_WAYS = 4 };
 
 enum block_state {
-    BLOCK_GONE,   /* HIP has it back */
-    BLOCK_LIVE,   /* held by the program */
-    BLOCK_SHARED, /* the same of managed memory: a state of its own, so that the free of device
-                   * memory, the hit, need not ask */
-    BLOCK_CACHED, /* in a pool */
-    BLOCK_GRAPH,  /* held by the program; and a graph uses it as long as that lives */
-    BLOCK_KEPT,   /* the program has freed it; a graph uses it still */
+    BLOCK_GONE,        /* HIP has it back */
+    BLOCK_LIVE,        /* held by the program */
+    BLOCK_SHARED,      /* the same of managed memory: a state of its own, so that the free of device
+                        * memory, the hit, need not ask */
+    BLOCK_IDLE,        /* in a pool */
+    BLOCK_GRAPH,       /* held by the program; and a graph uses it as long as that lives */
+    BLOCK_GRAPH_OWNED, /* the program has freed it; a graph uses it still */
 };
 
 /* Done once all is done that the stream had been given at the free. */
@@ -244,9 +244,9 @@ struct block {
     bool booked;        /* the device's account and the ranges have it; under tables_lock */
     bool outlives;      /* it does the reset that is being looked at (block_forget_device) */
     uint64_t number;    /* of shared memory: HIP's for it, 0 if it is not known */
-    struct fence fence; /* CACHED: what it waits for. First the stream that it was freed on, then
-                           others, if they were at work. KEPT: the stream only */
-    uint64_t graph;     /* GRAPH, KEPT: the number of the capture it was made for, or 0 */
+    struct fence fence; /* IDLE: what it waits for. First the stream that it was freed on, then
+                           others, if they were at work. GRAPH_OWNED: the stream only */
+    uint64_t graph;     /* GRAPH, GRAPH_OWNED: the number of the capture it was made for, or 0 */
     uint64_t uses;      /* how often it was handed out */
     uint64_t last_use;  /* block_clock when it was given back last */
     struct range range;

@@ -109,7 +109,7 @@ void *told_mgpuMemAlloc(uint64_t sizeBytes, hipStream_t handle, bool late_host_s
 static void free_foreign(void *address) {
     struct block *around = caches_on() && address ? block_around(address) : NULL;
     if (around && device_kept(around->device) &&
-        DOUBT(address_is_in_a_cached_block, load_acquire(&around->state) == BLOCK_CACHED)) {
+        DOUBT(address_is_in_a_cached_block, load_acquire(&around->state) == BLOCK_IDLE)) {
         REPORT(free_expression, refusal_of_block(), &freed_twice, address);
         return;
     }

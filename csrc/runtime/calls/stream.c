@@ -107,7 +107,7 @@ static __attribute__((noinline)) void destroy_after_asking(struct thread *thread
                                                            hipStream_t handle) {
     struct stream *own = thread->stream;
     if (!stream_pool_keeps(own, handle) || !PROOF(kept_stream_is_ours, stream_is_ours(handle)) ||
-        !stream_change(own, STREAM_LIVE, STREAM_FREE))
+        !stream_change(own, STREAM_LIVE, STREAM_IDLE))
         destroy_stream_slow(thread, handle);
 }
 
@@ -117,7 +117,7 @@ void impl_mgpuStreamDestroy(hipStream_t handle) {
     struct thread *thread = thread_get();
     struct stream *own = thread->stream;
     if (LIKELY(exclusive_hip() && stream_pool_keeps(own, handle)))
-        store_release(&own->state, STREAM_FREE);
+        store_release(&own->state, STREAM_IDLE);
     else
         destroy_after_asking(thread, handle);
 }

@@ -99,16 +99,16 @@ void graph_event_leave(hipEvent_t handle) {
 
 /* ---- what comes after what ---- */
 
-void past_merge(struct past *past, const struct past *other) {
+void clock_join(struct vector_clock *clock, const struct vector_clock *other) {
     for (int i = 0; i < GRAPH_STREAMS; i++)
-        if (other->node[i] > past->node[i])
-            past->node[i] = other->node[i];
+        if (other->node[i] > clock->node[i])
+            clock->node[i] = other->node[i];
 }
 
-struct past graph_now(void) {
-    struct past now = graph_building->host;
+struct vector_clock graph_now(void) {
+    struct vector_clock now = graph_building->host;
     for (int i = 0; i < graph_building->stream_count; i++)
-        past_merge(&now, &graph_building->streams[i].past);
+        clock_join(&now, &graph_building->streams[i].clock);
     return now;
 }
 
@@ -125,16 +125,16 @@ static void add_place(struct graph_place *place, int number) {
 
 struct graph_place graph_place(struct graph_stream *stream) {
     struct graph_place place = {.count = 0};
-    const struct past all = graph_now();
-    past_merge(&stream->past, stream->handle ? &graph_building->host : &all);
+    const struct vector_clock all = graph_now();
+    clock_join(&stream->clock, stream->handle ? &graph_building->host : &all);
     if (is_chain()) {
         if (graph_building->node_count)
             add_place(&place, graph_building->node_count - 1);
         return place;
     }
     for (int i = 0; i < GRAPH_STREAMS; i++) {
-        if (stream->past.node[i])
-            add_place(&place, stream->past.node[i] - 1);
+        if (stream->clock.node[i])
+            add_place(&place, stream->clock.node[i] - 1);
     }
     return place;
 }
@@ -163,7 +163,7 @@ void graph_add(struct graph_stream *stream, const struct graph_place *place, hip
     snprintf(node->label, sizeof node->label, "%s", label);
     memcpy(node->after, place->numbers, sizeof node->after);
     node->after_count = place->count;
-    stream->past.node[stream - graph->streams] = ++graph->node_count;
+    stream->clock.node[stream - graph->streams] = ++graph->node_count;
     if (DOUBT(null_stream_is_before_all, !stream->handle))
-        past_merge(&graph->host, &stream->past);
+        clock_join(&graph->host, &stream->clock);
 }

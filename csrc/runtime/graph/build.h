@@ -1,7 +1,7 @@
 /* A graph while it is built: nodes, and what each of them comes after.
  *
  * A stream's work is a chain. An event, a wait of the host's and memory that serves again make one
- * chain come after another. A `past` says of each stream up to which of its nodes. One thread
+ * chain come after another. A vector clock says of each stream up to which of its nodes. One thread
  * builds, and the graph is its own until it is ended. */
 #ifndef MGPU_RT_GRAPH_BUILD_H
 #define MGPU_RT_GRAPH_BUILD_H
@@ -13,19 +13,19 @@
 enum { GRAPH_STREAMS = 32 };
 
 /* The number of each stream's last node that is over by then, from 1 on; 0: none. */
-struct past {
+struct vector_clock {
     int node[GRAPH_STREAMS];
 };
 
 struct graph_stream {
-    hipStream_t handle; /* NULL: the null stream, which comes after and before all others */
-    struct past past;   /* of its next node */
+    hipStream_t handle;        /* NULL: the null stream, which comes after and before all others */
+    struct vector_clock clock; /* of its next node */
 };
 
 struct graph_event {
     hipEvent_t handle;
     bool recorded;
-    struct past past;
+    struct vector_clock clock;
     struct graph_event *next;
 };
 
@@ -33,8 +33,8 @@ struct graph_event {
 struct graph_block {
     void *address;
     size_t bytes;
-    bool freed;       /* by the program, and not handed out again */
-    struct past past; /* of all streams at the free: stock's hipFree waits for all */
+    bool freed;                /* by the program, and not handed out again */
+    struct vector_clock clock; /* of all streams at the free: stock's hipFree waits for all */
     struct graph_block *next;
 };
 
@@ -60,7 +60,7 @@ struct mgpu_rt_graph {
     int node_count, node_room;
     struct graph_stream streams[GRAPH_STREAMS];
     int stream_count;
-    struct past host; /* what every node comes after, as the host has waited for it */
+    struct vector_clock host; /* what every node comes after, as the host has waited for it */
     struct graph_event *events;
     struct graph_block *blocks;
     struct graph_module *modules;
@@ -88,10 +88,10 @@ struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_enter(hipEvent_t handle);
 void graph_event_leave(hipEvent_t handle);
 
-/* A past comes after another one, too. */
-void past_merge(struct past *past, const struct past *other);
+/* What comes after a clock comes after another one, too, from here on. */
+void clock_join(struct vector_clock *clock, const struct vector_clock *other);
 /* All that the graph has so far. */
-struct past graph_now(void);
+struct vector_clock graph_now(void);
 
 /* The nodes that the next one of a stream comes after. */
 struct graph_place {

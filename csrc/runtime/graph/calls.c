@@ -28,9 +28,9 @@ static void built_synchronize(hipStream_t handle) {
     const struct graph_stream *stream = graph_stream(handle);
     if (!stream)
         return;
-    const struct past all = graph_now();
+    const struct vector_clock all = graph_now();
     PROOF_STEP(wait_for_a_stream_is_an_edge,
-               past_merge(&graph_building->host, handle ? &stream->past : &all));
+               clock_join(&graph_building->host, handle ? &stream->clock : &all));
 }
 
 static hipEvent_t built_event_create(void) {
@@ -50,10 +50,10 @@ static void built_record(hipEvent_t handle, hipStream_t stream_handle) {
     struct graph_event *event = stream ? graph_event_enter(handle) : NULL;
     if (!event)
         return;
-    past_merge(&stream->past, &graph_building->host);
-    const struct past all = graph_now();
+    clock_join(&stream->clock, &graph_building->host);
+    const struct vector_clock all = graph_now();
     event->recorded = true;
-    event->past = stream_handle ? stream->past : all;
+    event->clock = stream_handle ? stream->clock : all;
 }
 
 static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
@@ -64,14 +64,14 @@ static void built_wait_event(hipStream_t stream_handle, hipEvent_t handle) {
                    graph_fail("it waits for event %p, which the program created before the graph",
                               (void *)handle));
     else if (stream && event->recorded)
-        PROOF_STEP(wait_of_a_stream_is_an_edge, past_merge(&stream->past, &event->past));
+        PROOF_STEP(wait_of_a_stream_is_an_edge, clock_join(&stream->clock, &event->clock));
 }
 
 /* LLVM 22 and older pass streams, too. */
 static void built_event_synchronize(hipEvent_t handle) {
     const struct graph_event *event = graph_event(handle);
     if (event && event->recorded)
-        PROOF_STEP(wait_for_an_event_is_an_edge, past_merge(&graph_building->host, &event->past));
+        PROOF_STEP(wait_for_an_event_is_an_edge, clock_join(&graph_building->host, &event->clock));
     else if (!event && stream_known((hipStream_t)handle))
         built_synchronize((hipStream_t)handle);
     else if (!event)
@@ -103,7 +103,7 @@ static struct graph_block *serve_again(uint64_t bytes) {
         return NULL;
     block->freed = false;
     PROOF_STEP(memory_that_serves_again_is_an_edge,
-               past_merge(&graph_building->host, &block->past));
+               clock_join(&graph_building->host, &block->clock));
     return block;
 }
 
@@ -146,13 +146,14 @@ static void built_free(void *address, hipStream_t stream) {
     (void)stream; /* it comes after all that there is */
     if (!address)
         return;
-    if (!block || !PROOF(graph_frees_its_block_once, block_keep(block_find(address), NULL))) {
+    if (!block ||
+        !PROOF(graph_frees_its_block_once, block_leave_to_graph(block_find(address), NULL))) {
         graph_fail("it frees %p, which it has not allocated", address);
         return;
     }
     block_tell(block_find(address), -1);
     block->freed = true;
-    block->past = graph_now();
+    block->clock = graph_now();
 }
 
 static void built_copy(void *to, void *from, size_t bytes, hipStream_t handle) {

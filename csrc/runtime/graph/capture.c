@@ -157,7 +157,7 @@ static void captured_free(void *address, hipStream_t handle) {
         capture = capture_of_thread();
     struct block *block =
         DOUBT(graph_may_use_a_freed_block, capture.stream) ? block_find(address) : NULL;
-    if (block && block_keep(block, capture.stream))
+    if (block && block_leave_to_graph(block, capture.stream))
         block_tell(block, -1);
     else
         told_mgpuMemFree(address, handle);

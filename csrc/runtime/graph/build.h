@@ -88,7 +88,7 @@ struct graph_event *graph_event(hipEvent_t handle);
 struct graph_event *graph_event_enter(hipEvent_t handle);
 void graph_event_leave(hipEvent_t handle);
 
-/* What comes after a clock comes after another one, too, from here on. */
+/* Moves a clock on, to come after another one. */
 void clock_join(struct vector_clock *clock, const struct vector_clock *other);
 /* All that the graph has so far. */
 struct vector_clock graph_now(void);

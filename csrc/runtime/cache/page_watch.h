@@ -3,7 +3,7 @@
  * Watches by userfaultfd(2) in user mode, which needs no rights. A watched range is registered for
  * write protection and nothing is protected, so no access ever faults. The kernel sends an event
  * when pages are unmapped, moved (mremap) or dropped (MADV_DONTNEED, MADV_REMOVE). The call that
- * does so waits until a thread of this library has read the event, 20 to 60 us.
+ * does so waits until a thread of this library has read the event, 10 to 60 us.
  *
  * Events prove nothing by themselves: munmap drops the pages before it sends its event. So another
  * thread may map the address while the event is unread. A call of page_watch_settled closes that

@@ -10,15 +10,6 @@ enum { FIRST_PLACE_BITS = 8 };
 
 struct handle_table handle_no_table = {.shift = 63, .mask = 1};
 
-void *handle_find_after(const struct handle_table *table, size_t place, const void *key) {
-    struct handle *entry;
-    do {
-        place = (place + 1) & table->mask;
-        entry = load_acquire(&table->places[place]);
-    } while (entry && entry->key != key);
-    return entry;
-}
-
 static struct handle_table *table_new(unsigned bits) {
     const size_t places = (size_t)1 << bits;
     struct handle_table *table = calloc(1, sizeof *table + places * sizeof *table->places);

@@ -46,15 +46,16 @@ static inline size_t handle_place(const struct handle_table *table, const void *
     return ((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> table->shift;
 }
 
-/* Finds a key that does not lie at its place, but after it. */
-void *handle_find_after(const struct handle_table *table, size_t place, const void *key);
-
 /* The entry of a handle, or NULL. Lock-free. */
 static inline void *handle_find(const struct handle_map *map, const void *key) {
     const struct handle_table *table = load_acquire(&map->table);
-    const size_t place = handle_place(table, key);
+    size_t place = handle_place(table, key);
     struct handle *entry = load_acquire(&table->places[place]);
-    return LIKELY(!entry || entry->key == key) ? entry : handle_find_after(table, place, key);
+    while (UNLIKELY(entry && entry->key != key)) {
+        place = (place + 1) & table->mask;
+        entry = load_acquire(&table->places[place]);
+    }
+    return entry;
 }
 
 /* The same; where there was none it is made, all zero but its key. NULL without memory. Takes

@@ -150,7 +150,7 @@ static void check(void) {
         explore_require(event->queued == in_chain(event), "queued says whether it is in the chain");
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
         explore_require(world.held[i].state != IS_HELD || world.forgot ||
-                            event_is_held(handle_find(&event_map, world.held[i].handle)),
+                            event_held((hipEvent_t)world.held[i].handle),
                         "the program's event was taken from it");
     explore_require(spare || spare_end == &spare, "an empty chain ends where it begins");
 }
@@ -166,7 +166,7 @@ static void check_between(void) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next) {
         const bool held = program_holds(event), gone = event->state == EVENT_GONE;
-        explore_require((held == event_is_held(event)) || (gone && world.forgot),
+        explore_require((held == (event->state >= EVENT_PAST)) || (gone && world.forgot),
                         "the program holds it if and only if its state says so");
         explore_require(event->state != EVENT_SPARE || in_chain(event) || in_slots(event),
                         "who looks for a spare event can find it");

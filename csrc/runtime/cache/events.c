@@ -6,6 +6,7 @@
 #include "base/proof.h"
 #include "base/state.h"
 #include "cache/caches.h"
+#include "cache/streams.h"
 #include "cache/watch.h"
 #include "hip/cuda.h"
 #include "hip/device.h"
@@ -16,7 +17,28 @@
 
 struct handle_map event_map = HANDLE_MAP(struct event);
 
-/* Slots of a thread that are in use: all or none. */
+static inline int event_state(const struct event *event) {
+    return load_acquire(&event->state);
+}
+
+/* The rows of the table in types.h that are a compare-and-swap. */
+CHECKS bool event_may_change(int from, int to) {
+    switch (from) {
+    case EVENT_SPARE:
+        return to == EVENT_PAST || to == EVENT_GONE;
+    case EVENT_PAST:
+        return to != EVENT_PAST;
+    default:
+        return from == EVENT_LIVE && (to == EVENT_SPARE || to == EVENT_GONE);
+    }
+}
+
+static inline bool event_change(struct event *event, int from, int to) {
+    CHECK(event_may_change(from, to));
+    return cas_acq_rel(&event->state, &from, to);
+}
+
+/* EVENT_SLOTS, or 0 if events are not cached. */
 static unsigned slots = EVENT_SLOTS;
 
 /* HIP 6.4.3's and 7.2.4's hipEventQuery read the stream that an event was recorded on last, though
@@ -31,6 +53,28 @@ void event_cache_open(void) {
 
 bool event_cache_serves(void) {
     return load_relaxed(&slots) != 0;
+}
+
+/* ---- what a handle is ---- */
+
+/* A handle that is no event of the program's. */
+static __attribute__((noinline)) enum event_kind kind_of_other(const struct event *event,
+                                                               hipEvent_t handle) {
+    if (!caches_on())
+        return EVENT_FOREIGN;
+    if (event && device_kept(load_relaxed(&event->device)) &&
+        PROOF(reset_has_not_ended_the_event, event_state(event) != EVENT_GONE))
+        return EVENT_DESTROYED;
+    return DOUBT(event_is_a_stream, handle && stream_is_here((hipStream_t)handle)) ? EVENT_STREAM
+                                                                                   : EVENT_FOREIGN;
+}
+
+struct event_found event_resolve(hipEvent_t handle) {
+    struct event *event = handle_find(&event_map, handle);
+    const int state = event ? event_state(event) : EVENT_GONE;
+    if (LIKELY(event && !DOUBT(event_was_destroyed, state < EVENT_PAST)))
+        return (struct event_found){EVENT_OURS, state, event};
+    return (struct event_found){kind_of_other(event, handle), state, event};
 }
 
 /* ---- events with timing ---- */
@@ -168,9 +212,9 @@ void event_enter(hipEvent_t handle, int device) {
         device_watch(device);
 }
 
-void event_note_record(struct event *event) {
-    if (event_state(event) == EVENT_PAST)
-        PROOF_STEP(record_is_its_owners, (void)event_change(event, EVENT_PAST, EVENT_LIVE));
+void event_note_record(struct event_found found) {
+    if (found.state == EVENT_PAST)
+        PROOF_STEP(record_is_its_owners, (void)event_change(found.event, EVENT_PAST, EVENT_LIVE));
 }
 
 /* A spare event that the slots have no room for. */
@@ -181,16 +225,19 @@ static __attribute__((noinline)) void release_slowly(struct event *event) {
         REPORT("hipEventDestroy(event)", hip.EventDestroy(event_handle(event)), NULL);
 }
 
-bool event_release(struct thread *thread, struct event *event) {
-    const int state = event_state(event);
-    if (DOUBT(event_was_destroyed, state < EVENT_PAST) ||
-        !PROOF(event_is_released_once, event_change(event, state, EVENT_SPARE)))
-        return false;
+struct event_found event_release(struct thread *thread, hipEvent_t handle) {
+    struct event_found found;
+    do { /* once more if another thread has recorded or destroyed it just now */
+        found = event_resolve(handle);
+        if (UNLIKELY(found.kind != EVENT_OURS))
+            return found;
+    } while (UNLIKELY(
+        !PROOF(event_is_released_once, event_change(found.event, found.state, EVENT_SPARE))));
     if (LIKELY(thread->event_count < load_relaxed(&slots)))
-        thread->events[thread->event_count++] = event;
+        thread->events[thread->event_count++] = found.event;
     else
-        release_slowly(event);
-    return true;
+        release_slowly(found.event);
+    return found;
 }
 
 /* ---- leaving ---- */

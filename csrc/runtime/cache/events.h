@@ -7,11 +7,10 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
-#include "base/check.h"
 #include "base/proof.h"
 #include "cache/thread.h"
 #include "cache/types.h"
-#include "cache/watch.h"
+#include "hip/exclusive.h"
 
 struct cache;
 
@@ -21,41 +20,34 @@ static inline hipEvent_t event_handle(const struct event *event) {
     return (hipEvent_t)event->handle.key;
 }
 
-static inline int event_state(const struct event *event) {
-    return load_acquire(&event->state);
+/* The kinds of handle that a call may name as an event. */
+enum event_kind {
+    EVENT_OURS,      /* an event that the program holds */
+    EVENT_FOREIGN,   /* nothing is known of it: HIP judges it */
+    EVENT_STREAM,    /* a stream that the library knows and HIP has */
+    EVENT_DESTROYED, /* an event that the program has destroyed and HIP has */
+};
+
+struct event_found {
+    enum event_kind kind;
+    int state;           /* of the entry */
+    struct event *event; /* the entry of the handle, whatever it serves; NULL: there is none */
+};
+
+/* Judges a handle. Asks HIP nothing about an event that the program holds. */
+struct event_found event_resolve(hipEvent_t handle);
+
+/* The event that the program holds by this handle, or NULL. */
+static inline struct event *event_held(hipEvent_t handle) {
+    const struct event_found found = event_resolve(handle);
+    return found.kind == EVENT_OURS ? found.event : NULL;
 }
 
-/* The rows of the table in types.h that are a compare-and-swap. */
-CHECKS bool event_may_change(int from, int to) {
-    switch (from) {
-    case EVENT_SPARE:
-        return to == EVENT_PAST || to == EVENT_GONE;
-    case EVENT_PAST:
-        return to != EVENT_PAST;
-    default:
-        return from == EVENT_LIVE && (to == EVENT_SPARE || to == EVENT_GONE);
-    }
-}
-
-static inline bool event_change(struct event *event, int from, int to) {
-    CHECK(event_may_change(from, to));
-    return cas_acq_rel(&event->state, &from, to);
-}
-
-static inline bool event_is_held(const struct event *event) {
-    return event_state(event) >= EVENT_PAST;
-}
-
-/* Whether HIP has an event still that the program does not hold. */
-static inline bool event_is_kept(const struct event *event) {
-    return device_kept(event->device) &&
-           PROOF(reset_has_not_ended_the_event, event_state(event) != EVENT_GONE);
-}
-
-/* The entry of an event that the runtime knows; NULL for any other handle. */
-static inline struct event *event_known(hipEvent_t handle) {
-    struct event *event = handle_find(&event_map, handle);
-    return event && event_state(event) != EVENT_GONE ? event : NULL;
+/* False if HIP knows a record of an earlier owner only. For this owner the event counts as never
+ * recorded, and there is nothing to wait for. If others call HIP, the program may have recorded it
+ * by a call of its own. HIP knows, and the work of the owner before is over. */
+static inline bool event_may_be_recorded(struct event_found found) {
+    return !exclusive_hip() || PROOF(owner_has_recorded_the_event, found.state != EVENT_PAST);
 }
 
 /* Settles whether events are kept, before the first is made. */
@@ -86,15 +78,15 @@ struct event *event_take(struct thread *thread, int device);
  * HIP knows it. */
 void event_enter(hipEvent_t handle, int device);
 
-/* The program destroys it: it is spare. False if the program does not hold it. */
-bool event_release(struct thread *thread, struct event *event);
+/* The program destroys what it names as an event: one that it held (EVENT_OURS) is spare now. */
+struct event_found event_release(struct thread *thread, hipEvent_t handle);
 
 /* The program destroys it, and HIP gets it: from here on nothing is known of its handle. False if
  * the program does not hold it. */
 bool event_leave(struct event *event);
 
-/* HIP has recorded it for the program. */
-void event_note_record(struct event *event);
+/* HIP has recorded an event for the program. */
+void event_note_record(struct event_found found);
 
 extern const struct cache event_cache;
 

@@ -34,29 +34,13 @@ static struct advice no_time = {
             "if the process had asked for times when it was made: link with mgpuEventElapsedTime, "
             "or call it with null pointers before (docs/stock.md)"};
 
-/* False if the handle is a stream or an event that was destroyed. The library has then reported it
- * as a failure of `expression`, and HIP is not to see it. */
-static bool is_usable(const struct event *event, hipEvent_t handle, const char *expression) {
-    if (LIKELY(event && event_is_held(event)) || !caches_on())
-        return true;
-    struct advice *advice = NULL;
-    if (event && !event_is_kept(event))
-        return true; /* the device was reset: another one's by now */
-    if (event)
-        advice = &destroyed_event;
-    else if (handle && stream_is_here((hipStream_t)handle))
-        advice = &stream_as_event;
-    if (advice)
-        REPORT(expression, refusal_of_event(), advice, (void *)handle);
-    return advice == NULL;
-}
-
-/* False if it was recorded for an earlier owner only: for this one it counts as never recorded, and
- * there is nothing to wait for. If others call HIP, the program may have recorded it by a call of
- * its own. HIP knows, and the work of the owner before is over. */
-static bool is_recorded(const struct event *event) {
-    return !exclusive_hip() || !event ||
-           PROOF(owner_has_recorded_the_event, event_state(event) != EVENT_PAST);
+/* True if HIP is not to see the handle: the library then reports a failure of `expression`. */
+static bool is_refused(struct event_found found, hipEvent_t handle, const char *expression) {
+    if (LIKELY(found.kind <= EVENT_FOREIGN))
+        return false;
+    REPORT(expression, refusal_of_event(),
+           found.kind == EVENT_STREAM ? &stream_as_event : &destroyed_event, (void *)handle);
+    return true;
 }
 
 static __attribute__((noinline)) hipEvent_t create_event(int device) {
@@ -94,9 +78,8 @@ hipEvent_t told_mgpuEventCreate(void) {
 
 /* A blocking gpu.wait may have a stream as its token, as a block argument. LLVM 22 and older then
  * lower it to mgpuEventSynchronize and mgpuEventDestroy. */
-static bool is_stream(const struct event *event, hipEvent_t handle) {
-    if (LIKELY(event || !handle || !caches_on()) ||
-        !DOUBT(event_is_a_stream, stream_is_here((hipStream_t)handle)))
+static bool is_served_as_stream(struct event_found found, hipEvent_t handle) {
+    if (LIKELY(found.kind != EVENT_STREAM))
         return false;
     report_once(&stream_served, (void *)handle);
     return true;
@@ -104,14 +87,12 @@ static bool is_stream(const struct event *event, hipEvent_t handle) {
 
 void impl_mgpuEventDestroy(hipEvent_t handle) {
     static const char expression[] = "hipEventDestroy(event)";
-    struct thread *thread = thread_get();
-    struct event *event = event_known(handle);
-    if (LIKELY(event && event_release(thread, event)))
+    const struct event_found found = event_release(thread_get(), handle);
+    if (LIKELY(found.kind == EVENT_OURS) || runtime_leaves(found.event))
         return;
-    if (is_stream(event, handle))
+    if (is_served_as_stream(found, handle))
         impl_mgpuStreamDestroy((hipStream_t)handle);
-    else if (!runtime_leaves(handle_find(&event_map, handle)) &&
-             is_usable(event, handle, expression) && !event_known(handle))
+    else if (!is_refused(found, handle, expression))
         REPORT(expression, hip.EventDestroy(handle), NULL);
 }
 
@@ -120,10 +101,10 @@ void impl_mgpuEventDestroy(hipEvent_t handle) {
 void impl_mgpuEventSynchronize(hipEvent_t handle) {
     static const char expression[] = "hipEventSynchronize(event)";
     struct thread *thread = thread_get();
-    const struct event *event = event_known(handle);
-    if (UNLIKELY(is_stream(event, handle)))
+    const struct event_found found = event_resolve(handle);
+    if (is_served_as_stream(found, handle))
         stream_synchronize(thread, (hipStream_t)handle, expression);
-    else if (is_usable(event, handle, expression) && is_recorded(event))
+    else if (!is_refused(found, handle, expression) && event_may_be_recorded(found))
         REPORT(expression, hip.EventSynchronize(handle), NULL);
 }
 
@@ -131,37 +112,35 @@ void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
     static const char expression[] = "hipEventRecord(event, stream)";
     struct thread *thread = thread_get();
     struct stream *stream;
-    struct event *event = event_known(handle);
-    if (!stream_usable(thread, stream_handle, &stream, expression) ||
-        !is_usable(event, handle, expression))
+    if (!stream_usable(thread, stream_handle, &stream, expression))
+        return;
+    const struct event_found found = event_resolve(handle);
+    if (is_refused(found, handle, expression))
         return;
     const hipError_t error = hip.EventRecord(handle, stream_handle);
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, NULL);
-    else if (event)
-        event_note_record(event);
+    else
+        event_note_record(found);
     stream_submitted(thread, stream);
 }
 
 void impl_mgpuStreamWaitEvent(hipStream_t handle, hipEvent_t event_handle) {
     static const char expression[] = "hipStreamWaitEvent(stream, event, 0)";
+    struct thread *thread = thread_get();
     struct stream *stream;
-    const struct event *event = event_known(event_handle);
-    if (!stream_usable(thread_get(), handle, &stream, expression) ||
-        !is_usable(event, event_handle, expression) || !is_recorded(event))
+    if (!stream_usable(thread, handle, &stream, expression))
+        return;
+    const struct event_found found = event_resolve(event_handle);
+    if (is_refused(found, event_handle, expression) || !event_may_be_recorded(found))
         return;
     REPORT(expression, hip.StreamWaitEvent(handle, event_handle, 0), NULL);
-    stream_launched(thread_get(), stream); /* it now depends on kernels, perhaps */
+    stream_launched(thread, stream); /* it now depends on kernels, perhaps */
 }
 
 /* ---- mgpuEventElapsedTime ---- */
 
 typedef struct mgpu_elapsed elapsed_function(void *, void *, void *);
-
-static bool is_held(void *handle) {
-    const struct event *event = event_known(handle);
-    return event && event_is_held(event);
-}
 
 static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
     struct mgpu_elapsed elapsed = {0};
@@ -173,9 +152,9 @@ static struct mgpu_elapsed ask_elapsed(hipEvent_t start, hipEvent_t stop) {
 /* Two events, or a float's address and two events. Which of the two is known by the events that
  * this library has handed out: any other address may be anything. */
 static struct mgpu_elapsed find_elapsed(void *first, void *second, void *third) {
-    if (PROOF(first_is_an_event, is_held(first)) && is_held(second))
+    if (PROOF(first_is_an_event, event_held(first)) && event_held(second))
         return ask_elapsed(first, second);
-    if (!PROOF(others_are_events, is_held(second) && is_held(third))) {
+    if (!PROOF(others_are_events, event_held(second) && event_held(third))) {
         const hipError_t error = refusal_of_event();
         report_failure(elapsed_expression, error, &no_time, first, second);
         return (struct mgpu_elapsed){.error = error};

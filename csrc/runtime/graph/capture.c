@@ -84,7 +84,7 @@ static void captured_synchronize(hipStream_t handle) {
 }
 
 static void captured_record(hipEvent_t handle, hipStream_t stream) {
-    struct event *event = event_known(handle);
+    struct event *event = event_held(handle);
     if (event)
         event->captured = PROOF_VALUE(event_is_of_a_capture, capture_of_handle(stream).stream,
                                       stream_known(stream));
@@ -94,7 +94,7 @@ static void captured_record(hipEvent_t handle, hipStream_t stream) {
 /* The stream's own recorded work is over when it comes to the wait. HIP 5.7.1 refuses what comes
  * after such a wait; a lowered function that forks and joins has them on a lent stream. */
 static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
-    const struct event *event = event_known(event_handle);
+    const struct event *event = event_held(event_handle);
     const struct stream *stream = NULL;
     if (event && event->captured && !cuda_present() && hip_version < HIP_6_0)
         stream = capture_of_handle(handle).stream;
@@ -103,7 +103,7 @@ static void captured_wait_event(hipStream_t handle, hipEvent_t event_handle) {
 }
 
 static void captured_event_synchronize(hipEvent_t handle) {
-    const struct event *event = event_known(handle);
+    const struct event *event = event_held(handle);
     if (!event || !capture_on(event->captured).stream)
         impl_mgpuEventSynchronize(handle);
 }
@@ -123,7 +123,7 @@ static hipEvent_t captured_event_create(void) {
 }
 
 static void captured_event_destroy(hipEvent_t handle) {
-    struct event *event = event_known(handle);
+    struct event *event = event_held(handle);
     if (event && event->captured && event_leave(event))
         REPORT("hipEventDestroy(event)", hip.EventDestroy(handle), NULL);
     else

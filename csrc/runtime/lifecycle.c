@@ -223,9 +223,10 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
  * program that this library was merely preloaded into pays for the look only. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
+    const char *verbose = options_path_variable("MGPU_RT_VERBOSE");
     if (!mapped_imports("mgpu"))
         return;
-    options_read_early(&options);
+    options.verbose_on = verbose && strcmp(verbose, "1") == 0; /* the others: at the first call */
     if (!open_hip(&early, wanted ? wanted : "", true))
         early.path[0] = '\0';
 }

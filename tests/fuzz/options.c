@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     HOLDS(read.module_limit_bytes < (size_t)1 << 60 && read.memory_limit_bytes < (size_t)1 << 60);
     HOLDS(read.memory_limit_fraction >= 0 && read.memory_limit_fraction <= 1);
     HOLDS(read.device_number >= -1);
-    HOLDS(read.stats && read.trace && read.python && read.hip && read.hip_symbols);
+    HOLDS(read.stats && read.trace && read.python && read.hip);
     free(text);
     return 0;
 }

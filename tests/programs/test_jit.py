@@ -182,7 +182,7 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
 
 def test_the_guard_proves_something() -> None:
     """The runner dies if HIP's compiler may take libMLIR's names."""
-    changes = {"MGPU_RT_HIP_SYMBOLS": "shared", "MGPU_RT_SOFTGPU_COMPILER_CACHE": "off"}
+    changes = {"MGPU_RT_TEST_SYMBOLS": "shared", "MGPU_RT_SOFTGPU_COMPILER_CACHE": "off"}
     assert jit("vecadd", 22, **changes).signal == signal.SIGSEGV
 
 
@@ -202,13 +202,13 @@ def test_hip_is_not_kept_apart_where_no_llvm_is_there() -> None:
     outcome = run("vecadd", 22, Way(library()), **changes)
     assert outcome.stdout == printed("vecadd", 22)
     assert "HIP's compiler" not in outcome.stderr
-    asked = run("vecadd", 22, Way(library()), **changes, MGPU_RT_HIP_SYMBOLS="own")
+    asked = run("vecadd", 22, Way(library()), **changes, MGPU_RT_TEST_SYMBOLS="own")
     assert asked.stdout == printed("vecadd", 22)
     assert "HIP's compiler" in asked.stderr
 
 
 def test_a_hip_without_a_compiler_may_be_kept_apart() -> None:
-    outcome = run("forum", 22, Way(library()), iterations=1, MGPU_RT_HIP_SYMBOLS="own")
+    outcome = run("forum", 22, Way(library()), iterations=1, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
 
 
@@ -223,6 +223,6 @@ def test_hip_is_not_kept_apart_from_a_foreign_allocator(tmp_path: Path) -> None:
 
 def test_llvm_15s_runner_shares_the_llvm_of_hip() -> None:
     """LLVM 15 is both the program's and HIP's: one library serves the two."""
-    outcome = jit("globals", 15, MGPU_RT_HIP_SYMBOLS="own")
+    outcome = jit("globals", 15, MGPU_RT_TEST_SYMBOLS="own")
     good(outcome)
     assert outcome.stdout == printed("globals", 15)

@@ -15,7 +15,7 @@ The options of the sanitizers, and their reasons:
   sanitizer does not see, as they were built without it.
 * `handle_segv=0`, `use_sigaltstack=0`: AMD's runtime has handlers of signals of its own, and
   stacks for them.
-* `MGPU_RT_HIP_SYMBOLS=shared`: sanitizers refuse RTLD_DEEPBIND.
+* `MGPU_RT_TEST_SYMBOLS=shared`: sanitizers refuse RTLD_DEEPBIND.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPTIONS = (
     ("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:use_sigaltstack=0:abort_on_error=1"),
     ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
     ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1"),
-    ("MGPU_RT_HIP_SYMBOLS", "shared"),
+    ("MGPU_RT_TEST_SYMBOLS", "shared"),
 )
 #: The thread sanitizer does not run with the whole of AMD's HIP: it takes the address space.
 DEVICES = {

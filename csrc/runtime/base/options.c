@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-struct options options = {.hip_symbols = "auto",
-                          .caches = ALL_CACHES,
+struct options options = {.caches = ALL_CACHES,
                           .device_number = -1,
                           .module_limit_bytes = (size_t)256 << 20,
                           .python_delay_ms = 1000,
@@ -195,11 +194,6 @@ static int local_rank(void) {
     return -1;
 }
 
-void options_read_early(struct options *out) {
-    out->hip_symbols = variable_or("MGPU_RT_HIP_SYMBOLS", "auto");
-    out->verbose_on = strcmp(variable_or("MGPU_RT_VERBOSE", "0"), "1") == 0; /* others: later */
-}
-
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
@@ -220,9 +214,6 @@ void options_read(struct options *out) {
     static const char *const error_modes[] = {"report", "fail"};
     out->errors_fail = choice("MGPU_RT_ERRORS", out->errors, error_modes, 2,
                               "is neither report nor fail: report is used") == 1;
-    static const char *const symbol_modes[] = {"auto", "own", "shared"};
-    out->hip_symbols = symbol_modes[choice("MGPU_RT_HIP_SYMBOLS", out->hip_symbols, symbol_modes, 3,
-                                           "is none of auto, own and shared: auto is used")];
     const char *load = variable_or("MGPU_RT_LOAD", NULL);
     if (load)
         complain("MGPU_RT_LOAD", load, "has no effect: each image is loaded at once");

@@ -47,8 +47,6 @@ static inline bool cache_is_on(enum cache_kind cache) {
 }
 
 void options_read(struct options *out);
-/* The options by which HIP is opened, before the first call. */
-void options_read_early(struct options *out);
 
 /* A variable of others that names a path (ROCM_PATH). NULL if it is empty, and in a program with
  * rights that its caller lacks. */

@@ -45,8 +45,9 @@ static __attribute__((noinline)) bool compiler_is_mapped(void) {
 }
 
 bool symbols_own(void) {
-    if (strcmp(options.hip_symbols, "auto") != 0)
-        return strcmp(options.hip_symbols, "own") == 0;
+    const char *asked = options_path_variable("MGPU_RT_TEST_SYMBOLS"); /* own, shared: for tests */
+    if (asked)
+        return strcmp(asked, "own") == 0;
     if (compiler_is_mapped() || !llvm_in_sight())
         return false; /* bound already, for good or ill; or there is no LLVM */
     const char *foreign = foreign_allocator();

@@ -20,8 +20,8 @@
 
 #include <stdbool.h>
 
-/* True if HIP's names are to be bound within HIP: MGPU_RT_HIP_SYMBOLS, by default if the program
- * has an LLVM or MLIR whose names are global. Asked before HIP is opened; may give advice. */
+/* True if HIP's names are to be bound within HIP: if the program has an LLVM or MLIR whose names
+ * are global. Asked before HIP is opened; may give advice. */
 bool symbols_own(void);
 
 /* The flags for opening HIP. */

@@ -4,11 +4,6 @@
 #include "cache/streams.h"
 #include "program.h"
 
-hipEvent_t impl_mgpuEventCreate(void);
-void impl_mgpuEventDestroy(hipEvent_t event);
-void impl_mgpuEventSynchronize(hipEvent_t event);
-void impl_mgpuEventRecord(hipEvent_t event, hipStream_t stream);
-
 static void create(unsigned object) {
     struct held *held = program_asks(object);
     world.recorded[object] = false;

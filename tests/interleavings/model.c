@@ -14,8 +14,6 @@
 struct world world;
 const size_t world_size = sizeof world;
 
-hipStream_t impl_mgpuStreamCreate(void);
-
 /* ---- handles ---- */
 
 static char stream_handles[MOST_STREAMS][64], event_handles[MOST_EVENTS][64];

@@ -5,10 +5,6 @@
 #include "cache/modules_limit.h"
 #include "program.h"
 
-hipModule_t impl_mgpuModuleLoad(void *image, size_t size);
-void impl_mgpuModuleUnload(hipModule_t module);
-hipFunction_t impl_mgpuModuleGetFunction(hipModule_t module, const char *name);
-
 static void load(unsigned object, unsigned image) {
     struct held *held = program_asks(object);
     const hipModule_t made = impl_mgpuModuleLoad(model_images[image], IMAGE_BYTES);

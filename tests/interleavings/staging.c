@@ -7,8 +7,6 @@
 
 #include "program.h"
 
-void impl_mgpuMemcpy(void *to, void *from, size_t bytes, hipStream_t stream);
-void impl_mgpuStreamSynchronize(hipStream_t stream);
 void *impl_mgpuMemAlloc(uint64_t bytes, hipStream_t stream, bool shared);
 
 enum { BYTES = 48 };

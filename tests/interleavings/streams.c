@@ -3,10 +3,6 @@
 
 #include "program.h"
 
-hipStream_t impl_mgpuStreamCreate(void);
-void impl_mgpuStreamDestroy(hipStream_t stream);
-void impl_mgpuStreamSynchronize(hipStream_t stream);
-
 /* The program's own: the newest that HIP has. */
 enum { OWN = MOST_STREAMS - 1 };
 

@@ -178,7 +178,7 @@ def _sizes_of(name: str) -> Any:
             if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
                 raise ValueError(f"launch.{name[1:]} = {sizes}: give three sizes of up to 32 bits")
         if name == "_block" and sizes != launch.block:
-            launch._check_block(sizes)
+            launch._check_block(launch.function, sizes, f"launch.block = {sizes}")
         setattr(launch, name, sizes)
 
     return property(operator.attrgetter(name), change)
@@ -190,13 +190,14 @@ class Launch:
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
     `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
-    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass, and a
-    block that the kernel was not compiled for, raise ValueError or TypeError when they are set. So
-    they do in a launch that a hook makes.
+    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass raise
+    ValueError or TypeError when they are set. A block that the kernel was not compiled for raises
+    ValueError, whether `block` or `function` is set: to change both, make a Launch. One that a hook
+    makes is checked, too.
     """
 
     runtime: Runtime
-    function: int
+    _function: int
     _grid: Sizes
     _block: Sizes
     _shared: int
@@ -215,13 +216,26 @@ class Launch:
     def __post_init__(self) -> None:
         self.grid, self.block, self.cluster = self._grid, self._block, self._cluster
         self.shared = self._shared
-        self._check_block(self._block)
+        self._check_block(self._function, self._block, f"launch.block = {self._block}")
 
-    def _check_block(self, sizes: Sizes) -> None:
-        """Raises ValueError if the kernel was compiled for other blocks."""
-        known = self.kernel.description
+    def _check_block(self, function: int, sizes: Sizes, change: str) -> None:
+        """Raises ValueError if a kernel was compiled for other blocks."""
+        kernel = self.runtime.kernel_of(function)
+        known = kernel.description
         if known and (limit := known.limit_on(sizes)):
-            raise ValueError(f"launch.block = {sizes}: kernel {self.kernel.label} {limit}")
+            raise ValueError(f"{change}: kernel {kernel.label} {limit}")
+
+    @property
+    def function(self) -> int:
+        """The kernel's handle."""
+        return self._function
+
+    @function.setter
+    def function(self, function: int) -> None:
+        if function != self._function:
+            change = f"launch.function = {function:#x} with launch.block = {self._block}"
+            self._check_block(function, self._block, change)
+        self._function = function
 
     @property
     def shared(self) -> int:
@@ -237,7 +251,7 @@ class Launch:
     @property
     def kernel(self) -> Kernel:
         """The kernel, with its name and image if they are known."""
-        return self.runtime.kernel_of(self.function)
+        return self.runtime.kernel_of(self._function)
 
     @property
     def is_described(self) -> bool:

@@ -78,6 +78,23 @@ def test_a_hook_cannot_change_the_compiled_size(directive: bytes, words: str | N
     assert launch.block == (64, 1, 1)
 
 
+def test_a_hook_cannot_launch_a_kernel_that_was_compiled_for_another_size() -> None:
+    """HIP judges the block that the program itself has asked for."""
+    known = launch_of(lower.code_object(EXACT, corpus.AMD)).runtime
+    other, fill = 3, 2
+    launch = CalledLaunch(known, other, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    words = r"launch.function = 0x2 with launch.block = \(8, 8, 1\): kernel fill was.*"
+    with pytest.raises(ValueError, match=words + ONLY):
+        launch.function = fill
+    assert launch.function == other
+    launch.block = (64, 1, 1)
+    launch.function = fill
+    assert launch.kernel.name == "fill"
+    asked = CalledLaunch(known, fill, (1, 1, 1), (8, 8, 1), 0, 0, 0)
+    asked.function = fill
+    assert asked.block == (8, 8, 1)
+
+
 def test_a_launch_that_a_hook_makes_is_checked_too() -> None:
     launch = launch_of(lower.code_object(EXACT, corpus.AMD))
     known = launch.runtime, launch.function, launch.grid

@@ -57,7 +57,7 @@ endif
 include csrc/build.mk
 include csrc/packaging/install.mk
 include tests/build.mk
-include tests/softgpu/check.mk
+include softgpu/check.mk
 include tests/fuzz/fuzz.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
@@ -91,8 +91,8 @@ $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native
 demo: all needs-tools $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench.demo
 
-# tests/conftest.py says which tests are whose, and how many go on at once. T: files or folders, or names of tests.
-T ?= tests
+# conftest.py says which tests are whose, and how many go on at once. T: files or folders, or names of tests.
+T ?= tests softgpu/tests
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
 test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES)
@@ -105,7 +105,7 @@ check:
 
 RUNS ?= 20
 stress-tests:
-	$(BIN)/python -m tests.stress $(RUNS) $(filter-out tests,$(T))
+	$(BIN)/python -m tests.stress $(RUNS) $(filter-out tests softgpu/tests,$(T))
 
 check-jit: all needs-tools
 	$(PIP) install -c tests/requirements.lock --no-build-isolation -e '.[test,jit]'

@@ -23,7 +23,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = ("csrc", "mgpu_rt")
+SOURCES = ("csrc", "mgpu_rt", "softgpu")
 
 #: The time in archives, unless SOURCE_DATE_EPOCH says another: zip files know none before 1980.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")

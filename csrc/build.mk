@@ -7,7 +7,7 @@
 
 include csrc/runtime/build.mk
 include csrc/forward/build.mk
-include csrc/softgpu/build.mk
+include softgpu/build.mk
 include csrc/cuhip/build.mk
 include csrc/host.mk
 include csrc/selftest/build.mk

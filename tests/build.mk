@@ -2,7 +2,7 @@
 # stock's runtime, the player of random programs, the interpreter of GPU code by itself.
 #
 # Included by the top Makefile. pytest makes it by itself, so that tests run at once after `make`
-# (tests/conftest.py):
+# (conftest.py):
 #     make -f tests/build.mk test-libraries
 
 .DEFAULT_GOAL := $(or $(.DEFAULT_GOAL),test-libraries)
@@ -13,9 +13,9 @@ include tests/sparsestub/build.mk
 include bench/stock/build.mk
 include tests/random_driver/build.mk
 ifndef SOFTGPU_LIBRARY
-include csrc/softgpu/build.mk
+include softgpu/build.mk
 endif
-include tests/softgpu/isa/build.mk
+include softgpu/tests/isa/build.mk
 
 TEST_LIBRARIES := $(HIPSTUB_LIBRARIES) $(CUSTUB_LIBRARY) $(STOCK_LIBRARIES) $(RANDOM_DRIVER) \
     $(ISA_TOOLS)

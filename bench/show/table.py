@@ -292,7 +292,7 @@ def sparse(results: dict[str, Any], device: str) -> str:
 
 
 def emulator(results: dict[str, Any], device: str) -> str:
-    """The speed of csrc/softgpu."""
+    """The speed of softgpu."""
     lines = ["| | fastest, or median | target |", "|---|---:|---:|"]
     for figure in results["benchmarks"][f"emulator-{device}"]["figures"]:
         target = f"{figure['at_most']:g}" if "at_most" in figure else ""
@@ -376,7 +376,7 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
 }
 
 #: The files that show tables.
-SHOWN_IN = ("docs/record/figures.md", "csrc/softgpu/README.md")
+SHOWN_IN = ("docs/record/figures.md", "softgpu/README.md")
 
 #: In a document: <!-- table KIND FILE DEVICE --> the table <!-- end -->; FILE may be a folder.
 _SHOWN = re.compile(r"<!-- table (\S+) (\S+) (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)

@@ -19,7 +19,7 @@ DRIVER = "libhsakmt.so.1"
 DTIF = "libdtif.so"
 DEFAULT_TARGETS = "gfx90a"
 
-#: The devices that there are (csrc/softgpu/config.c), and the products that have them.
+#: The devices that there are (softgpu/src/config.c), and the products that have them.
 TARGETS = {
     "gfx90a": "MI210, MI250",
     "gfx906": "MI50, MI60",

@@ -17,7 +17,8 @@ NO_SENTENCES = re.compile(r"\S {2,}\S|^(?:\s{4}|\s*[-*] |----)", re.MULTILINE)
 FILES = [
     str(path.relative_to(ROOT))
     for pattern in ("*.c", "*.h", "*.def")
-    for path in sorted((ROOT / "csrc").rglob(pattern))
+    for lot in ("csrc", "softgpu/src")
+    for path in sorted((ROOT / lot).rglob(pattern))
 ]
 
 

@@ -29,6 +29,7 @@ LISTED = subprocess.run(
     check=True,
 ).stdout
 DOCUMENTS = [ROOT / name for name in LISTED.splitlines() if (ROOT / name).is_file()]
+LOTS = ("tests", "softgpu")  # that have tests
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
@@ -69,15 +70,18 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 # ---- names ----
 
+#: A file or a folder of this checkout.
+NAMED = re.compile(r"(?<![\w./-])(?:bench|csrc|docs|examples|softgpu|tests)/[\w./*-]*[\w*]")
+
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_files_that_are_named_are_there(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    for name in re.findall(r"(?<![\w./-])(?:bench|csrc|docs|examples|tests)/[\w./*-]*[\w*]", text):
+    for name in NAMED.findall(text):
         assert any(ROOT.glob(name)), name
 
 
-@pytest.mark.parametrize("part", ["tests", "csrc/runtime"])
+@pytest.mark.parametrize("part", ["tests", "csrc/runtime", "softgpu"])
 def test_a_readme_names_each_folder_beside_it(part: str) -> None:
     files = subprocess.run(
         ["git", "ls-files", part], cwd=ROOT, capture_output=True, text=True, check=True
@@ -97,7 +101,7 @@ def test_tests_that_are_named_are_there(document: Path) -> None:
 @functools.cache
 def _tests() -> list[str]:
     """The names of all tests and of the files that have them."""
-    files = list((ROOT / "tests").rglob("test_*.py"))
+    files = [path for lot in LOTS for path in (ROOT / lot).rglob("test_*.py")]
     texts = [path.read_text(encoding="utf-8") for path in files]
     names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
     return names + [path.stem for path in files]
@@ -210,7 +214,7 @@ ELSEWHERE = {
 
 def commands() -> Iterator[tuple[str, str]]:
     for document, name in zip(DOCUMENTS, NAMES, strict=True):
-        if name.startswith(("docs/", "README", "CONTRIBUTING", "csrc/")):
+        if name.startswith(("docs/", "README", "CONTRIBUTING", "csrc/", "softgpu/")):
             for line in COMMAND_LINE.findall(document.read_text(encoding="utf-8")):
                 yield name, line
 

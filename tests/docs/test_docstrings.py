@@ -44,7 +44,7 @@ def faults(paragraph: str) -> list[str]:
     return [*english.faults(paragraph), *avoided]
 
 
-@pytest.mark.parametrize("folder", ["bench", "examples", "mgpu_rt", "tests"])
+@pytest.mark.parametrize("folder", ["bench", "examples", "mgpu_rt", "softgpu", "tests"])
 def test_docstrings_and_comments_are_read_once(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
@@ -58,7 +58,8 @@ def test_docstrings_and_comments_are_read_once(folder: str) -> None:
 def test_names_of_tests_name_who_acts() -> None:
     names = [
         (path, name)
-        for path in (ROOT / "tests").rglob("test_*.py")
+        for lot in ("tests", "softgpu")
+        for path in (ROOT / lot).rglob("test_*.py")
         for name in NAME.findall(path.read_text(encoding="utf-8"))
     ]
     assert len(names) > 1000

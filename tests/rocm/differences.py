@@ -46,9 +46,6 @@ DIFFERENCES = (
         "HIP takes a kernel that wants a default queue; 5.2.3 crashes",
     ),
     Difference(
-        r"test_environment\.py", ALL, "of the search for Debian 12's HIP, which is not used here"
-    ),
-    Difference(
         r"test_processes_work\[exit_running\]",
         ROCR7,
         "HIP waits at exit for a kernel that never ends",

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from softgpu.tests.amd import rocrand, rocrtst
+from softgpu.tests.csmith import results as csmith
 from tests.rocm.releases import RELEASES, Release, find
 from tests.rocm.suites import SUITES
-from tests.softgpu.amd import rocrand, rocrtst
-from tests.softgpu.csmith import results as csmith
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("matrix.json")
@@ -160,7 +160,7 @@ def _suites() -> str:
 _INTRODUCTION = """# What was tested on what
 
 `make check-rocm` fetches releases of AMD's HIP as Debian has them, without installing them. It runs
-the tests of the emulated device ([csrc/softgpu](../../csrc/softgpu/README.md)) on each, and writes
+the tests of the emulated device ([softgpu](../../softgpu/README.md)) on each, and writes
 this page from tests/rocm/matrix.json ({date}). `make test` runs HIP 5.2.3, which is Debian 12's.
 No AMD GPU was measured: an emulated device shows what AMD's HIP does at each call, and nothing of
 its hardware's speed. Counts and faults come from a recording stub of HIP.

@@ -31,7 +31,7 @@ def test_nothing_failed() -> None:
 
 def test_rows_are_counted_by_chip_and_llvm() -> None:
     programs = "tests/programs/test_programs.py::test_programs_print_what_they_should"
-    device = "tests/softgpu/device/test_device.py"
+    device = "softgpu/tests/device/test_device.py"
     outcomes = {
         f"{programs}[forum-19-softgpu-linked]": ("passed", ""),
         f"{programs}[forum-22-softgpu-linked]": ("failed", "E"),

@@ -15,8 +15,8 @@ from bench.setup.printing import print_library
 from mgpu_rt import hip_search
 from mgpu_rt.cli import softgpu
 from mgpu_rt.lowering import lower, object_files
+from softgpu.tests.device.conftest import KERNELS, PROGRAMS
 from tests.rocm.surroundings import Popen, Surroundings
-from tests.softgpu.device.conftest import KERNELS, PROGRAMS
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
@@ -44,7 +44,7 @@ def run(here: Surroundings, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def device(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a case of one of the programs of tests/softgpu/device."""
+    """Runs a case of one of the programs of softgpu/tests/device."""
     folder = tmp_path_factory.mktemp("rocm")
     image = folder / "kernels.co"
     image.write_bytes(lower.code_object(KERNELS, "gfx90a"))

@@ -25,21 +25,24 @@ LAYERS = ("", "python", "recording", "graph", "calls", "manager", "cache", "hip"
 
 #: Folders, and whose headers they may include beside their own.
 TREES = {
-    "runtime": {".", "include"},
-    "softgpu": {"softgpu/isa"},
-    "softgpu/comgr": set(),
-    "softgpu/isa": {"softgpu"},  # device.h, the machine that the code runs on
-    "cuhip": {"."},
+    "csrc/runtime": {"csrc", "csrc/include"},
+    "softgpu/src": {"softgpu/src/isa"},
+    "softgpu/src/comgr": set(),
+    "softgpu/src/isa": {"softgpu/src"},  # device.h, the machine that the code runs on
+    "csrc/cuhip": {"csrc"},
 }
+
+#: Folders whose objects make has built already, and where these lie.
+OBJECTS = {"softgpu/src": BUILD / "softgpu" / "obj", "csrc/cuhip": BUILD / "cuhip" / "obj"}
 
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
 COMPILE = ["cc", "-c", "-std=c11", "-D_GNU_SOURCE", "-O0", "-w", '-DMGPU_RT_VERSION=""']
 
 
 def sources(tree: str, suffixes: str = "ch") -> list[Path]:
-    folder = CSRC / tree
+    folder = ROOT / tree
     pattern = f"*.[{suffixes}]"
-    return sorted(folder.rglob(pattern) if tree == "runtime" else folder.glob(pattern))
+    return sorted(folder.rglob(pattern) if tree == "csrc/runtime" else folder.glob(pattern))
 
 
 def included(path: Path, root: Path) -> Iterator[Path]:
@@ -67,7 +70,7 @@ def layer(path: Path) -> int:
 
 
 def unit(path: Path) -> str:
-    return str(path.relative_to(CSRC).with_suffix(""))
+    return str(path.relative_to(ROOT).with_suffix(""))
 
 
 def check(graph: Mapping[str, set[str]]) -> None:
@@ -78,14 +81,14 @@ def check(graph: Mapping[str, set[str]]) -> None:
 
 
 def test_every_folder_is_a_layer() -> None:
-    folders = {str(path.parent.relative_to(RUNTIME)) for path in sources("runtime")}
+    folders = {str(path.parent.relative_to(RUNTIME)) for path in sources("csrc/runtime")}
     assert folders == {name or "." for name in LAYERS}
 
 
 def test_the_runtime_includes_only_lower_layers() -> None:
     upwards = [
         f"{path.relative_to(RUNTIME)} includes {header.relative_to(RUNTIME)}"
-        for path in sources("runtime")
+        for path in sources("csrc/runtime")
         for header in included(path, RUNTIME)
         if header.is_relative_to(RUNTIME) and layer(header) < layer(path)
     ]
@@ -94,10 +97,10 @@ def test_the_runtime_includes_only_lower_layers() -> None:
 
 @pytest.mark.parametrize("tree", TREES)
 def test_no_other_folder_is_included(tree: str) -> None:
-    root = CSRC / tree
-    allowed = {path.parent for path in sources(tree)} | {CSRC / name for name in TREES[tree]}
+    root = ROOT / tree
+    allowed = {path.parent for path in sources(tree)} | {ROOT / name for name in TREES[tree]}
     sideways = [
-        f"{path.relative_to(CSRC)} includes {header.relative_to(CSRC)}"
+        f"{path.relative_to(ROOT)} includes {header.relative_to(ROOT)}"
         for path in sources(tree)
         for header in included(path, root)
         if header.parent not in allowed
@@ -110,7 +113,7 @@ def test_no_files_include_each_other_in_a_circle(tree: str) -> None:
     graph: dict[str, set[str]] = {}
     for path in sources(tree):
         needs = graph.setdefault(unit(path), set())
-        needs |= {unit(header) for header in included(path, CSRC / tree)} - {unit(path)}
+        needs |= {unit(header) for header in included(path, ROOT / tree)} - {unit(path)}
     check(graph)
 
 
@@ -128,9 +131,9 @@ def symbols(objects: list[Path]) -> dict[str, tuple[set[str], set[str]]]:
 
 def objects(tree: str, files: list[Path], scratch: Path) -> list[Path]:
     """The objects of files. The runtime is compiled anew: its own objects are the linker's."""
-    if tree != "runtime":
-        folder, _, inner = tree.partition("/")
-        return [BUILD / folder / "obj" / inner / f"{path.stem}.o" for path in files]
+    for part, made in OBJECTS.items():
+        if tree.startswith(part):
+            return [made / path.relative_to(ROOT / part).with_suffix(".o") for path in files]
 
     def compiled(path: Path) -> Path:
         out = scratch / f"{unit(path).replace('/', '-')}.o"
@@ -173,7 +176,7 @@ def test_the_readme_has_the_file_of_each_call() -> None:
 
 def test_a_static_function_has_its_name_for_itself() -> None:
     places: dict[str, set[str]] = {}
-    for path in sources("runtime", "c"):
+    for path in sources("csrc/runtime", "c"):
         for before, name, _ in functions(path):
             if "static" in before.split():
                 places.setdefault(name, set()).add(unit(path))
@@ -185,7 +188,7 @@ def test_no_function_has_more_than_five_parameters() -> None:
     """Those of the ABI have what MLIR passes."""
     wide = [
         f"{unit(path)}: {name}"
-        for path in sources("runtime")
+        for path in sources("csrc/runtime")
         for _, name, parameters in functions(path)
         if parameters.count(",") > 4 and not name.startswith(("impl_", "captured_", "built_"))
     ]

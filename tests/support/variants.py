@@ -20,7 +20,7 @@ NAME = "libmlir_rocm_runtime.so"
 #: Flags of what is compiled often.
 PLAIN = ("-O0", "-w")
 #: Folders that are not part of the library.
-ELSEWHERE = ("softgpu", "cuhip", "forward", "packaging", "__pycache__")
+ELSEWHERE = ("cuhip", "forward", "packaging", "__pycache__")
 
 
 def make(home: Path, flags: tuple[str, ...]) -> Path:

@@ -1,0 +1,39 @@
+# The software GPU, in the place of AMD's driver library under Debian's unmodified HIP runtimes:
+# build/softgpu/libhsakmt.so.1 for HIP 5, libdtif.so beside it for HIP 6 and 7 over ROCr 7. Both are
+# the same objects. Needs libhsakmt-dev (headers only).
+#
+# Included by the top Makefile; also works by itself: make -f softgpu/build.mk
+
+# AMD's driver library: where its header lies, unless CFLAGS say so. The same in csrc/packaging/need.sh.
+HSAKMT := $(patsubst %/hsakmt.h,-idirafter %,$(wildcard /usr/include/hsakmt/hsakmt.h \
+	/opt/rocm/include/hsakmt.h /opt/rocm/include/hsakmt/hsakmt.h))
+
+SOFTGPU_LIBRARY := build/softgpu/libhsakmt.so.1
+SOFTGPU_SOURCES := $(wildcard softgpu/src/*.c softgpu/src/isa/*.c)
+SOFTGPU_OBJECTS := $(SOFTGPU_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o)
+SOFTGPU_MAP := softgpu/src/export.map
+SOFTGPU_DTIF := build/softgpu/libdtif.so
+SOFTGPU_DTIF_MAP := softgpu/src/dtif.map
+# Traps and errno would keep the compiler from turning the interpreter's loops over lanes into
+# vectors; the tests of the instructions are built alike.
+SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
+	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
+
+include softgpu/src/comgr/build.mk
+
+.PHONY: softgpu
+softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)
+
+$(SOFTGPU_LIBRARY): $(SOFTGPU_OBJECTS) $(SOFTGPU_MAP)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
+		-Wl,-soname,libhsakmt.so.1 -Wl,--version-script=$(SOFTGPU_MAP) -Wl,-z,defs
+
+$(SOFTGPU_DTIF): $(SOFTGPU_OBJECTS) $(SOFTGPU_DTIF_MAP)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
+		-Wl,-z,nodelete -Wl,-soname,libdtif.so -Wl,--version-script=$(SOFTGPU_DTIF_MAP) -Wl,-z,defs
+
+build/softgpu/obj/%.o: softgpu/src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(SOFTGPU_OBJECTS:.o=.d)

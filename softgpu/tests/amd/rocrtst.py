@@ -1,0 +1,164 @@
+"""AMD's own tests of ROCr 7.2.4, rocrtst, on the emulated device: make check-amd.
+
+    python -m softgpu.tests.amd.rocrtst            # all of it: ten minutes
+    python -m softgpu.tests.amd.rocrtst NAME...    # some, by gtest's names
+
+Debian's libhsa-runtime64-tests has it. It asks AMD's management library for its clocks and fans
+only; a stand-in refuses all of that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from softgpu.tests.amd import gtest
+from tests.rocm import packages
+from tests.rocm.releases import find
+from tests.rocm.surroundings import Surroundings, surroundings, without_chatter
+
+RESULTS = Path(__file__).with_name("rocrtst.json")
+HIP = "7.2.4"
+CHIP = "gfx90a"
+PACKAGES = ("libhsa-runtime64-tests", "libhwloc15", "libudev1", "libcap2")
+FOLDER = Path("usr/libexec/rocm/libhsa-runtime64-tests")
+SMI = "libamd_smi.so.26"
+TIME_LIMIT = 120  # seconds for one test
+
+#: Tests that do not pass, and the party at fault.
+EXPECTED = {
+    "rocrtstFunc.GroupMemoryAllocationTest": "AMD's kernel writes past its workgroup memory: "
+    "hardware drops such a write, the emulated device calls it a fault",
+    "rocrtstFunc.MemoryAllocateContiguousTest": "wants dmabuf, which is not emulated",
+    "rocrtstFunc.IPC": "wants memory shared between processes, which is not emulated",
+    "rocrtstPerf.Memory_Async_Copy": "looks for the device on the machine's PCI bus",
+    "rocrtstPerf.Memory_Async_Copy_On_Engine": "looks for the device on the machine's PCI bus",
+}
+
+#: Tests that may take longer than the time limit.
+SLOW = {
+    "rocrtstFunc.Max_Reference_Count": "counts calls to two billion",
+    "rocrtstFunc.Memory_Alignment_Test": "allocates whatever a device has, by every alignment",
+    "rocrtstStress.Queue_CAS_Write_Index_ConcurrentTest": "four threads take turns four million "
+    "times without yielding, which two cores are too few for",
+}
+
+Outcome = tuple[str, str]  # passed, failed or late; the last words
+
+
+def fetch(here: Surroundings) -> Path:
+    """The folder of the tests, unpacked beside the release. Raises PackagesMissing."""
+    root = packages.cache() / "rocrtst"
+    packages.fetch_only(here.release, PACKAGES, root)
+    _stand_in(root)
+    return root
+
+
+def _stand_in(root: Path) -> None:
+    """A management library that has every function asked for, and refuses each call."""
+    library = root / "usr/lib/x86_64-linux-gnu" / SMI
+    program = root / FOLDER / "rocrtst64"
+    listing = subprocess.run(
+        ["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True
+    ).stdout
+    names = sorted(set(re.findall(r"\bamdsmi_\w+", listing)))
+    source = "".join(f"int {name}(void) {{ return 2; }}\n" for name in names)
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", f"-Wl,-soname,{SMI}", "-o", library]
+    subprocess.run(command, input=source, text=True, check=True)
+
+
+def start(here: Surroundings, root: Path, *arguments: str) -> gtest.Ran:
+    """One process of rocrtst64, in its folder, where its kernels are."""
+    return gtest.start(
+        here,
+        root / FOLDER / "rocrtst64",
+        *arguments,
+        libraries=root / "usr/lib/x86_64-linux-gnu",
+        chip=CHIP,
+        time_limit=TIME_LIMIT,
+    )
+
+
+def tests(here: Surroundings, root: Path) -> list[str]:
+    """The names of all tests that AMD has not turned off."""
+    names, suite = [], ""
+    for line in start(here, root, "--gtest_list_tests").stdout.splitlines():
+        if re.fullmatch(r"\w+\.", line):
+            suite = line
+        elif suite and re.fullmatch(r"  \w+", line) and "DISABLED_" not in line:
+            names.append(suite + line.strip())
+    return names
+
+
+def run(here: Surroundings, root: Path, name: str) -> Outcome:
+    done = start(here, root, f"--gtest_filter={name}")
+    if done.status is None:
+        return "late", f"more than {TIME_LIMIT} s"
+    passed = done.status == 0 and "[  PASSED  ] 1 test" in done.stdout
+    words = [line for line in without_chatter(done.stderr).splitlines() if line.strip()]
+    outcome = "passed" if passed else "failed"
+    print(f"{outcome}: {name}", flush=True)
+    return outcome, "" if passed else (words or [f"exit status {done.status}"])[0][:200]
+
+
+def load() -> dict[str, Outcome]:
+    return {name: tuple(o) for name, o in json.loads(RESULTS.read_text(encoding="utf-8")).items()}
+
+
+def section(outcomes: Mapping[str, Outcome]) -> str:
+    """Returns its lines of docs/record/tested.md."""
+    passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
+    lines = [f"## rocrtst {HIP}\n", f"AMD's own tests of ROCr (`make check-amd`), on {CHIP}:"]
+    lines += [f"{passed} of {len(outcomes)} pass. These do not:\n", "| test | why |", "|---|---|"]
+    lines += [f"| {name} | {words_of(name, outcome, words)} |"
+              for name, (outcome, words) in outcomes.items() if outcome != "passed"]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def words_of(name: str, outcome: str, words: str) -> str:
+    if outcome == "late":
+        return f"{words}: {SLOW.get(name, 'not known why')}"
+    return EXPECTED.get(name, words)
+
+
+def unexpected(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Tests that fail without a reason, or pass in spite of one."""
+    return [
+        f"{name}: {outcome} {words}"
+        for name, (outcome, words) in outcomes.items()
+        if (outcome == "passed") == (name in EXPECTED) and not (outcome == "late" and name in SLOW)
+    ]
+
+
+def main() -> int:
+    if not shutil.which("nm"):
+        print("rocrtst is skipped: nm is missing (apt-get install binutils)")
+        return 0
+    try:
+        here = surroundings(find(HIP))
+        root = fetch(here)
+    except packages.PackagesMissing as reason:
+        print(f"rocrtst is skipped: {reason}")
+        return 0
+    names = sys.argv[1:] or tests(here, root)
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = dict(
+            zip(names, pool.map(lambda name: run(here, root, name), names), strict=True)
+        )
+    if not sys.argv[1:]:
+        RESULTS.write_text(json.dumps(outcomes, indent=1) + "\n")
+    wrong = unexpected(outcomes)
+    passed = sum(outcome == "passed" for outcome, _ in outcomes.values())
+    print(f"rocrtst {HIP}, {CHIP}: {passed} of {len(outcomes)} passed")
+    print("\n".join(["Not as expected:", *wrong]) if wrong else "The rest is as expected.")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Runs programs on the device, those of one chip and release in one process."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softgpu.tests.csmith.program import Csmith, Endless
+from softgpu.tests.kernels.host import DeviceFailed, Host
+from softgpu.tests.kernels.program import Launch
+from tests.rocm.surroundings import Surroundings, without_chatter
+
+CHIPS = ("gfx90a", "gfx942")
+#: The release for each level of optimisation, -O0 to -O3. HIP 5.7.1 gives a kernel that recurses
+#: 16 KiB of stack, which is not enough for all that are not optimised.
+HIPS = ("7.2.4", "5.7.1", "7.2.4", "5.7.1")
+RIGHT, WRONG, FAILED, ENDLESS = "right", "wrong", "failed", "endless"
+BUDGET = 300_000_000  # instructions after which a kernel is stopped: ten seconds of a core
+BATCH = 40
+
+Outcome = tuple[str, str]  # one of the four; what was said
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A chip under a release of HIP."""
+
+    here: Surroundings
+    chip: str
+
+
+class ReleasesHost(Host):
+    """softgpu.tests.kernels.hip on a release."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine.chip, MGPU_RT_SOFTGPU_BUDGET=str(BUDGET))
+        self.here = machine.here
+
+    def start(
+        self, command: list[str], base: Mapping[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        environment = self.here.environment(base)
+        return self.here.command(command, environment.pop("LD_LIBRARY_PATH", "")), environment
+
+
+def place(seed: int) -> tuple[str, str, int]:
+    """HIP, the chip and the level of optimisation for a seed."""
+    level = seed % len(HIPS)
+    return HIPS[level], CHIPS[seed // len(HIPS) % len(CHIPS)], level
+
+
+def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Outcome]:
+    """Returns the outcome of each seed. Those of a batch are compiled first: ROCr 7 spins while it
+    waits, and takes a core from the compiler."""
+    outcomes: dict[int, Outcome] = {}
+    for first in range(0, len(seeds), BATCH):
+        with tempfile.TemporaryDirectory() as scratch:
+            batch = seeds[first : first + BATCH]
+            prepared = {seed: _prepare(csmith, machine.chip, seed, Path(scratch)) for seed in batch}
+            host = ReleasesHost(machine)
+            try:
+                for seed, made in prepared.items():
+                    outcomes[seed] = made if isinstance(made, tuple) else _launch(host, made)
+            finally:
+                host.close()
+    return outcomes
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program, compiled, and its checksum on the processor."""
+
+    image: Path
+    expected: int
+
+
+def _prepare(csmith: Csmith, chip: str, seed: int, folder: Path) -> Prepared | Outcome:
+    source = folder / f"seed_{seed}.c"
+    try:
+        csmith.write(seed, source)
+        expected = csmith.expected(source)
+        return Prepared(csmith.kernel(source, chip, place(seed)[2]), expected)
+    except Endless:
+        return ENDLESS, ""
+    except subprocess.CalledProcessError as problem:
+        return FAILED, f"{problem.cmd[0]}: {problem.stderr.strip()[:200]}"
+
+
+def _launch(host: Host, made: Prepared) -> Outcome:
+    launch = Launch([np.zeros(1, np.uint64)], {}, block=(1,))
+    try:
+        answer = host.run(made.image, "run", launch)
+    except DeviceFailed as problem:
+        return FAILED, _first_words(str(problem))
+    assert answer.arrays[0] is not None
+    got = int(answer.arrays[0][0])
+    same = got == made.expected
+    return (RIGHT, "") if same else (WRONG, f"{got:#018x} for {made.expected:#018x}")
+
+
+def _first_words(text: str) -> str:
+    """Returns the device's message about a kernel, or else HIP's."""
+    said = [line for line in without_chatter(text).splitlines() if line.strip()]
+    return next((line for line in said if line.startswith("softgpu: ")), said[0])[:300]

@@ -1,0 +1,51 @@
+"""A sample of the random C programs: `make check-amd` has them all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from softgpu.tests.csmith import results, runner
+from softgpu.tests.csmith.program import CLANG, Csmith, fetch
+from tests.rocm.packages import PackagesMissing
+from tests.rocm.surroundings import Surroundings
+
+SAMPLE = [*range(8), 128]  # the last one calls more than 64 functions
+
+
+@pytest.fixture(scope="module")
+def csmith() -> Csmith:
+    if not shutil.which(CLANG):
+        pytest.skip(f"{CLANG} is missing (apt-get install {CLANG})")
+    try:
+        return fetch()
+    except PackagesMissing as reason:
+        pytest.skip(str(reason))
+
+
+def test_each_program_has_a_sum_of_its_own(csmith: Csmith, tmp_path: Path) -> None:
+    """Else a device that computes nothing would come to the same."""
+    sums = set()
+    for seed in SAMPLE:
+        source = tmp_path / f"seed_{seed}.c"
+        csmith.write(seed, source)
+        sums.add(csmith.expected(source))
+    assert len(sums) == len(SAMPLE)
+
+
+@pytest.mark.parametrize("chip", runner.CHIPS)
+def test_random_c_programs_compute_their_sums(
+    here: Surroundings, csmith: Csmith, chip: str
+) -> None:
+    seeds = [seed for seed in SAMPLE if runner.place(seed)[1] == chip]
+    outcomes = runner.run(csmith, runner.Machine(here, chip), seeds)
+    assert set(outcomes.values()) == {(runner.RIGHT, "")}
+
+
+def test_random_c_programs_ended_as_expected() -> None:
+    outcomes = results.load()
+    assert results.unexpected(outcomes) == []
+    assert set(results.EXPECTED) <= set(outcomes)
+    assert sum(what != runner.ENDLESS for what, _ in outcomes.values()) >= 1000

@@ -1,0 +1,182 @@
+"""The results of matrix instructions in a wave's registers.
+
+A wave holds a matrix spread over its lanes. AMD's matrix instruction calculator says how: the
+tables, and the README on CBSZ, ABID and BLGP. This file writes it down apart from the emulator's
+own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softgpu.tests.kernels.compare import bf16, from_bf16
+
+LANES = 64
+
+
+@dataclass(frozen=True)
+class Shape:
+    """D (rows × rows) = A (rows × depth) B (depth × rows) + C, in each of some blocks.
+
+    ``each`` is how many elements along the depth a lane holds.
+    """
+
+    kind: str
+    rows: int
+    depth: int
+    blocks: int
+    each: int
+
+    @property
+    def name(self) -> str:
+        return f"mfma_{self.kind}_{self.rows}x{self.rows}x{self.depth}_{self.blocks}"
+
+    @property
+    def instruction(self) -> str:
+        # The later instructions of bf16 take four elements a lane, and say so.
+        later = "_1k" if self.kind == "bf16" and self.each == 4 else ""
+        return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}{self.kind}{later}"
+
+    @property
+    def instruction_of_gfx942(self) -> str:
+        """The same as gfx942 calls it: with the number of blocks."""
+        blocks = f"{self.blocks}b_" if self.blocks > 1 else ""
+        return f"v_mfma_{self.result}_{self.rows}x{self.rows}x{self.depth}_{blocks}{self.kind}"
+
+    @property
+    def result(self) -> str:
+        return {"i8": "i32", "f64": "f64"}.get(self.kind, "f32")
+
+    @property
+    def results(self) -> int:
+        return self.rows * self.rows * self.blocks // LANES
+
+    def operand_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Block, row and depth of each lane's elements of A; of B with column for row."""
+        lane, element = np.meshgrid(np.arange(LANES), np.arange(self.each), indexing="ij")
+        group = lane // self.rows
+        block, depth = group % self.blocks, group // self.blocks
+        return block, lane % self.rows, depth * self.each + element
+
+    def result_at(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Block, row and column of each lane's results."""
+        lane, register = np.meshgrid(np.arange(LANES), np.arange(self.results), indexing="ij")
+        if self.kind == "f64" and self.rows == 4:
+            return lane // 4 % 4, lane // 16, lane % 4
+        if self.kind == "f64":
+            return 0 * lane, 4 * register + lane // 16, lane % 16
+        if self.rows == 4:
+            return lane // 4, register, lane % 4
+        if self.rows == 16:
+            return register // 4, 4 * (lane // 16) + register % 4, lane % 16
+        within = register % 16
+        row = 8 * (within // 4) + 4 * (lane // 32) + within % 4
+        return register // 16, row, lane % 32
+
+
+TYPES: dict[str, type] = {
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i32": np.int32,
+}
+
+
+#: gfx908 and gfx90a have them.
+SINCE_GFX908 = [
+    Shape("f32", 32, 1, 2, 1),
+    Shape("f32", 16, 1, 4, 1),
+    Shape("f32", 4, 1, 16, 1),
+    Shape("f32", 32, 2, 1, 1),
+    Shape("f32", 16, 4, 1, 1),
+    Shape("f16", 32, 4, 2, 4),
+    Shape("f16", 16, 4, 4, 4),
+    Shape("f16", 4, 4, 16, 4),
+    Shape("f16", 32, 8, 1, 4),
+    Shape("f16", 16, 16, 1, 4),
+    Shape("i8", 32, 4, 2, 4),
+    Shape("i8", 16, 4, 4, 4),
+    Shape("i8", 4, 4, 16, 4),
+    Shape("i8", 32, 8, 1, 4),
+    Shape("i8", 16, 16, 1, 4),
+    Shape("bf16", 32, 2, 2, 2),
+    Shape("bf16", 16, 2, 4, 2),
+    Shape("bf16", 4, 2, 16, 2),
+    Shape("bf16", 32, 4, 1, 2),
+    Shape("bf16", 16, 8, 1, 2),
+]
+SINCE_GFX90A = [
+    Shape("bf16", 32, 4, 2, 4),
+    Shape("bf16", 16, 4, 4, 4),
+    Shape("bf16", 4, 4, 16, 4),
+    Shape("bf16", 32, 8, 1, 4),
+    Shape("bf16", 16, 16, 1, 4),
+    Shape("f64", 16, 4, 1, 1),
+    Shape("f64", 4, 4, 4, 1),
+]
+
+
+#: gfx942 has those of before with at least eight bytes a lane of 8- and 16-bit elements, or with
+#: several blocks.
+OF_GFX942 = [
+    *(shape for shape in SINCE_GFX908 if shape.kind in ("f32", "f16")),
+    *(shape for shape in SINCE_GFX908 if shape.kind == "i8" and shape.blocks > 1),
+    *SINCE_GFX90A,
+    Shape("i8", 32, 16, 1, 8),
+    Shape("i8", 16, 32, 1, 8),
+]
+
+
+def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Whole numbers: whatever the order of the sums, they are exact."""
+    if kind == "i8":
+        return rng.integers(-128, 128, shape).astype(np.int8)
+    if kind == "i32":
+        return rng.integers(-(2**31), 2**31, shape, np.int32)
+    whole = rng.integers(-60, 60, shape).astype(np.float32)
+    return bf16(whole) if kind == "bf16" else whole.astype(TYPES[kind])
+
+
+#: Whose B each lane gets, by MLIR's name of the pattern; blgp is the place in this list.
+PATTERNS = {
+    "none": [*range(64)],
+    "bcast_first_32": 2 * [*range(32)],
+    "bcast_second_32": 2 * [*range(32, 64)],
+    "rotate_16_right": [*range(16, 64), *range(16)],
+    "bcast_first_16": 4 * [*range(16)],
+    "bcast_second_16": 4 * [*range(16, 32)],
+    "bcast_third_16": 4 * [*range(32, 48)],
+    "bcast_fourth_16": 4 * [*range(48, 64)],
+}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """In each ``2 ** cbsz`` blocks of A all get the one numbered ``abid``; lanes swap their B."""
+
+    cbsz: int = 0
+    abid: int = 0
+    blgp: str = "none"
+
+    def __str__(self) -> str:
+        return f"cbsz:{self.cbsz} abid:{self.abid} blgp:{list(PATTERNS).index(self.blgp)}"
+
+
+def product(
+    shape: Shape, a: np.ndarray, b: np.ndarray, c: np.ndarray, pattern: Pattern
+) -> np.ndarray:
+    """The lanes' results, of what the lanes hold: an array's rows are lanes."""
+    wide = TYPES[shape.result]
+    operand, result = shape.operand_at(), shape.result_at()
+    blocks_a, blocks_b = (np.zeros((shape.blocks, shape.rows, shape.depth), wide) for _ in range(2))
+    sums = np.zeros((shape.blocks, shape.rows, shape.rows), wide)
+    blocks_a[operand] = from_bf16(a) if shape.kind == "bf16" else a
+    blocks_b[operand] = (from_bf16(b) if shape.kind == "bf16" else b)[PATTERNS[pattern.blgp]]
+    sums[result] = c
+    each = 2**pattern.cbsz
+    sources = [block // each * each + pattern.abid for block in range(shape.blocks)]
+    return (sums + np.einsum("bik,bjk->bij", blocks_a[sources], blocks_b))[result]

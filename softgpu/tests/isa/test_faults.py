@@ -1,0 +1,249 @@
+"""A message says why a kernel cannot go on: the fault, its place, and the instruction."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from mgpu_rt.cli import options
+from tests.support.patience import HANG
+
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
+
+KERNEL = (
+    BEGIN.format(name="kernel")
+    + """\
+  s_load_dwordx2 s[8:9], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  {text}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel kernel
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 1
+  .amdhsa_next_free_vgpr 16
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_accum_offset 16
+  .amdhsa_group_segment_fixed_size 256
+.end_amdhsa_kernel
+"""
+)
+
+
+def run(text: str, groups: tuple[int, int] = (1, 1), size: int = 64) -> None:
+    """A grid of groups of `size` work-items over one page of memory, whose address it gets."""
+    code = CodeObject(assemble("gfx90a", KERNEL.format(text=text)))
+    page = Memory(4096)
+    grid = [groups[0] * size, groups[1]]
+    dispatch("gfx90a", code.kernel("kernel"), grid, [size, 1], struct.pack("<Q", page.va))
+
+
+def fault_of(text: str, **options: object) -> Fault:
+    with pytest.raises(Fault) as caught:
+        run(text, **options)  # type: ignore[arg-type]
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("access", "size"),
+    (("global_load_dword v4, v2, s[8:9]", 4), ("global_store_dwordx4 v2, v[4:7], s[8:9]", 16)),
+)
+def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
+    """Lane 37 of the third group reaches a gigabyte beyond its page."""
+    text = f"""
+    v_and_b32 v0, 0x3ff, v0
+    v_lshlrev_b32 v2, 4, v0
+    s_cmp_eq_u32 s2, 2
+    s_cselect_b32 s10, 0x40000000, 0
+    v_mov_b32 v3, s10
+    v_cmp_eq_u32 vcc, 37, v0
+    v_cndmask_b32 v3, 0, v3, vcc
+    v_add_u32 v2, v2, v3
+    {access}"""
+    fault = fault_of(text, groups=(4, 1))
+    assert "workgroup (2,0,0), wave 0, lane 37: access outside mapped memory" in str(fault)
+    assert f"at {fault.address:#x}, {size} bytes" in str(fault)
+    assert re.search(r"kernel at 0x[0-9a-f]+ \(gfx90a\)", str(fault))
+    assert access in str(fault)
+    assert re.search(r"at offset 0x[0-9a-f]+ of the kernel: [0-9a-f]{8} [0-9a-f]{8}  ", str(fault))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    (
+        ("v_mov_b32 v2, 0x100\nds_read_b32 v3, v2", "access outside workgroup memory at 0x100"),
+        ("v_mov_b32 v2, 0xfe\nds_read_b32 v3, v2", "access outside workgroup memory at 0xfe"),
+        ("s_mov_b64 s[10:11], 0\ns_load_dword s12, s[10:11], 0x40", "scalar access outside mapped"),
+        ("v_mov_b32 v2, 2\nglobal_atomic_add v2, v2, s[8:9]", "misaligned atomic access"),
+        (
+            "s_mov_b32 flat_scratch_lo, 0\ns_mov_b32 flat_scratch_hi, 0x1000\n"
+            "v_mov_b32 v2, 0\nscratch_load_dword v3, v2, off",
+            "access outside scratch memory",
+        ),
+        ("scratch_load_dword v3, v2, off", "FLAT_SCRATCH"),
+    ),
+)
+def test_other_wrong_accesses_fault(text: str, message: str) -> None:
+    assert message in str(fault_of(text))
+
+
+def test_an_unknown_instruction_faults() -> None:
+    """Words that no instruction of the target begins with, after one that is known."""
+    fault = fault_of("v_mov_b32 v2, 1\n.long 0xd3ff0000, 0x12345678")
+    assert "not an instruction of this target" in str(fault)
+    assert "d3ff0000 12345678" in str(fault)
+    assert "kernel at 0x" in str(fault)
+
+
+def test_an_instruction_that_only_llvm_knows_faults() -> None:
+    """Its text is that of LLVM's tool."""
+    text = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"
+    fault = fault_of(text)
+    assert "not an instruction of this target" in str(fault)
+    assert text in str(fault)
+
+
+def test_an_unknown_instruction_that_is_not_reached_does_no_harm() -> None:
+    run("s_branch over\n.long 0xd3ff0000, 0x12345678\nover: s_nop 0")
+
+
+def test_an_unimplemented_instruction_faults() -> None:
+    fault = fault_of("image_load v[0:3], v4, s[8:15] dmask:0xf unorm")
+    assert "instruction not implemented" in str(fault)
+    assert "image_load v[0:3], v4, s[8:15] dmask:0xf unorm" in str(fault)
+
+
+def test_a_jump_out_of_the_code_faults() -> None:
+    """Execution that leaves the mapping ends with a fault, too."""
+    fault = fault_of("s_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_setpc_b64 s[10:11]")
+    assert "jump to 0x0, where no code is" in str(fault)
+
+
+def say(text: str) -> None:
+    try:
+        run(text, size=128)
+    except Fault as fault:
+        print(fault)
+    else:
+        print("no fault")
+
+
+def in_a_process(text: str, **variables: str) -> str:
+    """Returns the message under these variables, which are read once a process."""
+    program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, text],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_wave_beyond_the_budget_faults() -> None:
+    text = in_a_process("again: s_branch again", MGPU_RT_SOFTGPU_BUDGET="100000")
+    assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in text
+    assert "0 of the group's 2 waves wait at a barrier" in text
+    assert "s_branch" in text
+
+
+FIRST_WAVE_WAITS = """
+    v_readfirstlane_b32 s10, v0
+    s_cmp_lt_u32 s10, 64
+    s_cbranch_scc1 meet
+    {}
+    meet: s_barrier"""
+
+
+@pytest.mark.parametrize("variables", ({}, {"MGPU_RT_SOFTGPU_BUDGET": "0"}))
+def test_a_barrier_that_cannot_complete_faults(variables: dict[str, str]) -> None:
+    """The second wave of a group never comes to the barrier at which the first one waits."""
+    text = in_a_process(
+        FIRST_WAVE_WAITS.format("again: s_branch again"),
+        MGPU_RT_SOFTGPU_BARRIER_BUDGET="100000",
+        **variables,
+    )
+    assert "1 of the group's 2 waves wait at a barrier that this one has not come to" in text
+    assert "in MGPU_RT_SOFTGPU_BARRIER_BUDGET=100000 instructions" in text
+    assert "wave 1" in text
+    assert "s_branch" in text
+
+
+LONG_WORK = """
+    s_movk_i32 s11, 0x{:x}
+    again: s_sub_u32 s11, s11, 1
+    s_cmp_lg_u32 s11, 0
+    s_cbranch_scc1 again"""
+
+
+def test_a_barrier_may_be_waited_for_long() -> None:
+    """It completes where the limit allows it, and each barrier has the limit to itself."""
+    text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
+    for budget in ("0", "200000"):
+        assert in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET=budget) == "no fault\n"
+    again = text.replace("meet", "other").replace("again", "more")
+    assert in_a_process(text + again, MGPU_RT_SOFTGPU_BARRIER_BUDGET="150000") == "no fault\n"
+    assert "has not come to" in in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET="50000")
+
+
+@pytest.mark.parametrize("value", ("many", "-1", "1e9", "99999999999999999999"))
+@pytest.mark.parametrize("variable", ("MGPU_RT_SOFTGPU_BUDGET", "MGPU_RT_SOFTGPU_BARRIER_BUDGET"))
+def test_an_invalid_budget_leaves_the_default(variable: str, value: str) -> None:
+    """The default then holds, which is the one that `mgpu-rt config` shows."""
+    (option,) = (option for option in options.options() if option.variable == variable)
+    text = in_a_process("s_nop 0", **{variable: value})
+    said = f"{variable}={value} is not a number of instructions; going on with {option.default}\n"
+    assert said in text
+
+
+def test_a_barrier_does_not_wait_for_waves_that_ended() -> None:
+    run(
+        """
+        v_readfirstlane_b32 s10, v0
+        s_cmp_lt_u32 s10, 64
+        s_cbranch_scc1 meet
+        s_endpgm
+        meet: s_barrier""",
+        size=128,
+    )
+
+
+#: enum softgpu_fault_kind, as far as packets are concerned.
+PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    (
+        ("dimensions", {"setup": 0}),
+        ("group memory", {"group": (64 << 10) + 1}),
+        ("group size", {"width": 1025}),
+        ("code", {"object": 0}),
+    ),
+)
+def test_each_fault_of_a_packet_has_a_kind_of_its_own(kind: str, changes: dict[str, int]) -> None:
+    """ROCr makes an error of its own of each."""
+    code = CodeObject(assemble("gfx90a", KERNEL.format(text="s_nop 0")))
+    kernel = code.kernel("kernel")
+    width = changes.get("width", 64)
+    packet = struct.pack(
+        "<HHHHHHIIIIIQQQQ",
+        *(2, changes.get("setup", 1), width, 1, 1, 0, width, 1, 1, 0),
+        *(changes.get("group", 256), changes.get("object", kernel.object), 0, 0, 0),
+    )
+    buffer, text = ctypes.create_string_buffer(packet, 64), ctypes.create_string_buffer(1024)
+    address = ctypes.c_uint64()
+    lib = library()
+    assert not lib.isa_dispatch(b"gfx90a", buffer, text, len(text), ctypes.byref(address))
+    assert lib.isa_fault_kind() == PACKET_FAULTS[kind], text.value

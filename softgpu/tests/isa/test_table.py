@@ -1,0 +1,74 @@
+"""The generated table says the truth: all that is executed is checked, the rest faults."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from . import checked, corpus, encodings, table
+from .device import TARGETS, Fault
+from .encodings import ENCODERS, Fields, Row, rows
+from .objdump import compare
+from .single import Batch, random_waves
+from .test_instructions import seeded
+
+
+def test_table_is_up_to_date() -> None:
+    assert table.TABLE.read_text() == table.text(), "run python -m softgpu.tests.isa.table"
+
+
+def test_everything_executed_is_checked() -> None:
+    missing = {row.name for row in rows() if checked.executed(row) and not checked.oracles(row)}
+    assert not missing
+
+
+def test_whole_kernels_hold_the_opcodes_that_they_check() -> None:
+    claimed = {r.name for r in rows() if checked.executed(r) and "NumPy" in checked.oracles(r)}
+    seen: set[str] = set()
+    for target in ("gfx90a", "gfx942"):
+        for name, image in corpus.kernels(target, 2):
+            seen.update(map(table.mnemonic, compare(name, target, image).seen))
+    assert not claimed - seen
+
+
+def test_lists_name_opcodes_that_exist() -> None:
+    names = {row.name for row in rows() if checked.executed(row)}
+    listed = {*checked.BY_KERNELS}
+    listed.update(name for some in checked.BY_TEST.values() for name in some)
+    assert not listed - names
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_opcodes_that_are_not_executed_fault_and_are_named(target: str) -> None:
+    faulting = [r for r in rows() if target in r.targets and not checked.executed(r)]
+    batch = Batch(target)
+    fields = Fields(random.Random(target), target)
+    for row in faulting:
+        batch.add(row.name, ".long " + ", ".join(map(hex, small(row, fields))))
+    code = batch.load()
+    silent = []
+    for row in faulting:
+        try:
+            code.run(row.name, random_waves(seeded(row.name), ["b32"])[:1])
+            silent.append(row.name)
+        except Fault as fault:
+            assert "instruction not implemented" in str(fault), row.name
+            assert row.name in str(fault)
+    assert not silent
+
+
+def small(row: Row, fields: Fields) -> list[int]:
+    return ENCODERS[row.family][0](row, fields)
+
+
+@pytest.mark.check_isa
+def test_the_corpus_is_counted() -> None:
+    """The committed counts name every opcode that the corpus has, and no other."""
+    counted = table.count_corpus()
+    assert set(counted["seen"]) == set(table.counts()["seen"])  # type: ignore[arg-type]
+
+
+def test_corpus_has_no_opcode_without_a_row() -> None:
+    assert set(table.counts()["seen"]) <= {row.name for row in encodings.rows()}
+    assert set(table.counts()["libraries"]) == set(corpus.LIBRARIES)

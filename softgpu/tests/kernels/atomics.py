@@ -1,0 +1,256 @@
+"""Atomics on global and workgroup memory, with and without what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from softgpu.tests.kernels.program import Launch, Module
+
+MODULE = Module("atomics")
+
+WORKGROUP = "#gpu.address_space<workgroup>"
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+#: Narrow ones are loops around a whole word.
+NARROW = {"i8": np.int8, "i16": np.int16, "f16": np.float16}
+CELLS = 8
+ITEMS = 512
+
+
+def _wrapping_sum(x: np.ndarray) -> np.ndarray:
+    return x.sum(dtype=x.dtype)
+
+
+def _unsigned(formula: np.ufunc) -> Callable[[np.ndarray], np.generic]:
+    def of_signed(x: np.ndarray) -> np.generic:
+        return formula.reduce(x.view(x.dtype.str.replace("i", "u"))).view(x.dtype)
+
+    return of_signed
+
+
+_INTEGER: dict[str, Callable] = {
+    "addi": _wrapping_sum,
+    "andi": np.bitwise_and.reduce,
+    "ori": np.bitwise_or.reduce,
+    "xori": np.bitwise_xor.reduce,
+    "maxs": np.max,
+    "mins": np.min,
+    "maxu": _unsigned(np.maximum),
+    "minu": _unsigned(np.minimum),
+}
+# The numbers are whole, so that sums do not depend on the order of the work-items.
+_FLOAT: dict[str, Callable] = {
+    "addf": np.sum,
+    "maximumf": np.max,
+    "minimumf": np.min,
+    "maxnumf": np.max,
+    "minnumf": np.min,
+}
+
+
+def _global(name: str, operation: str, kind: str) -> str:
+    return f"""
+    gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>) kernel {{
+      %i = gpu.global_id x
+      %mask = arith.constant {CELLS - 1} : index
+      %cell = arith.andi %i, %mask : index
+      %x = memref.load %in[%i] : memref<?x{kind}>
+      %old = memref.atomic_rmw {operation} %x, %cells[%cell] : ({kind}, memref<?x{kind}>) -> {kind}
+      gpu.return
+    }}"""
+
+
+def _workgroup(name: str, operation: str, kind: str) -> str:
+    """The same in workgroup memory, where the first lanes fill and empty the cells."""
+    local = f"memref<{CELLS}x{kind}, {WORKGROUP}>"
+    return f"""
+    gpu.func @{name}(%in: memref<?x{kind}>, %cells: memref<?x{kind}>)
+        workgroup(%local: {local}) kernel {{
+      %t = gpu.thread_id x
+      %some = arith.constant {CELLS} : index
+      %mask = arith.constant {CELLS - 1} : index
+      %cell = arith.andi %t, %mask : index
+      %first = arith.cmpi ult, %t, %some : index
+      scf.if %first {{
+        %start = memref.load %cells[%t] : memref<?x{kind}>
+        memref.store %start, %local[%t] : {local}
+      }}
+      gpu.barrier
+      %x = memref.load %in[%t] : memref<?x{kind}>
+      %old = memref.atomic_rmw {operation} %x, %local[%cell] : ({kind}, {local}) -> {kind}
+      gpu.barrier
+      scf.if %first {{
+        %end = memref.load %local[%t] : {local}
+        memref.store %end, %cells[%t] : memref<?x{kind}>
+      }}
+      gpu.return
+    }}"""
+
+
+def _values(rng: np.random.Generator, kind: str, count: int) -> np.ndarray:
+    dtype = {**TYPES, **NARROW}[kind]
+    if kind[0] == "f":
+        largest = 8 if kind == "f16" else 1000
+        return rng.integers(-largest, largest, count).astype(dtype)
+    return rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
+
+
+def _combined(formula: Callable, kind: str, block: int, grid: int) -> Callable:
+    def data(rng: np.random.Generator) -> Launch:
+        count = block * grid
+        x, cells = _values(rng, kind, count), _values(rng, kind, CELLS)
+        columns = [np.append(x[cell::CELLS], cells[cell]) for cell in range(CELLS)]
+        expected = np.array([formula(column) for column in columns], cells.dtype)
+        return Launch([x, cells], {1: expected}, grid=(grid,), block=(block,))
+
+    return data
+
+
+for _kind in [*TYPES, *NARROW]:
+    for _operation, _formula in (_INTEGER if _kind[0] == "i" else _FLOAT).items():
+        _name = f"global_{_operation}_{_kind}"
+        MODULE.add(_name, _global(_name, _operation, _kind), _combined(_formula, _kind, 128, 4))
+        _name = f"workgroup_{_operation}_{_kind}"
+        MODULE.add(_name, _workgroup(_name, _operation, _kind), _combined(_formula, _kind, 256, 1))
+
+
+def _tickets(name: str, kind: str) -> str:
+    """The values before each addition number the work-items: each number is taken once."""
+    return f"""
+    gpu.func @{name}(%counter: memref<?x{kind}>, %taken: memref<?x{kind}>) kernel {{
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : {kind}
+      %ticket = memref.atomic_rmw addi %one, %counter[%zero] : ({kind}, memref<?x{kind}>) -> {kind}
+      %at = arith.index_cast %ticket : {kind} to index
+      %old = memref.atomic_rmw addi %one, %taken[%at] : ({kind}, memref<?x{kind}>) -> {kind}
+      gpu.return
+    }}"""
+
+
+def _taken(kind: str) -> Callable:
+    def data(rng: np.random.Generator) -> Launch:
+        counter, taken = np.zeros(1, TYPES[kind]), np.zeros(ITEMS, TYPES[kind])
+        expected = {0: counter + ITEMS, 1: taken + 1}
+        return Launch([counter, taken], expected, grid=(4,), block=(128,))
+
+    return data
+
+
+for _kind in ("i32", "i64"):
+    MODULE.add(f"tickets_{_kind}", _tickets(f"tickets_{_kind}", _kind), _taken(_kind))
+
+
+@MODULE.program("""
+    gpu.func @exchange(%cells: memref<?xi32>, %seen: memref<?xi32>) kernel {
+      %i = gpu.global_id x
+      %zero = arith.constant 0 : index
+      %mine = arith.index_cast %i : index to i32
+      %one = arith.constant 1 : i32
+      %old = memref.atomic_rmw assign %mine, %cells[%zero] : (i32, memref<?xi32>) -> i32
+      %at = arith.index_cast %old : i32 to index
+      %before = memref.atomic_rmw addi %one, %seen[%at] : (i32, memref<?xi32>) -> i32
+      gpu.return
+    }""")
+def exchange(rng: np.random.Generator) -> Launch:
+    """Each value but the last comes out again, once, and so does the first one in the cell."""
+    return Launch(
+        [np.full(1, ITEMS, np.int32), np.zeros(ITEMS + 1, np.int32)],
+        {1: np.append(0, np.ones(ITEMS)).astype(np.int32)},
+        grid=(4,),
+        block=(128,),
+        scratch=(0,),
+        unordered=(1,),
+    )
+
+
+# ---- compare-and-swap loops ----------------------------------------------------------------------
+
+
+def _loop(name: str, kind: str, body: str, where: str = "") -> str:
+    memory = f"memref<?x{kind}{where}>"
+    return f"""
+    gpu.func @{name}(%in: memref<?x{kind}>, %cells: {memory}) kernel {{
+      %i = gpu.global_id x
+      %mask = arith.constant {CELLS - 1} : index
+      %cell = arith.andi %i, %mask : index
+      %x = memref.load %in[%i] : memref<?x{kind}>
+      %old = memref.generic_atomic_rmw %cells[%cell] : {memory} {{
+        ^bb0(%now: {kind}):
+          {body}
+          memref.atomic_yield %new : {kind}
+      }}
+      gpu.return
+    }}"""
+
+
+def _product(x: np.ndarray) -> np.ndarray:
+    return np.multiply.reduce(x, dtype=x.dtype)
+
+
+_LOOPS = {
+    "muli": ("%new = arith.muli %now, %x : {t}", _product),
+    # Adds the square, then masks: order does not matter, and no single instruction does it.
+    "add_square": (
+        "%xx = arith.muli %x, %x : {t}\n%new = arith.addi %now, %xx : {t}",
+        lambda x: _wrapping_sum(np.append(x[:-1] * x[:-1], x[-1])),
+    ),
+}
+for _kind in ("i32", "i64"):
+    for _name, (_body, _formula) in _LOOPS.items():
+        _full = f"loop_{_name}_{_kind}"
+        MODULE.add(
+            _full, _loop(_full, _kind, _body.format(t=_kind)), _combined(_formula, _kind, 128, 4)
+        )
+
+_FLOAT_LOOP = """%f = arith.bitcast %now : i{w} to f{w}
+          %v = arith.bitcast %x : i{w} to f{w}
+          %sum = arith.addf %f, %v : f{w}
+          %new = arith.bitcast %sum : f{w} to i{w}"""
+
+
+def _float_loop(width: int) -> Callable:
+    def data(rng: np.random.Generator) -> Launch:
+        x, cells = (_values(rng, f"f{width}", n) for n in (ITEMS, CELLS))
+        expected = cells + x.reshape(-1, CELLS).sum(axis=0)
+        whole = TYPES[f"i{width}"]
+        return Launch(
+            [x.view(whole), cells.view(whole)], {1: expected.view(whole)}, grid=(4,), block=(128,)
+        )
+
+    return data
+
+
+for _width in (32, 64):
+    _full = f"loop_addf_f{_width}"
+    MODULE.add(_full, _loop(_full, f"i{_width}", _FLOAT_LOOP.format(w=_width)), _float_loop(_width))
+
+
+@MODULE.program(f"""
+    gpu.func @loop_in_workgroup(%in: memref<?xi32>, %out: memref<?xi32>)
+        workgroup(%local: memref<1xi32, {WORKGROUP}>) kernel {{
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %start = arith.constant 1 : i32
+      %first = arith.cmpi eq, %t, %zero : index
+      scf.if %first {{
+        memref.store %start, %local[%zero] : memref<1xi32, {WORKGROUP}>
+      }}
+      gpu.barrier
+      %x = memref.load %in[%t] : memref<?xi32>
+      %old = memref.generic_atomic_rmw %local[%zero] : memref<1xi32, {WORKGROUP}> {{
+        ^bb0(%now: i32):
+          %new = arith.muli %now, %x : i32
+          memref.atomic_yield %new : i32
+      }}
+      gpu.barrier
+      scf.if %first {{
+        %end = memref.load %local[%zero] : memref<1xi32, {WORKGROUP}>
+        memref.store %end, %out[%zero] : memref<?xi32>
+      }}
+      gpu.return
+    }}""")
+def loop_in_workgroup(rng: np.random.Generator) -> Launch:
+    x = rng.integers(-1000, 1000, 256, np.int32) | 1
+    expected = _product(x).reshape(1)
+    return Launch([x, np.zeros(1, np.int32)], {1: expected}, block=(256,))

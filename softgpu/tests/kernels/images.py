@@ -1,0 +1,28 @@
+"""Code objects of modules, kept under build/objects by mgpu_rt.lowering."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import ROOT
+from mgpu_rt.lowering import lower
+from softgpu.tests.kernels.program import Module
+from tests.support.folders import write_whole
+
+TEXTS = ROOT / "build" / "kernels"
+
+
+def text(module: Module) -> Path:
+    """The module's MLIR as a file."""
+    source = TEXTS / f"{module.name}.mlir"
+    write_whole(source, module.text)
+    return source
+
+
+def image(module: Module, chip: str) -> Path:
+    """The code object as a file. Raises what mgpu_rt.lowering raises."""
+    source = text(module)
+    options = {"opt_level": module.opt_level, "first": module.first}
+    result = TEXTS / f"{module.name}-{chip}.hsaco"
+    write_whole(result, lower.code_objects(source, chip, **options)["kernels"])
+    return result

@@ -1,0 +1,150 @@
+"""Every kernel program gives what NumPy gives, on AMD's HIP 5.2.3 over an emulated device."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softgpu.tests.kernels import (
+    algorithms,
+    atomics,
+    casts,
+    control,
+    floats,
+    groups,
+    ids,
+    integers,
+    mathematics,
+    matrix,
+    modes,
+    numerics,
+    private,
+    vectors,
+)
+from softgpu.tests.kernels.compare import mismatch
+from softgpu.tests.kernels.host import Host
+from softgpu.tests.kernels.program import Module
+
+MODULES = [
+    floats.MODULE,
+    floats.BF16,
+    integers.MODULE,
+    integers.DIVISION,
+    casts.MODULE,
+    *mathematics.MODULES.values(),
+    ids.MODULE,
+    ids.PARTIAL,
+    groups.MEMORY,
+    groups.SHUFFLES,
+    groups.REDUCTIONS,
+    groups.SUBGROUPS,
+    groups.SUBGROUP_SHUFFLES,
+    atomics.MODULE,
+    private.MODULE,
+    control.MODULE,
+    vectors.MODULE,
+    algorithms.MODULE,
+    numerics.MODULE,
+    matrix.MODULE,
+    matrix.FIRST,
+    matrix.NEWER,
+    modes.MODULE,
+]
+#: The older targets differ here: no f64 atomics, other conversions, other matrix shapes.
+OLDER = ["gfx906", "gfx908"]
+#: HIP 5.2.3 does not know newer ones: tests/rocm names one where it runs a HIP that does.
+NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
+SAMPLE = [
+    floats.BF16,
+    integers.DIVISION,
+    ids.MODULE,
+    ids.PARTIAL,
+    groups.MEMORY,
+    groups.SHUFFLES,
+    groups.SUBGROUPS,
+    atomics.MODULE,
+    private.MODULE,
+    control.MODULE,
+    vectors.MODULE,
+    algorithms.MODULE,
+    numerics.MODULE,
+    matrix.FIRST,
+]
+
+
+#: Unoptimised code keeps what optimisers take out: calls, copies, scratch, branches around nothing.
+UNOPTIMISED = [integers.DIVISION, groups.MEMORY, private.MODULE, control.MODULE]
+
+
+def _exists(module: Module, chip: str) -> bool:
+    """Whether a target has the instructions that a module is about."""
+    if chip in NEWER or module is matrix.NEWER:
+        return chip in NEWER and module not in (matrix.MODULE, matrix.FIRST)
+    if module is matrix.MODULE:
+        return chip == "gfx90a"
+    return module is not matrix.FIRST or chip != "gfx906"
+
+
+def _variants() -> Iterator[tuple[Module, str, bool]]:
+    """Modules for targets, and whether each is of those that are run often.
+
+    Everything for gfx90a, and a sample for the older targets and without optimisation; make
+    check-isa has the rest.
+    """
+    for module in MODULES:
+        if module is not matrix.NEWER:
+            yield module, "gfx90a", True
+        for chip in NEWER:
+            if _exists(module, chip):
+                yield module, chip, True
+        for chip in OLDER:
+            if _exists(module, chip):
+                yield module, chip, module in SAMPLE
+        if module is matrix.NEWER:
+            continue
+        for level in (1, 3) if module is ids.PARTIAL else (0, 1, 3):
+            yield module.at(level), "gfx90a", level == 0 and module in UNOPTIMISED
+
+
+CASES = [
+    pytest.param(
+        module,
+        name,
+        chip,
+        id=f"{module.name}-{name}-{chip}",
+        marks=[] if often else [pytest.mark.check_isa],
+    )
+    for module, chip, often in _variants()
+    for name in module.programs
+]
+
+
+@pytest.mark.parametrize(("module", "name", "chip"), CASES)
+def test_results_equal_those_of_numpy(
+    module: Module,
+    name: str,
+    chip: str,
+    images: Callable[[Module, str], Path],
+    hosts: Callable[[str], Host],
+) -> None:
+    program = module.programs[name]
+    launch = program.data(np.random.default_rng(zlib.crc32(name.encode())))
+    answer = hosts(chip).run(images(module, chip), program.kernel, launch)
+    for number, (given, got) in enumerate(zip(launch.arguments, answer.arrays, strict=True)):
+        if got is None or number in launch.scratch:
+            continue
+        exact = number not in launch.expected
+        expected = given if exact else launch.expected[number]
+        if number in launch.unordered:
+            got = np.sort(got)
+        wrong = mismatch(got, np.asarray(expected), 0 if exact else launch.ulp,
+                         0 if exact else launch.absolute)  # fmt: skip
+        assert wrong is None, f"argument {number} of {name}: {wrong}"
+    for symbol, expected in launch.symbols_expected.items():
+        wrong = mismatch(answer.symbols[symbol], expected, 0)
+        assert wrong is None, f"global {symbol} of {name}: {wrong}"

@@ -1,0 +1,118 @@
+"""mgpu_rt.cli.softgpu sets a child's environment, and names what is missing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mgpu_rt import hip_search, layout
+from mgpu_rt.cli import softgpu
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """A build directory with something in the driver's place."""
+    library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
+    library.parent.mkdir(parents=True)
+    library.touch()
+    return tmp_path / "build"
+
+
+@pytest.fixture
+def hip(tmp_path: Path) -> str:
+    library = tmp_path / "libamdhip64.so.5"
+    library.touch()
+    return str(library)
+
+
+def test_the_driver_comes_first(build: Path, hip: str) -> None:
+    base = {"LD_LIBRARY_PATH": "/one::/two", "MGPU_RT_HIP": hip, "HOME": "/somewhere"}
+    result = softgpu.environment(base, build=build)
+    assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one:/two"
+    assert result["MGPU_RT_HIP"] == hip
+    assert result["MGPU_RT_SOFTGPU"] == "gfx90a"
+    assert result["HOME"] == "/somewhere"
+    assert softgpu.environment(result, build=build) == result
+
+
+def test_variables_that_are_set_stay(build: Path, hip: str) -> None:
+    base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "gfx906,gfx908"}
+    assert softgpu.environment(base, build=build)["MGPU_RT_SOFTGPU"] == "gfx906,gfx908"
+
+
+def test_a_missing_driver_is_named(tmp_path: Path) -> None:
+    with pytest.raises(softgpu.SoftGpuUnavailable, match=r"libhsakmt\.so\.1 is missing.*`make`"):
+        softgpu.environment({}, build=tmp_path)
+
+
+def test_a_missing_hip_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="MGPU_RT_HIP=/nowhere"):
+        softgpu.environment({"MGPU_RT_HIP": "/nowhere"}, build=build)
+    monkeypatch.setattr(softgpu.hip_search, "find", lambda _: [])
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="apt-get install libamdhip64-5, or set"):
+        softgpu.environment({}, build=build)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="install AMD's ROCm, up to"):
+        softgpu.environment({}, build=build)
+
+
+def test_a_hip_that_cannot_be_emulated_is_named(
+    build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ROCr below it looks for neither of the libraries that stand in."""
+    found = [hip_search.Hip("/opt/rocm", hip)]
+    monkeypatch.setattr(hip_search, "LOADERS_FOLDERS", ())
+    monkeypatch.setattr(hip_search, "find", lambda _: found)
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
+        softgpu.environment({}, build=build)
+    (Path(hip).parent / hip_search.HSA).write_bytes(b"\0hsaKmtQueueRingDoorbell\0")
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="none here can be run so"):
+        softgpu.environment({}, build=build)
+    (build / "softgpu" / softgpu.DTIF).touch()
+    result = softgpu.environment({}, build=build)
+    assert result["MGPU_RT_HIP"] == hip
+    assert result["HSA_ENABLE_DTIF"] == "1"
+
+
+def test_the_devices_are_those_of_softgpu() -> None:
+    table = (layout.CHECKOUT / "softgpu/src/config.c").read_text()
+    assert re.findall(r'^    \{"(gfx\w+)", ', table, re.MULTILINE) == [*softgpu.TARGETS]
+
+
+@pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])
+def test_a_device_that_there_is_not_is_named(build: Path, hip: str, name: str) -> None:
+    with pytest.raises(softgpu.SoftGpuUnavailable, match=r"gfx942 \(MI300A, MI300X\)") as refused:
+        softgpu.environment({"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": name}, build=build)
+    assert f"MGPU_RT_SOFTGPU={name}: '{name.rpartition(',')[2]}' is none of " in str(refused.value)
+
+
+def _lay(folder: Path, name: str, knows: str) -> Path:
+    """A HIP and its ROCr, which knows these targets."""
+    folder.mkdir(parents=True)
+    (folder / hip_search.HSA).write_text(f"libhsakmt.so.1 {knows}")
+    (folder / name).touch()
+    return folder / name
+
+
+def test_a_device_that_hip_does_not_know_wants_another_hip(
+    build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The one that `mgpu-rt softgpu install` has fetched is taken, for that device only."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
+    monkeypatch.setattr(hip_search, "find", lambda _: [hip_search.Hip("/opt/rocm", str(old))])
+    (build / "softgpu" / "libhsakmt.so.1").touch()
+    wanted = {"MGPU_RT_SOFTGPU": "gfx90a,gfx942", "LD_LIBRARY_PATH": "/one"}
+    for base, instead in ((wanted, ""), ({**wanted, "MGPU_RT_HIP": str(old)}, "unset MGPU_RT_HIP")):
+        with pytest.raises(softgpu.SoftGpuUnavailable, match=f"{old} does not know gfx942") as said:
+            softgpu.environment(base, build=build)
+        assert f"{instead}" in str(said.value)
+        assert "`mgpu-rt softgpu install 5.7` fetches one" in str(said.value)
+    newer = _lay(tmp_path / "data/mgpu_rt/hip-5.7.1", "libamdhip64.so.5", "gfx90a gfx942")
+    result = softgpu.environment(wanted, build=build)
+    assert result["MGPU_RT_HIP"] == str(newer)
+    assert result["LD_LIBRARY_PATH"] == f"{build}/softgpu:/one:{newer.parent}"
+    assert softgpu.environment(result, build=build) == result
+    assert softgpu.environment({}, build=build)["MGPU_RT_HIP"] == str(old)

@@ -1,0 +1,134 @@
+"""printf and failed checks in kernels, through the hostcall service of AMD's HIP."""
+
+from __future__ import annotations
+
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+import bench
+from bench.setup.printing import print_library
+from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
+from softgpu.tests.device.conftest import PROGRAMS
+from tests.support.child import POLICIES, Mgpu, environment, in_child, library
+from tests.support.programs import Outcome, execute
+
+PRINTF = PROGRAMS / "printf.mlir"
+VECADD = bench.PROGRAMS / "vecadd.mlir"
+BLOCKS, THREADS = 3, 70
+WIDE = ["100% 1 -2 3.5 1e-300 ff 1234567890123456789 1 -2 1 -2", "0123456789" * 10 + " the end"]
+
+
+def lanes() -> list[str]:
+    """Returns the line of each work-item; the order among waves is not given."""
+    return [
+        f"block {item // THREADS} item {item} scaled {-3 * item} quarter {0.25 * (-3 * item):.2f}"
+        for item in range(BLOCKS * THREADS)
+    ]
+
+
+def run(
+    program: Path, directory: Path, llvm: int = 22, opt_level: int = 2, **changes: str
+) -> Outcome:
+    """Lowers a program ahead of time and runs it on the emulated device."""
+    chip = changes.get("MGPU_RT_SOFTGPU", pipelines.DEFAULT_CHIP)
+    helper = print_library()
+    executable = object_files.link(
+        [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
+        libraries=[library(), helper],
+        rpath=[library().parent, helper.parent],
+        out=directory / program.stem,
+    )
+    return execute([str(executable)], environment("softgpu", **changes))
+
+
+def good(outcome: Outcome) -> None:
+    """Every line was printed once, and the kernel did its work."""
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    *printed, result = outcome.stdout.splitlines()
+    assert sorted(printed) == sorted(lanes() + WIDE)
+    assert result.split() == [str(-3 * item) for item in range(BLOCKS * THREADS)]
+
+
+@pytest.mark.parametrize(
+    ("llvm", "chip"), [(22, "gfx90a"), (19, "gfx90a"), (22, "gfx906"), (22, "gfx908")]
+)
+def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> None:
+    """From all lanes of several waves and workgroups."""
+    good(run(PRINTF, tmp_path, llvm, MGPU_RT_SOFTGPU=chip))
+
+
+def test_printf_works_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
+    """A wave that waits for the host lets the others run."""
+    good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU_THREADS="1"))
+
+
+def edited(name: str, directory: Path, old: str, new: str) -> Path:
+    """A program with something else in the place of `old`."""
+    text = (PROGRAMS / name).read_text()
+    assert old in text
+    program = directory / name
+    program.write_text(text.replace(old, new))
+    return program
+
+
+def test_printf_works_from_two_streams(tmp_path: Path) -> None:
+    """On one queue of the device: with two, HIP 5.2.3 hears the newer one only."""
+    program = edited("printf.mlir", tmp_path, "func.call @one_stream", "func.call @two_streams")
+    good(run(program, tmp_path, GPU_MAX_HW_QUEUES="1"))
+
+
+def test_a_failed_check_ends_the_program(tmp_path: Path) -> None:
+    """Its message comes out, although abort() drops what stdio holds, and then the place."""
+    outcome = run(PROGRAMS / "abort.mlir", tmp_path)
+    assert outcome.signal == signal.SIGABRT
+    assert outcome.stdout == "item 42 is out of bounds\n"
+    assert "softgpu: kernel check (gfx90a), workgroup (0,0,0), wave 0" in outcome.stderr
+    assert "called trap" in outcome.stderr
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_printf_works_without_optimisation(policy: str, tmp_path: Path) -> None:
+    """Kernels whose metadata asks for a queue of OpenCL's: csrc/runtime/image/metadata.h."""
+    assert b"hidden_default_queue" in lower.code_object(VECADD, opt_level=0)
+    python = {"MGPU_RT_PYTHON": "off"} if policy == "builtin" else {}
+    outcome = run(VECADD, tmp_path, opt_level=0, **python)
+    assert (outcome.signal, outcome.stderr) == (0, "")
+    assert outcome.stdout.split() == ["3.75"] * 1000
+
+
+@pytest.mark.parametrize(("program", "opt_level"), [(VECADD, 0), (PRINTF, 2)])
+def test_hip_crashes_where_it_gets_the_image_of_the_program(
+    program: Path, opt_level: int, tmp_path: Path
+) -> None:
+    """As stock gives it."""
+    outcome = run(program, tmp_path, opt_level=opt_level, MGPU_RT_CACHE="off")
+    assert outcome.signal == signal.SIGSEGV
+
+
+@in_child(backends=("stub",))
+def test_hip_judges_damaged_notes(mgpu: Mgpu) -> None:
+    """Lengths in them may be anything."""
+    image = lower.code_object(VECADD, opt_level=0)
+    begin = image.index(b"AMDGPU\0") - 12
+    bytes_of = random.Random(4)
+    for _ in range(300):
+        damaged = bytearray(image)
+        for _ in range(bytes_of.randint(1, 4)):
+            place = bytes_of.choice([bytes_of.randint(0, 63), begin + bytes_of.randint(0, 900)])
+            damaged[place] = bytes_of.choice([0, 1, 0x7F, 0xFF, bytes_of.randrange(256)])
+        mgpu.load(mgpu.image(bytes(damaged)))
+    assert mgpu.load(mgpu.image(image))
+
+
+def test_cf_assert_is_not_lowered_by_llvm_22(tmp_path: Path) -> None:
+    """It puts the message outside of the gpu.module: the README says what to write instead."""
+    program = tmp_path / "assert.mlir"
+    text = (PROGRAMS / "abort.mlir").read_text()
+    begin, end = text.index("scf.if"), text.index("gpu.return")
+    asserted = 'cf.assert %bad, "out of bounds"\n      '
+    program.write_text(text[:begin] + asserted + text[end:])
+    with pytest.raises(toolchain.LoweringFailed, match="must reference a global"):
+        lower.code_objects(program)

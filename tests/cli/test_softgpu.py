@@ -12,8 +12,9 @@ from mgpu_rt.cli import softgpu
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Path:
-    """A build directory with something in the driver's place."""
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build directory with something in the driver's place, and no HIP that was fetched."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     library = tmp_path / "build" / "softgpu" / softgpu.DRIVER
     library.parent.mkdir(parents=True)
     library.touch()
@@ -100,7 +101,6 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The one that `mgpu-rt softgpu install` has fetched is taken, for that device only."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
     monkeypatch.setattr(hip_search, "find", lambda _: [hip_search.Hip("/opt/rocm", str(old))])
     (build / "softgpu" / "libhsakmt.so.1").touch()

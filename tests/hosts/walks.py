@@ -1,4 +1,4 @@
-"""Plays the random programs of registered.c over registered memory, and says what went wrong.
+"""Plays the random programs of registered/ over registered memory, and says what went wrong.
 
     python -m tests.hosts.walks COUNT [--backend cuda] [--seed S]
 
@@ -21,13 +21,15 @@ from tests.support.child import ROOT, environment
 from tests.support.known import program
 from tests.support.patience import HANG
 
-SOURCE = ROOT / "tests" / "hosts" / "registered.c"
+SOURCES = ROOT / "tests" / "hosts" / "registered"
 MOST = 250  # programs of a process
 
 
 def compiled(directory: Path) -> Path:
     """The program, linked with the library."""
-    return program(directory, SOURCE.read_text(), "-D_GNU_SOURCE")
+    others = (str(SOURCES / name) for name in ("memory.c", "cases.c"))
+    text = (SOURCES / "walk.c").read_text()
+    return program(directory, text, "-D_GNU_SOURCE", f"-I{SOURCES}", *others)
 
 
 def settings(backend: str = "stub", **changes: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Registrations of host memory that outlive their unregister (MGPU_RT_EXCLUSIVE=on).
 
-tests/hosts/registered.c has the programs. The stub of HIP keeps the pages that it was given, as a
+tests/hosts/registered has the programs. The stub of HIP keeps the pages that it was given, as a
 GPU does. So the use of a registration whose pages were replaced shows as wrong bytes.
 """
 

@@ -1,0 +1,278 @@
+/* Single cases: what takes the pages of registered memory away, and what may be registered. */
+#include "memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The pages go on elsewhere, and others come here: MREMAP_DONTUNMAP leaves the mapping. */
+static void case_moved(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    if (mremap(at.address, at.bytes, at.bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+               window + 8 * PAGE) != window + 8 * PAGE)
+        fail("mremap", at.address, at.bytes);
+    fill(at.address, at.bytes);
+    pass(at);
+}
+
+/* munmap, and other memory at its address. */
+static void case_unmapped(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    unmap(at);
+    map(at);
+    pass(at);
+}
+
+static void case_dropped(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    drop(at);
+    pass(at);
+}
+
+/* The end of the heap goes down and up again. */
+static void case_brk(void) {
+    char *const begin = (char *)(((uintptr_t)sbrk(0) + PAGE - 1) / PAGE * PAGE);
+    const struct range at = {begin, 2 * PAGE};
+    for (int i = 0; i < 2; i++) {
+        if (brk(begin + at.bytes) != 0)
+            fail("brk", begin, at.bytes);
+        fill(at.address, at.bytes);
+        pass(at);
+        if (brk(begin) != 0)
+            fail("brk", begin, at.bytes);
+    }
+}
+
+/* A part of a huge page, and then the page is split. */
+static void case_huge(void) {
+    enum { HUGE = 2 << 20 };
+    char *const all =
+        mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *const page = (char *)(((uintptr_t)all + HUGE - 1) / HUGE * HUGE);
+    const struct range at = {page + 4 * PAGE, 8 * PAGE};
+    madvise(page, HUGE, MADV_HUGEPAGE);
+    memset(page, 1, HUGE);
+    pass(at);
+    madvise(page + 6 * PAGE, 2 * PAGE, MADV_DONTNEED);
+    fill(at.address, at.bytes);
+    pass(at);
+    munmap(all, 2 * HUGE);
+}
+
+/* Pages that hugetlbfs has set aside, where a machine has some. */
+static void case_hugetlb(void) {
+    enum { HUGE = 2 << 20 };
+    for (int i = 0; i < 2; i++) {
+        char *const page =
+            mmap(window + HUGE, HUGE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED_NOREPLACE, -1, 0);
+        if (page == MAP_FAILED)
+            return;
+        memset(page, i + 1, HUGE);
+        pass((struct range){page, 8 * PAGE});
+        munmap(page, HUGE);
+    }
+}
+
+/* Of two that touch one goes; the other one is kept. */
+static void case_touching(void) {
+    const struct range first = {window, 2 * PAGE}, second = {window + 2 * PAGE, 2 * PAGE};
+    map((struct range){window, 4 * PAGE});
+    pass(first);
+    pass(second);
+    unmap(first);
+    map(first);
+    pass(second);
+    pass(first);
+}
+
+/* A mapping that grows where it lies keeps its pages. */
+static void case_grown(void) {
+    const struct range at = {window, 2 * PAGE}, whole = {window, 4 * PAGE};
+    map(at);
+    pass(at);
+    munmap(window + 2 * PAGE, 2 * PAGE);
+    if (mremap(at.address, at.bytes, whole.bytes, 0) != window)
+        fail("mremap", window, whole.bytes);
+    pass(at);
+    pass(whole);
+}
+
+/* Two in one page, of which one is HIP's again: the other one is watched still. */
+static void share_page(struct range goes, struct range stays, struct range page) {
+    map(page);
+    pass(goes);
+    pass(stays);
+    check_pageable(goes);
+    map(page);
+    pass(stays);
+}
+
+static void case_first_page_is_shared(void) {
+    share_page((struct range){window + 1024, 2 * PAGE}, (struct range){window, 512},
+               (struct range){window, 3 * PAGE});
+}
+
+static void case_last_page_is_shared(void) {
+    share_page((struct range){window, PAGE + 1024}, (struct range){window + PAGE + 2048, 512},
+               (struct range){window, 2 * PAGE});
+}
+
+/* The pages of a file can be replaced, with all copies of them, and no event tells. */
+static void pass_over_file(int sharing) {
+    const struct range at = {window, 2 * PAGE};
+    const int file = memfd_create("registered", 0);
+    if (ftruncate(file, 2 * PAGE) != 0 ||
+        mmap(window, 2 * PAGE, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, file, 0) != window)
+        fail("mmap", window, PAGE);
+    fill(at.address, at.bytes);
+    pass(at);
+    if (ftruncate(file, 0) != 0 || ftruncate(file, 2 * PAGE) != 0)
+        fail("ftruncate", window, PAGE);
+    fill(at.address, at.bytes);
+    pass(at);
+}
+
+static void case_shared_memory(void) {
+    pass_over_file(MAP_SHARED);
+}
+
+static void case_private_file(void) {
+    pass_over_file(MAP_PRIVATE);
+}
+
+static void case_forked(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    split();
+    pass(at);
+}
+
+/* Work is pending at the unregister. */
+static void case_pending(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    acquire(at);
+    check_wait(0);
+}
+
+/* Other bytes from the same address, and a part: HIP would refuse them while it has the first. */
+static void case_other_bytes(void) {
+    map((struct range){window, 8 * PAGE});
+    pass((struct range){window, 4 * PAGE});
+    pass((struct range){window, 2 * PAGE});
+    pass((struct range){window + PAGE, 4 * PAGE});
+    pass((struct range){window, 8 * PAGE});
+}
+
+/* Unregistered memory is pageable again, though HIP has it still. */
+static void case_pageable(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    check_pageable(at);
+}
+
+/* The device address of what is not registered any more is none. */
+static void case_errors(void) {
+    const struct range at = {window, PAGE};
+    map(at);
+    pass(at);
+    mgpuMemHostUnregister(at.address);
+    mgpuMemHostRegister(at.address, at.bytes);
+    mgpuMemHostRegister(at.address, at.bytes);
+    mgpuMemHostUnregister(at.address);
+    mgpuMemHostUnregister(at.address);
+}
+
+/* The same bytes each time: the library asks HIP once. */
+static void case_passes(void) {
+    map((struct range){window, BYTES});
+    for (int i = 0; i < 100; i++) {
+        pass((struct range){window, PAGE});
+        pass((struct range){window + PAGE, 3 * PAGE + 8});
+    }
+}
+
+static void case_limit(void) {
+    map((struct range){window, BYTES});
+    for (int i = 0; i < PAGES; i++)
+        pass((struct range){window + i * PAGE, PAGE});
+}
+
+static void pass_at_exit(void) {
+    pass((struct range){window, PAGE});
+    pass((struct range){window, 2 * PAGE});
+}
+
+static void case_exit(void) {
+    atexit(pass_at_exit);
+    map((struct range){window, 2 * PAGE});
+    pass((struct range){window, PAGE});
+    atexit(pass_at_exit);
+}
+
+/* Two threads take turns at one address, or try at once: one of them holds it, as with HIP. */
+static void *contend(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 300; i++) {
+        mgpuMemHostRegister(window, PAGE);
+        mgpuMemHostUnregister(window);
+    }
+    return NULL;
+}
+
+static void case_threads(void) {
+    pthread_t threads[3];
+    map((struct range){window, PAGE});
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, contend, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    pass((struct range){window, PAGE});
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"moved", case_moved},
+    {"unmapped", case_unmapped},
+    {"dropped", case_dropped},
+    {"brk", case_brk},
+    {"huge", case_huge},
+    {"hugetlb", case_hugetlb},
+    {"touching", case_touching},
+    {"grown", case_grown},
+    {"first-page-is-shared", case_first_page_is_shared},
+    {"last-page-is-shared", case_last_page_is_shared},
+    {"shared-memory", case_shared_memory},
+    {"private-file", case_private_file},
+    {"forked", case_forked},
+    {"pending", case_pending},
+    {"other-bytes", case_other_bytes},
+    {"pageable", case_pageable},
+    {"errors", case_errors},
+    {"passes", case_passes},
+    {"limit", case_limit},
+    {"exit", case_exit},
+    {"threads", case_threads},
+};
+
+int run_case(const char *name) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(cases[i].name, name) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    return 2;
+}

@@ -1,0 +1,62 @@
+/* A model of an address space: memory is mapped, unmapped, moved, dropped and written, registered,
+ * copied to the device and back, and unregistered. The device must see what the host wrote, always;
+ * else the process exits with 1 and one line.
+ *
+ *     registered walk SEED PROGRAMS    PROGRAMS random programs, each from a seed of its own
+ *     registered race ROUNDS           one thread unmaps what another maps at once
+ *     registered case NAME             one of cases.c */
+#ifndef REGISTERED_MEMORY_H
+#define REGISTERED_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *mgpuStreamCreate(void);
+void mgpuStreamDestroy(void *stream);
+void mgpuStreamSynchronize(void *stream);
+void *mgpuMemAlloc(uint64_t bytes, void *stream, bool shared);
+void mgpuMemFree(void *block, void *stream);
+void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
+void mgpuMemset32(void *block, int value, size_t count, void *stream);
+void mgpuMemHostRegister(void *address, uint64_t bytes);
+void mgpuMemHostUnregister(void *address);
+
+enum { PAGE = 4096, PAGES = 48, BYTES = PAGES * PAGE, STEPS = 60, RANGES = 8 };
+
+struct range {
+    char *address;
+    size_t bytes;
+};
+
+extern char *window;         /* PAGES pages; none of them is anybody else's */
+extern void *stream, *block; /* of the device: BYTES */
+extern uint64_t seed;        /* of the random program; 0 outside */
+
+void open_window(void);
+void begin_program(uint64_t with);
+_Noreturn void fail(const char *what, const void *address, size_t bytes);
+void fill(char *at, size_t bytes);
+
+/* What a program does. Memory that goes away is unregistered first. */
+void map(struct range at);
+void unmap(struct range at);
+void drop(struct range at);
+void acquire(struct range at);
+void release_in(const char *begin, const char *end);
+void split(void);
+
+/* What the device and the host see. `which` counts what is registered now. */
+void check_up(const struct range *at);
+void check_wait(int which);
+void check_pageable(struct range at);
+
+/* Registers, checks and unregisters. */
+void pass(struct range at);
+
+/* Does one of these, or moves memory, by chance. */
+void step(void);
+
+int run_case(const char *name);
+
+#endif

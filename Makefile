@@ -81,7 +81,7 @@ $(VENV)/.tools: tests/requirements.lock | needs-build
 
 # Compiling waits for what it needs.
 $(RUNTIME_OBJECTS) $(CUHIP_OBJECTS) $(SOFTGPU_OBJECTS): | needs-build
-build/host/_host.c build/host/_runtime.c: | $(VENV)/.tools
+build/python/_manager.c build/python/_runtime.c: | $(VENV)/.tools
 
 # The editable install makes the command mgpu-rt; it finds everything compiled.
 $(VENV)/.ready: $(VENV)/.tools pyproject.toml setup.py | native

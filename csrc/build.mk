@@ -9,7 +9,7 @@ include csrc/runtime/build.mk
 include csrc/forward/build.mk
 include softgpu/build.mk
 include csrc/cuhip/build.mk
-include csrc/host.mk
+include csrc/python.mk
 include csrc/selftest/build.mk
 
 STRIP ?= strip
@@ -63,4 +63,4 @@ package: native $(FORWARDERS)
 	$(call lay,$(PYTHON_MODULES),.,755)
 	$(call lay,csrc/abi.def csrc/runtime/base/options.def,.,644)
 	cd '$(OUT)' && $(STRIP) --strip-unneeded lib/libmlir_rocm_runtime.so lib/mgpu-rt-probe \
-		lib/*/*.so* lib/selftest/* _host.abi3.so _runtime.abi3.so
+		lib/*/*.so* lib/selftest/* _manager.abi3.so _runtime.abi3.so

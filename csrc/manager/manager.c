@@ -1,4 +1,4 @@
-/* The manager's side of the channel, compiled into the cffi module mgpu_rt._host. cffi calls these
+/* The manager's side of the channel, compiled into the cffi module mgpu_rt._manager. cffi calls these
  * without the GIL. */
 #include "manager.h"
 #include "../runtime/base/channel.h"

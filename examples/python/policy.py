@@ -7,7 +7,7 @@ MGPU_RT_POLICY=policy:KeepLarge ./program          # in this folder, or with it 
 
 import sys
 
-from mgpu_rt.manager import Evict, Kind, Pin, What
+from mgpu_rt.manager import EventKind, Evict, Kind, Pin
 from mgpu_rt.manager.rehearsal import read, rehearse
 
 
@@ -21,7 +21,7 @@ class KeepLarge:
 
     def decide(self, events, complete):
         for event in events:
-            if event.what is What.MODULE_LOADED and event.bytes >= self.LARGE:
+            if event.what is EventKind.MODULE_LOADED and event.bytes >= self.LARGE:
                 yield Pin(event.handle)
         idle = [stream for stream in self.caches.streams() if not stream.held]
         for stream in idle[1:]:

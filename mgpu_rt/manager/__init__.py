@@ -1,15 +1,16 @@
 """The manager: the process beside a program that decides what stays in its caches.
 
-A policy of your own needs the names of `mgpu_rt.manager.protocol`, which are here too. `Shipped` is
-the policy that it replaces.
+A policy of your own needs the names of `mgpu_rt.manager.protocol`, which are here too. It takes the
+place of `DefaultPolicy`.
 """
 
-from mgpu_rt.manager.default_policy import Shipped
+from mgpu_rt.manager.default_policy import DefaultPolicy
 from mgpu_rt.manager.protocol import (
-    Cached,
+    CachedObject,
     Caches,
     Decision,
     Event,
+    EventKind,
     Evict,
     Kind,
     Limit,
@@ -17,14 +18,18 @@ from mgpu_rt.manager.protocol import (
     Memory,
     Pin,
     Policy,
-    What,
 )
 
+#: The earlier names of three of these, for one release.
+Cached, Shipped, What = CachedObject, DefaultPolicy, EventKind
+
 __all__ = [
-    "Cached",
+    "CachedObject",
     "Caches",
     "Decision",
+    "DefaultPolicy",
     "Event",
+    "EventKind",
     "Evict",
     "Kind",
     "Limit",
@@ -32,6 +37,4 @@ __all__ = [
     "Memory",
     "Pin",
     "Policy",
-    "Shipped",
-    "What",
 ]

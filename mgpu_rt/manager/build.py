@@ -1,10 +1,10 @@
-"""Writes the C source of mgpu_rt._host, through which the manager reaches the library.
+"""Writes the C source of mgpu_rt._manager, through which the manager reaches the library.
 
     python mgpu_rt/manager/build.py OUT.c
 
-`_host.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h. The library
-itself holds nothing of Python's: it runs mgpu_rt/manager/manager.py, which imports this.
-csrc/host.mk compiles it.
+`_manager.abi3.so` is an API-mode cffi module of the functions in csrc/manager/manager.h, which
+csrc/python.mk compiles. The library itself holds nothing of Python's: it runs
+mgpu_rt/manager/manager.py, which imports this module.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def declarations() -> str:
 
 
 def make_ffi() -> FFI:
-    """The cffi builder of mgpu_rt._host."""
+    """The cffi builder of mgpu_rt._manager."""
     ffi = FFI()
     ffi.cdef(declarations())
     ffi.set_source(
-        "mgpu_rt._host",
+        "mgpu_rt._manager",
         '#include "manager.h"\n',
     )
     return ffi

@@ -6,18 +6,18 @@ import sys
 import time
 
 from mgpu_rt import __version__
-from mgpu_rt._host import ffi, lib
+from mgpu_rt._manager import ffi, lib
 from mgpu_rt.manager.protocol import (
-    Cached,
+    CachedObject,
     Decision,
     Event,
+    EventKind,
     Evict,
     Kind,
     Limit,
     Limits,
     Memory,
     Pin,
-    What,
 )
 
 #: enum channel_request of csrc/runtime/base/channel.h
@@ -60,7 +60,7 @@ class Channel:
         arrived = {event.handle for event in later if event.what.arrives}
         now = time.monotonic_ns()
         first = [
-            Event(What(2 * kind), cached.handle, cached.bytes, cached.device, now)
+            Event(EventKind(2 * kind), cached.handle, cached.bytes, cached.device, now)
             for kind, listed in there.items()
             for cached in listed
             if cached.handle not in arrived
@@ -74,9 +74,9 @@ class Channel:
         """The new events, after a wait of up to `seconds`; False if some were lost."""
         self._unsaid[0] = 0
         count = lib.mgpu_events(self._room, ROOM, int(seconds * 1000), self._unsaid)
-        known = range(len(What))
+        known = range(len(EventKind))
         events = [
-            Event(What(e.kind), e.handle, e.bytes, e.device, e.time)
+            Event(EventKind(e.kind), e.handle, e.bytes, e.device, e.time)
             for e in self._room[0:count]
             if e.kind in known
         ]
@@ -100,13 +100,13 @@ class Channel:
                 return self._ask(LIMIT, kind=Kind(kind), device=device, value=value)
         raise TypeError(f"{decision!r} is no decision: Evict, Pin and Limit are")
 
-    def modules(self) -> list[Cached]:
+    def modules(self) -> list[CachedObject]:
         return self._list(Kind.MODULE)
 
-    def streams(self) -> list[Cached]:
+    def streams(self) -> list[CachedObject]:
         return self._list(Kind.STREAM)
 
-    def blocks(self) -> list[Cached]:
+    def blocks(self) -> list[CachedObject]:
         return self._list(Kind.BLOCK)
 
     def limits(self) -> Limits:
@@ -134,10 +134,10 @@ class Channel:
         """From now on the library manages its caches by itself, without a message."""
         lib.mgpu_give_up(b"")
 
-    def _list(self, kind: Kind) -> list[Cached]:
+    def _list(self, kind: Kind) -> list[CachedObject]:
         count = min(self._ask(LIST, kind=kind), LIST_ROOM)
         return [
-            Cached(e.handle, e.bytes, e.uses, e.device, bool(e.held))
+            CachedObject(e.handle, e.bytes, e.uses, e.device, bool(e.held))
             for e in lib.mgpu_list()[0:count]
         ]
 

@@ -9,7 +9,7 @@ from mgpu_rt.manager.module_cache import ModuleCache
 from mgpu_rt.manager.protocol import Caches, Decision, Event
 
 
-class Shipped:
+class DefaultPolicy:
     """Two caches, each a mirror of the library's.
 
     The library keeps its limits by itself, in the order of last use. This policy adds two things

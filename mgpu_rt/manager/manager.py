@@ -95,7 +95,7 @@ def manage(channel: Channel, policy: Policy) -> None:
 def serve(channel: Channel, name: str, paths: list[str]) -> None:
     """Runs the policy that the user named, a class in `paths`; if it fails, the one that ships."""
     from mgpu_rt import loading
-    from mgpu_rt.manager import Shipped
+    from mgpu_rt.manager import DefaultPolicy
 
     if name:
         try:
@@ -108,7 +108,7 @@ def serve(channel: Channel, name: str, paths: list[str]) -> None:
             reason = loading.describe(error)
             channel.warn(f"MGPU_RT_POLICY={name} failed, the policy that ships goes on: {reason}")
     # proof: shipped_policy_goes_on, else `raise SystemExit(1)`
-    manage(channel, Shipped(channel))
+    manage(channel, DefaultPolicy(channel))
 
 
 def attach() -> Channel | None:

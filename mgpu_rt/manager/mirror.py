@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mgpu_rt.manager.protocol import Cached, Event, Kind
+from mgpu_rt.manager.protocol import CachedObject, Event, Kind
 
 
 class Entry:
@@ -40,7 +40,7 @@ class Mirror:
     #: Seconds from one look to the next; ten times as long while nothing happens.
     INTERVAL = 1.0
 
-    def __init__(self, kind: Kind, read: Callable[[], list[Cached]]) -> None:
+    def __init__(self, kind: Kind, read: Callable[[], list[CachedObject]]) -> None:
         self._kind = kind
         self._read = read
         self._entries: dict[int, Entry] = {}
@@ -87,7 +87,7 @@ class Mirror:
         self._entries = entries
         return True
 
-    def _update(self, entry: Entry, cached: Cached, now: float) -> None:
+    def _update(self, entry: Entry, cached: CachedObject, now: float) -> None:
         used = cached.uses - entry.uses
         if used or cached.held:
             entry.last_use = now

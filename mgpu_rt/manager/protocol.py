@@ -20,10 +20,10 @@ class Kind(enum.IntEnum):
     BLOCK = 2
 
 
-class What(enum.IntEnum):
+class EventKind(enum.IntEnum):
     """The kinds of events: the library got an object from HIP, or gave one back.
 
-    A hit is no event: `Cached.uses` counts hits.
+    A hit is no event: `CachedObject.uses` counts hits.
     """
 
     MODULE_LOADED = 0
@@ -46,14 +46,14 @@ class What(enum.IntEnum):
 class Event(NamedTuple):
     """An event at `time` (ns, CLOCK_MONOTONIC). `bytes` is 0 for streams."""
 
-    what: What
+    what: EventKind
     handle: int
     bytes: int
     device: int
     time: int
 
 
-class Cached(NamedTuple):
+class CachedObject(NamedTuple):
     """An object that the library holds from HIP; `held` is True if the program has it now.
 
     `bytes` and `uses` are 0 for streams: the library does not count them.
@@ -87,9 +87,9 @@ class Memory(NamedTuple):
 class Caches(Protocol):
     """The library in the program. Each call is a question to it: 20 µs, more for long lists."""
 
-    def modules(self) -> list[Cached]: ...
-    def streams(self) -> list[Cached]: ...
-    def blocks(self) -> list[Cached]: ...
+    def modules(self) -> list[CachedObject]: ...
+    def streams(self) -> list[CachedObject]: ...
+    def blocks(self) -> list[CachedObject]: ...
     def limits(self) -> Limits: ...
 
     def memory(self, device: int) -> Memory | None:

@@ -14,19 +14,19 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from mgpu_rt import files
-from mgpu_rt.manager.default_policy import Shipped
+from mgpu_rt.manager.default_policy import DefaultPolicy
 from mgpu_rt.manager.protocol import (
-    Cached,
+    CachedObject,
     Caches,
     Decision,
     Event,
+    EventKind,
     Evict,
     Kind,
     Limit,
     Limits,
     Memory,
     Policy,
-    What,
 )
 
 #: The library's default limits.
@@ -35,7 +35,7 @@ SECOND = 1_000_000_000  # in the unit of Event.time
 AT_ONCE = SECOND // 50  # events within it come in one turn
 
 
-class Record(Shipped):
+class Record(DefaultPolicy):
     """The policy that ships; it also prints each event as a line that `read` understands."""
 
     def __init__(self, caches: Caches) -> None:
@@ -59,7 +59,7 @@ def read(path: str | os.PathLike[str]) -> list[Event]:
             continue
         try:
             fields = json.loads(line[begin:])
-            found.append(Event(**{**fields, "what": What[fields["what"]]}))
+            found.append(Event(**{**fields, "what": EventKind[fields["what"]]}))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{os.fspath(path)}:{number} is no event: {error!r}") from None
     return found
@@ -87,7 +87,7 @@ class _Library:
         if not isinstance(decision, Evict) or decision.handle in self._held:
             return None
         gone = self._things[decision.kind].pop(decision.handle, None)
-        what = What(2 * decision.kind + 1)
+        what = EventKind(2 * decision.kind + 1)
         return gone._replace(what=what, time=self.now) if gone else None
 
     def _set_limit(self, limit: Limit) -> None:
@@ -98,21 +98,21 @@ class _Library:
             name = "module_bytes" if limit.kind == Kind.MODULE else "streams"
             self._limits = self._limits._replace(**{name: limit.value})
 
-    def _list(self, kind: Kind) -> list[Cached]:
+    def _list(self, kind: Kind) -> list[CachedObject]:
         return [
-            Cached(e.handle, e.bytes, 0, e.device, e.handle in self._held)
+            CachedObject(e.handle, e.bytes, 0, e.device, e.handle in self._held)
             for e in self._things[kind].values()
         ]
 
     # The questions of a policy (protocol.Caches).
 
-    def modules(self) -> list[Cached]:
+    def modules(self) -> list[CachedObject]:
         return self._list(Kind.MODULE)
 
-    def streams(self) -> list[Cached]:
+    def streams(self) -> list[CachedObject]:
         return self._list(Kind.STREAM)
 
-    def blocks(self) -> list[Cached]:
+    def blocks(self) -> list[CachedObject]:
         return self._list(Kind.BLOCK)
 
     def limits(self) -> Limits:
@@ -157,7 +157,7 @@ def rehearse(
     """
     library = _Library(limits, memory or {}, held)
     made = policy(library)
-    if isinstance(made, Shipped):
+    if isinstance(made, DefaultPolicy):
         made.set_clock(lambda: library.now / SECOND)
     decided: list[tuple[float, Decision]] = []
     came_back: list[Event] = []

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mgpu_rt.manager import (
-    Cached,
+    CachedObject,
     Caches,
     Decision,
+    DefaultPolicy,
     Event,
+    EventKind,
     Evict,
     Kind,
     Limits,
     Memory,
     Pin,
     Policy,
-    Shipped,
-    What,
 )
 from mgpu_rt.manager.memory_cache import MemoryCache
 from mgpu_rt.manager.mirror import Mirror
@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.table: dict[int, Cached] = {}
+        self.table: dict[int, CachedObject] = {}
         self.limit = 1000
         self.free: dict[int, int] = {}
         self.now = 100.0
@@ -55,7 +55,7 @@ class World:
 
     # The questions of the cache (mgpu_rt.manager.Caches).
 
-    def read(self) -> list[Cached]:
+    def read(self) -> list[CachedObject]:
         self.asked += 1
         return list(self.table.values())
 
@@ -70,7 +70,7 @@ class World:
     # The acts of the program.
 
     def get(self, handle: int, size: int = 100, device: int = 0, *, told: bool = True) -> None:
-        self.table[handle] = Cached(handle, size, 1, device, True)
+        self.table[handle] = CachedObject(handle, size, 1, device, True)
         if told:
             self.tell(2 * self.kind, handle, size, device)
 
@@ -87,7 +87,7 @@ class World:
         self.tell(2 * self.kind + 1, handle, old.bytes, old.device)
 
     def tell(self, what: int, handle: int, size: int, device: int) -> None:
-        self.events.append(Event(What(what), handle, size, device, 0))
+        self.events.append(Event(EventKind(what), handle, size, device, 0))
 
     # The decisions of the cache.
 
@@ -115,7 +115,7 @@ def test_a_mirror_follows_the_events() -> None:
     world = World(Kind.MODULE)
     for handle in (1, 2, 3):
         world.get(handle)
-    world.tell(What.STREAM_CREATED, 9, 100, 0)
+    world.tell(EventKind.STREAM_CREATED, 9, 100, 0)
     world.turn()
     assert [entry.handle for entry in world.cache] == [1, 2, 3]
     world.give_back(2)
@@ -229,9 +229,9 @@ def test_blocks_stay_where_the_driver_does_not_say() -> None:
 def test_shipped_policy_keeps_to_the_protocol() -> None:
     world = World(Kind.MODULE)
     caches: Caches = world
-    policy: Policy = Shipped(caches)
+    policy: Policy = DefaultPolicy(caches)
     assert isinstance(policy, Policy)
-    assert list(policy.decide([Event(What.MODULE_LOADED, 1, 10, 0, 0)], False)) == []
+    assert list(policy.decide([Event(EventKind.MODULE_LOADED, 1, 10, 0, 0)], False)) == []
 
 
 # ---- the cache in the library -----------------------------------------------------------------

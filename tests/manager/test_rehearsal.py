@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.manager import Caches, Decision, Event, Evict, Kind, Limit, Memory, Pin, Shipped, What
+from mgpu_rt.manager import (
+    Caches,
+    Decision,
+    DefaultPolicy,
+    Event,
+    EventKind,
+    Evict,
+    Kind,
+    Limit,
+    Memory,
+    Pin,
+)
 from mgpu_rt.manager.rehearsal import read, rehearse
 from tests.python import EXAMPLES
 from tests.support.child import Mgpu, environment, in_child
@@ -21,7 +32,7 @@ from tests.support.patience import HANG, wait_until
 SECOND = 1_000_000_000
 
 
-def event(what: What, handle: int, seconds: float = 0, size: int = 100) -> Event:
+def event(what: EventKind, handle: int, seconds: float = 0, size: int = 100) -> Event:
     return Event(what, handle, size, 0, int((1000 + seconds) * SECOND))
 
 
@@ -42,9 +53,9 @@ class Looks:
 
 
 def test_events_arrive_in_their_time_and_once_a_second() -> None:
-    created = What.STREAM_CREATED
+    created = EventKind.STREAM_CREATED
     events = [event(created, 1), event(created, 2, 0.01), event(created, 3, 1.5)]
-    events.append(event(What.STREAM_DESTROYED, 1, 1.6))
+    events.append(event(EventKind.STREAM_DESTROYED, 1, 1.6))
     assert rehearse(Looks, events, seconds_after=1) == []
     told = [handles for handles, _ in Looks.seen if handles]
     assert told == [[1], [2], [3], [1]]
@@ -63,7 +74,7 @@ class EvictsAll(Looks):
 
 def test_decisions_are_carried_out_and_come_back() -> None:
     """Whatever the program holds stays."""
-    events = [event(What.STREAM_CREATED, 1), event(What.STREAM_CREATED, 2)]
+    events = [event(EventKind.STREAM_CREATED, 1), event(EventKind.STREAM_CREATED, 2)]
     decided = rehearse(EvictsAll, events, held={2}, seconds_after=1)
     assert (0.0, Evict(Kind.STREAM, 1)) in decided
     assert [handles for handles, _ in Looks.seen[:2]] == [[1, 2], [1]]
@@ -73,12 +84,12 @@ def test_decisions_are_carried_out_and_come_back() -> None:
 
 def test_the_policy_that_ships_goes_by_the_time_of_the_events() -> None:
     """Blocks that were unused for ten seconds go back where the device is short of memory."""
-    events = [event(What.BLOCK_ALLOCATED, 1, 0, 1 << 20)]
+    events = [event(EventKind.BLOCK_ALLOCATED, 1, 0, 1 << 20)]
     short = {0: Memory(10, 1000)}
-    decided = rehearse(Shipped, events, memory=short, seconds_after=60)
+    decided = rehearse(DefaultPolicy, events, memory=short, seconds_after=60)
     assert [d for _, d in decided] == [Evict(Kind.BLOCK, 1)]
     assert decided[0][0] >= 10
-    assert rehearse(Shipped, events, memory=short, seconds_after=5) == []
+    assert rehearse(DefaultPolicy, events, memory=short, seconds_after=5) == []
 
 
 def test_a_damaged_event_is_named(tmp_path: Path) -> None:
@@ -97,7 +108,9 @@ def test_a_programs_events_are_recorded_and_read(mgpu: Mgpu) -> None:
         def told() -> bool:
             file.write(mgpu.stderr())
             file.flush()
-            return {What.MODULE_LOADED, What.STREAM_CREATED} <= {e.what for e in read(file.name)}
+            return {EventKind.MODULE_LOADED, EventKind.STREAM_CREATED} <= {
+                e.what for e in read(file.name)
+            }
 
         assert wait_until(told)
         assert all(e.handle and e.time for e in read(file.name))
@@ -105,8 +118,11 @@ def test_a_programs_events_are_recorded_and_read(mgpu: Mgpu) -> None:
 
 def test_the_example_says_what_it_would_decide(tmp_path: Path) -> None:
     path = tmp_path / "events"
-    listed = [event(What.MODULE_LOADED, 5, 0, 1 << 20), event(What.MODULE_LOADED, 6, 0.5, 100)]
-    listed += [event(What.STREAM_CREATED, handle, 1) for handle in (7, 8)]
+    listed = [
+        event(EventKind.MODULE_LOADED, 5, 0, 1 << 20),
+        event(EventKind.MODULE_LOADED, 6, 0.5, 100),
+    ]
+    listed += [event(EventKind.STREAM_CREATED, handle, 1) for handle in (7, 8)]
     lines = [json.dumps({**e._asdict(), "what": e.what.name}) for e in listed]
     path.write_text("\n".join(f"mgpu_rt: {line}" for line in lines))
     done = subprocess.run(

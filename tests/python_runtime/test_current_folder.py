@@ -28,7 +28,7 @@ OTHERS = ("_cffi_backend", "cffi", "click", "numpy", "sitecustomize", "usercusto
 NAMED = """
 import json, numpy
 from mgpu_rt.hooks import Trace as Trace
-from mgpu_rt.manager import Shipped as Shipped
+from mgpu_rt.manager import DefaultPolicy as DefaultPolicy
 """
 HOST = [str(host()), str(library()), str(image()), KERNEL]
 
@@ -119,7 +119,7 @@ def test_a_folder_that_was_removed_is_not_searched(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
-@pytest.mark.parametrize("policy", ["", "mine:Shipped"])
+@pytest.mark.parametrize("policy", ["", "mine:DefaultPolicy"])
 def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, policy: str) -> None:
     env = promptly(MGPU_RT_POLICY=policy)
     done = run_program([*HOST, "served"], env, cwd=planted)

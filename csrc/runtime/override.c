@@ -22,8 +22,8 @@ enum { ROOM = 256 << 10 }; /* bytes of stack that Python and NumPy may want */
 
 __thread bool override_inside;
 
-static pthread_mutex_t take_lock = PTHREAD_MUTEX_INITIALIZER;
-static mgpu_rt_function taken[ABI_COUNT], at_end, out_of_memory;
+static pthread_mutex_t overrides_lock = PTHREAD_MUTEX_INITIALIZER;
+static mgpu_rt_function overrides[ABI_COUNT], at_end, out_of_memory;
 
 static const char *const names[ABI_COUNT] = {
 #define MGPU_FN(result, name, params, args, first, last) #name,
@@ -44,21 +44,21 @@ int override_index(const char *name) {
 
 /* ---- the user's functions ---- */
 
-static bool any_taken(void) {
+static bool any_override(void) {
     bool any = false;
     for (int i = 0; i < ABI_COUNT; i++)
-        any |= load_acquire(&taken[i]) != NULL;
+        any |= load_acquire(&overrides[i]) != NULL;
     return any;
 }
 
-static void take(mgpu_rt_function *place, mgpu_rt_function instead) {
-    pthread_mutex_lock(&take_lock);
+static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
+    pthread_mutex_lock(&overrides_lock);
     store_release(place, instead);
     if (instead)
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
-    else if (!any_taken() && !at_end)
+    else if (!any_override() && !at_end)
         fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
-    pthread_mutex_unlock(&take_lock);
+    pthread_mutex_unlock(&overrides_lock);
 }
 
 /* An override may call HIP by itself, also on streams and memory of the library's. */
@@ -70,7 +70,7 @@ static void end_exclusive_hip(void) {
 
 static void make_room_by_override(int device, size_t bytes);
 
-static void take_room(mgpu_rt_function instead) {
+static void set_room(mgpu_rt_function instead) {
     store_release(&out_of_memory, instead);
     store_release(&asked_for_memory[ASKED_OVERRIDE], instead ? make_room_by_override : NULL);
 }
@@ -84,9 +84,9 @@ int override_set(const char *name, mgpu_rt_function instead) {
     if (instead && !end)
         end_exclusive_hip();
     if (room)
-        take_room(instead);
+        set_room(instead);
     else
-        take(end ? &at_end : &taken[index], instead);
+        set_override(end ? &at_end : &overrides[index], instead);
     return 0;
 }
 
@@ -166,7 +166,7 @@ bool override_present(void) {
     if (!runtime_is(MODE_OVERRIDE))
         return false;
     (void)asks_overrides(); /* so that it is made */
-    return any_taken();
+    return any_override();
 }
 
 /* ---- the order ---- */
@@ -185,7 +185,7 @@ static mgpu_rt_function built(enum abi_index function) {
 
 static void destroy_unless_lent(hipStream_t handle) {
     void (*const override)(hipStream_t) =
-        (void (*)(hipStream_t))load_acquire(&taken[ABI_mgpuStreamDestroy]);
+        (void (*)(hipStream_t))load_acquire(&overrides[ABI_mgpuStreamDestroy]);
     const struct stream *stream = handle ? stream_find(thread_get(), handle) : NULL;
     if (override &&
         !(stream && DOUBT(lent_stream_is_the_callers_own, load_relaxed(&stream->borrowers))))
@@ -213,12 +213,12 @@ mgpu_rt_function override_find(enum abi_index function) {
     const bool lent = runtime_is(MODE_LENT);
     mgpu_rt_function override = NULL;
     if (runtime_is(MODE_OVERRIDE) && asks_overrides())
-        override = load_acquire(&taken[function]);
+        override = load_acquire(&overrides[function]);
     if (override && lent)
         override = beside_lent(function, override);
     if (override) {
         call_now.overridden = true;
-        call_now.native = false; /* to make a runtime may have taken calls */
+        call_now.native = false; /* making a runtime may have made calls */
     }
     return override || !lent || !PROOF(cache_serves_captures, caches_on())
                ? override
@@ -237,7 +237,7 @@ void override_start(void) {
         store_release(&awaited, 1);
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
     }
-    if (awaited || any_taken())
+    if (awaited || any_override())
         end_exclusive_hip();
 }
 
@@ -245,13 +245,13 @@ static void answer_alone(void) {
     fetch_and_release(&runtime_mode, ~(unsigned)MODE_OVERRIDE);
     store_release(&awaited, 0);
     for (int i = 0; i < ABI_COUNT; i++)
-        store_release(&taken[i], NULL);
-    take_room(NULL);
+        store_release(&overrides[i], NULL);
+    set_room(NULL);
 }
 
 /* A child whose parent has hosted nothing yet may do so itself. */
 void override_forked(void) {
-    host_lock = take_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
+    host_lock = overrides_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread had them */
     if (begun || !load_acquire(&awaited)) {
         answer_alone();
         at_end = NULL;

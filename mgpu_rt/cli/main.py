@@ -123,7 +123,7 @@ for command in (
     help="End with status 1 if one of the library's calls failed and the program's own status "
     "is 0. A program that ends by _exit keeps its own.",
 )
-@parameters.interception
+@parameters.overrides
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -147,7 +147,7 @@ def run(
     it. Its child processes have mgpu_rt preloaded too. Status 2: the run could not be prepared; the
     message says why. 127 and 126, as from a shell: PROGRAM is not there, or cannot be executed.
     """
-    from mgpu_rt.cli import executable, files, interception, options, preload
+    from mgpu_rt.cli import executable, files, options, overrides, preload
 
     for sentence in options.misspelt():
         click.echo(f"mgpu-rt: {sentence}", err=True)
@@ -169,7 +169,7 @@ def run(
         environment["MGPU_RT_SYNC"] = "lazy"
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
-    environment |= interception.environment(runtime, hooks, kernel, nth)
+    environment |= overrides.environment(runtime, hooks, kernel, nth)
     if stats or stats_json or trace or fail_on_error or runtime or hooks:
         environment[preload.SHOWN_OF] = str(os.getpid())
     reason = executable.obstacle(executable.find(program))

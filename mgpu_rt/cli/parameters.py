@@ -27,7 +27,7 @@ def device(help_text: str) -> Callable[[Any], Any]:
     )
 
 
-def interception(command: Callable[..., Any]) -> Callable[..., Any]:
+def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that put Python code in the path of the calls."""
     for option in (
         click.option(

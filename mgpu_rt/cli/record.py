@@ -40,7 +40,7 @@ def record(
 
     The exit status is the program's. `mgpu-rt replay FOLDER` makes a launch again.
     """
-    from mgpu_rt.cli import executable, files, interception, preload
+    from mgpu_rt.cli import executable, files, overrides, preload
     from mgpu_rt.runtime import folder
 
     executable.check(program, as_shell=True)
@@ -51,6 +51,6 @@ def record(
         raise CommandError(f"'{out}' is there already: name another folder") from None
     except OSError as error:
         raise files.unwritable(out, error) from None
-    environment |= interception.environment(None, (f"record={out}",), kernel, nth)
+    environment |= overrides.environment(None, (f"record={out}",), kernel, nth)
     environment[preload.SHOWN_OF] = str(os.getpid())
     executable.execute(program, list(arguments), environment)

@@ -176,7 +176,7 @@ _OTHERS = {"end": "end", "out_of_memory": "on_out_of_memory"}
 _KERNELS = ("mgpuModuleLoad", "mgpuModuleLoadJIT", "mgpuModuleGetFunction")
 
 
-def taken(runtime: Runtime) -> list[str]:
+def overridden(runtime: Runtime) -> list[str]:
     """The functions that a runtime is asked for, and the names in _OTHERS."""
     names = [name for name, method in METHODS.items() if _overrides(runtime, method)]
     if runtime.knows_kernels and "mgpuLaunchKernel" in names:
@@ -205,7 +205,7 @@ Fail = Callable[[str, BaseException], None]
 def answers(runtime: Runtime, fail: Fail) -> dict[str, Answer]:
     """The answers of all functions that a runtime is asked for."""
     found = {}
-    for name in taken(runtime):
+    for name in overridden(runtime):
         method = getattr(runtime, _method_of(name))
         if not callable(method):
             kind = type(runtime).__name__

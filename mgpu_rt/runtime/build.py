@@ -162,7 +162,7 @@ static void enter_out_of_memory(int device, size_t size) {
 
 _SOURCE = """
 static mgpu_rt_function (*find)(const char *);
-static int (*take)(const char *, mgpu_rt_function);
+static int (*set_override)(const char *, mgpu_rt_function);
 static void (*report_failure)(const char *, int) = absent_report;
 static const char *(*path_of_hip)(void) = absent_path;
 static unsigned long long (*name_of_image)(const void *, char *, size_t) = absent_name;
@@ -179,7 +179,7 @@ enum {{ FUNCTIONS = sizeof functions / sizeof *functions }};
 static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_,
                         uintptr_t path, uintptr_t image_name_, uintptr_t event_flags_) {{
     find = (mgpu_rt_function (*)(const char *))native;
-    take = (int (*)(const char *, mgpu_rt_function))intercept;
+    set_override = (int (*)(const char *, mgpu_rt_function))intercept;
     report_failure = (void (*)(const char *, int))report_;
     path_of_hip = (const char *(*)(void))path;
     name_of_image = (unsigned long long (*)(const void *, char *, size_t))image_name_;
@@ -187,16 +187,16 @@ static void use_library(uintptr_t native, uintptr_t intercept, uintptr_t report_
     for (int i = 0; i < FUNCTIONS; i++)
         *functions[i].own = find(functions[i].name);
 }}
-static void intercept(const char *name, _Bool on) {{
-    if (!take)
+static void override(const char *name, _Bool on) {{
+    if (!set_override)
         return;
     if (strcmp(name, "end") == 0)
-        take(name, on ? enter_end : 0);
+        set_override(name, on ? enter_end : 0);
     if (strcmp(name, "out_of_memory") == 0)
-        take(name, on ? (mgpu_rt_function)enter_out_of_memory : 0);
+        set_override(name, on ? (mgpu_rt_function)enter_out_of_memory : 0);
     for (int i = 0; i < FUNCTIONS; i++)
         if (strcmp(name, functions[i].name) == 0)
-            take(name, on ? functions[i].callback : 0);
+            set_override(name, on ? functions[i].callback : 0);
 }}
 static void report(const char *call, int error) {{ report_failure(call, error); }}
 /* HIP's questions that a cache asks at each hit, 0.2 µs instead of ctypes' 1.5. `find`, if it is
@@ -253,7 +253,7 @@ def make_ffi() -> FFI:
         "                 uintptr_t image_name, uintptr_t event_flags);"
         "unsigned event_flags(void);"
         "uint64_t image_name(uintptr_t image, char *name, size_t size);"
-        "void intercept(const char *name, _Bool on);"
+        "void override(const char *name, _Bool on);"
         "void report(const char *call, int error);"
         "int lies_at(uintptr_t address, const char *content, size_t size);"
         "const char *hip_path(void);"

@@ -1,7 +1,7 @@
 """Puts a runtime in place of the C library's functions, and takes it away again.
 
 csrc/runtime/python/host.c calls `start` for MGPU_RT_RUNTIME; `intercept` is for Python programs.
-Only functions whose methods a class overrides are taken, and what it needs to know of kernels.
+Only functions whose methods a class overrides get an override; so do those that tell it of kernels.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _State:
 
     connected = False
     runtime: Runtime | None = None  # that answers
-    taken: ClassVar[list[str]] = []  # the functions that it answers
+    overridden: ClassVar[list[str]] = []  # the functions that it answers
     inside: ClassVar[list[Runtime]] = []  # all that are in a `with`, the last one last
     failed: Runtime | None = None  # that has raised `error`
     error: BaseException | None = None
@@ -107,15 +107,15 @@ def install(runtime: Runtime) -> None:
         for name, answer in answers.items():
             extern = ffi.def_extern(name=f"on_{name}", error=answer.lost, onerror=answer.handler)
             extern(answer.method)
-            _State.taken.append(name)
-            lib.intercept(name.encode(), True)
+            _State.overridden.append(name)
+            lib.override(name.encode(), True)
 
 
 def remove() -> None:
     """The library's functions answer again. Calls under way end as they began."""
     with _State.lock:
-        while _State.taken:
-            lib.intercept(_State.taken.pop().encode(), False)
+        while _State.overridden:
+            lib.override(_State.overridden.pop().encode(), False)
         _State.runtime = None
 
 

@@ -39,7 +39,7 @@ class Streams(Runtime):
 def test_only_overridden_methods_are_asked(mgpu: Mgpu) -> None:
     from mgpu_rt.runtime import adapters
 
-    assert adapters.taken(Streams()) == ["mgpuStreamCreate"]
+    assert adapters.overridden(Streams()) == ["mgpuStreamCreate"]
     with mgpu_rt.intercept(Streams()) as runtime:
         stream = mgpu.StreamCreate()
         mgpu.StreamDestroy(stream)
@@ -75,7 +75,7 @@ class Fails(Runtime):
 
 
 @in_child(**alone)
-def test_an_exception_ends_the_interception(mgpu: Mgpu) -> None:
+def test_an_exception_ends_the_overrides(mgpu: Mgpu) -> None:
     with pytest.raises(KeyboardInterrupt), mgpu_rt.intercept(Fails()):
         assert not mgpu.StreamCreate()
         assert mgpu.StreamCreate()  # from then on the library answers
@@ -290,7 +290,7 @@ from mgpu_rt.runtime import Image, Runtime
 runtime = Runtime()
 print(runtime.stream_create(), runtime.mem_alloc(64, 0, False), Image(b"x" * 64).label)
 print(runtime.module_get_function(0, "k"), runtime.stream_destroy(1), lib.report(b"hipInit", 1))
-lib.intercept(b"mgpuStreamCreate", True)
+lib.override(b"mgpuStreamCreate", True)
 """
 
 

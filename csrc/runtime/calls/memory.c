@@ -62,34 +62,37 @@ static bool ask_for_memory(uint64_t bytes) {
     return asked;
 }
 
+/* *device: of the memory. To ask HIP for it after a failure would clear HIP's last error. */
 static inline struct block_allocated try_allocating(uint64_t bytes, hipStream_t handle,
-                                                    bool host_shared) {
+                                                    bool host_shared, int *device) {
     struct stream *stream = block_order(thread_get(), handle);
+    *device = hip_current_device();
     /* LLVM 17 and older leave garbage in the flag, but never pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
-    return block_allocate(bytes, hip_current_device(), stream, shared);
+    return block_allocate(bytes, *device, stream, shared);
 }
 
 /* After a failure, which left its error with HIP. */
-static __attribute__((noinline)) void *allocate_again(uint64_t bytes, hipStream_t handle,
-                                                      bool host_shared, hipError_t error) {
+static __attribute__((noinline)) void *
+allocate_again(uint64_t bytes, hipStream_t handle, bool host_shared, hipError_t error, int device) {
     struct block_allocated made = {.error = error};
     if (error == hipErrorOutOfMemory && ask_for_memory(bytes)) {
         (void)hip.GetLastError();
-        made = try_allocating(bytes, handle, host_shared);
+        made = try_allocating(bytes, handle, host_shared, &device);
         call_tell(made.how);
     }
     if (made.error != hipSuccess)
-        report_no_memory(made.error, bytes, hip_current_device());
+        report_no_memory(made.error, bytes, device);
     return made.address; /* stock returns an uninitialised pointer after a failure */
 }
 
 static inline void *allocate(uint64_t bytes, hipStream_t handle, bool host_shared, bool told) {
-    const struct block_allocated made = try_allocating(bytes, handle, host_shared);
+    int device;
+    const struct block_allocated made = try_allocating(bytes, handle, host_shared, &device);
     if (told)
         call_tell(made.how);
     if (UNLIKELY(made.error != hipSuccess))
-        return allocate_again(bytes, handle, host_shared, made.error);
+        return allocate_again(bytes, handle, host_shared, made.error, device);
     return made.address;
 }
 

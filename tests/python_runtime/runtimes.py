@@ -103,6 +103,8 @@ class Surroundings(Runtime):
 
 class Waits(Runtime):
     def stream_create(self) -> int:
+        import signal  # noqa: F401  # the first import takes SIGINT
+
         print("waiting", file=sys.stderr, flush=True)
         time.sleep(100)
         return 0

@@ -255,7 +255,7 @@ def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
 
 
 def test_signals_end_the_program_as_before() -> None:
-    """No handler of Python's is set: SIGINT ends it."""
+    """No handler of Python's is set, also where the runtime imports signal: SIGINT ends it."""
     command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     env = asked("runtimes:Waits")
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as program:

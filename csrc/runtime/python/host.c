@@ -144,6 +144,11 @@ static void start(void *library, const struct python *py, const char *program) {
     set_flag(library, "Py_NoUserSiteDirectory");
     py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
     py->Py_InitializeEx(0);
+    /* The first import of signal takes SIGINT for Python, so Ctrl-C would not end the program. */
+    py->PyRun_SimpleString("import _signal\n"
+                           "if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:\n"
+                           "    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)\n"
+                           "del _signal\n");
     (void)py->PyEval_SaveThread();
 }
 

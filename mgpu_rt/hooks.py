@@ -35,8 +35,8 @@ class LaunchHook(Runtime):
 
     `kernel` is a shell's pattern of names, plain or with the gpu.module before them: 'softmax*',
     'main_kernel_0::*'. `nth`, from 1, selects one launch of each matching kernel; 0 selects all.
-    Other launches go on without `on_launch`. So does a launch that a stream captures into a graph:
-    it does not run yet.
+    `launch.number` is its count, from 1. Other launches go on without `on_launch`. So does a launch
+    that a stream captures into a graph: it does not run yet.
     """
 
     kernel: str = "*"
@@ -84,10 +84,6 @@ class LaunchHook(Runtime):
         names = ", ".join(sorted(kernel.label for kernel in self._passed.values()))
         return f"no kernel's name fits '{self.kernel}'; launched were {names}"
 
-    def count(self, launch: Launch) -> int:
-        """Which launch of its kernel it is, from 1."""
-        return self._counted[launch.kernel.names]
-
     def _is_wanted(self, launch: Launch) -> bool:
         names = launch.kernel.names
         if not any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
@@ -95,7 +91,8 @@ class LaunchHook(Runtime):
             return False
         with self._counting:
             self._counted[names] += 1
-            wanted = self.nth in (0, self._counted[names])
+            launch.number = self._counted[names]
+            wanted = self.nth in (0, launch.number)
             self._chosen += wanted
         return wanted
 
@@ -170,7 +167,7 @@ class NanCheck(LaunchHook):
             fresh = (self._nans(buffer, launch) & ~before[buffer.address]).nonzero()[0]
             if len(fresh):
                 raise FloatingPointError(
-                    f"{launch}, launch {self.count(launch)} of this kernel: it has written "
+                    f"{launch}, launch {launch.number} of this kernel: it has written "
                     f"{len(fresh)} NaNs, first [{fresh[0]}] of argument {number}, {buffer}"
                 )
 
@@ -198,7 +195,7 @@ class Record(LaunchHook):
     def on_launch(self, launch: Launch) -> None:
         from mgpu_rt.runtime.recording import Recorder
 
-        self.record(launch, Recorder(self.output, launch, self.count(launch)))
+        self.record(launch, Recorder(self.output, launch, launch.number))
 
     def record(self, launch: Launch, recorder: Recorder) -> None:
         """Makes a launch that is recorded, if it can be."""
@@ -225,7 +222,7 @@ class Record(LaunchHook):
         with self._counting:
             known, self._causes = why in self._causes, self._causes | {why}
         if not known:
-            say(f"mgpu_rt: launch {self.count(launch)} of {launch.kernel.label}{text}")
+            say(f"mgpu_rt: launch {launch.number} of {launch.kernel.label}{text}")
         return False
 
 

@@ -190,10 +190,11 @@ class Launch:
 
     `grid`, `block` and `cluster`, which may be None, are three sizes each. `shared` is in bytes;
     `stream`, `function`, `params` and `extra` are the ABI's handles and addresses. `symbol` says
-    that `function` is a host symbol (mgpuLaunchKernelRT). Sizes that the ABI cannot pass raise
-    ValueError or TypeError when they are set. A block that the kernel was not compiled for raises
-    ValueError, whether `block` or `function` is set: to change both, make a Launch. One that a hook
-    makes is checked, too.
+    that `function` is a host symbol (mgpuLaunchKernelRT). `number` says which launch of its kernel
+    it is, from 1, where a LaunchHook counts them. Sizes that the ABI cannot pass raise ValueError
+    or TypeError when they are set. A block that the kernel was not compiled for raises ValueError,
+    whether `block` or `function` is set: to change both, make a Launch. One that a hook makes is
+    checked, too.
     """
 
     runtime: Runtime
@@ -207,6 +208,7 @@ class Launch:
     _cluster: Sizes | None = None
     cooperative: bool = False
     symbol: bool = False
+    number: int = 0
     _kept: Any = None
 
     grid: ClassVar[Any] = _sizes_of("_grid")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bench import PROGRAMS
+from mgpu_rt.hooks import LaunchHook
 from tests.python_runtime.hooked import hip, program
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command
@@ -101,6 +104,21 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
     done = run("--hook", "time", *words)
     assert (done.returncode, done.stdout) == (0, "2\n")
     assert done.stderr == f"mgpu_rt: the hook has looked at no launch: {why}\n"
+
+
+def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
+    """As another thread launches the kernel before the hook has looked."""
+    seen = []
+
+    class Looks(LaunchHook):
+        def on_launch(self, launch: Any) -> None:
+            if launch.number < 3:
+                self.launch_kernel(SimpleNamespace(stream=0, kernel=launch.kernel))
+            seen.append(launch.number)
+
+    kernel = SimpleNamespace(names=("kernel",))
+    Looks().launch_kernel(SimpleNamespace(stream=0, kernel=kernel))
+    assert seen == [3, 2, 1]
 
 
 def test_a_recording_of_nothing_says_why(tmp_path: Path) -> None:

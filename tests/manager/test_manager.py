@@ -329,6 +329,7 @@ def test_a_policy_is_found_from_the_folder_of_the_program(path: str, tmp_path: P
         program.do("launch(); wait_until_served()")
         program.wait_for(lambda: "quiet:Quiet" in program.said())
         assert f"MGPU_RT_POLICY={module}:Quiet is in force" in program.said()
+    assert not list(tmp_path.rglob("__pycache__"))  # bytecode, which a full disk would cut off
 
 
 def test_a_missing_policy_is_named_with_the_folders(tmp_path: Path) -> None:

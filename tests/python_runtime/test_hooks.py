@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,6 +92,7 @@ def test_the_hook_of_the_page_counts_launches_by_their_grid(tmp_path: Path) -> N
     assert "Counter({(2, 1, 1): 2, (1, 1, 1): 1})\n" in both
     halve = command(*own, "--kernel", "halve", "--", program(), **path).stdout
     assert "Counter({(2, 1, 1): 2})\n" in halve
+    assert os.listdir(tmp_path) == ["mine.py"]  # and no bytecode, which a full disk would cut off
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,8 @@ bool interpreter_next(const struct surroundings *around, int *step, struct inter
 }
 
 /* -I: neither the environment nor the current directory nor the user's packages; -X utf8: no codec
- * of the locale's is needed. The program's process is the manager's argument. */
+ * of the locale's is needed. -B: no bytecode is written, which a full disk would cut off. The
+ * program's process is the manager's argument. */
 void interpreter_command(const struct interpreter *interpreter, struct command *out) {
     char home[PATH_MAX];
     const bool beside =
@@ -161,7 +162,7 @@ void interpreter_command(const struct interpreter *interpreter, struct command *
         access(out->script, R_OK) == 0;
     int count = 0;
     out->arguments[count++] = (char *)interpreter->path;
-    out->arguments[count++] = (char *)"-I";
+    out->arguments[count++] = (char *)"-IB";
     out->arguments[count++] = (char *)"-X";
     out->arguments[count++] = (char *)"utf8";
     if (beside) {

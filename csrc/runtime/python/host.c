@@ -128,7 +128,8 @@ static void set_flag(void *library, const char *name) {
 }
 
 /* As if it were the executable, so that its environment's packages are found. UTF-8 without a look
- * at the locale, none of Python's variables, no signal handlers. */
+ * at the locale, none of Python's variables, no signal handlers. No bytecode is written: where the
+ * disk is full, Python leaves a file that later runs cannot import. */
 static void start(void *library, const struct python *py, const char *program) {
     struct preconfig before;
     struct stat input;
@@ -142,6 +143,7 @@ static void start(void *library, const struct python *py, const char *program) {
         fail("Python cannot be started: ", status.message ? status.message : "");
     set_flag(library, "Py_IgnoreEnvironmentFlag");
     set_flag(library, "Py_NoUserSiteDirectory");
+    set_flag(library, "Py_DontWriteBytecodeFlag");
     py->Py_SetProgramName(py->Py_DecodeLocale(program, NULL));
     py->Py_InitializeEx(0);
     /* The first import of signal takes SIGINT for Python, so Ctrl-C would not end the program. */

@@ -66,7 +66,7 @@ class Folder:
         fresh = f"{name}.{os.urandom(8).hex()}"
         number = os.open(fresh, os.O_WRONLY | os.O_EXCL | _FILE, 0o600, dir_fd=self._blobs)
         try:
-            with _limits_are_errors(), open(number, "wb", buffering=0) as file:
+            with limits_are_errors(), open(number, "wb", buffering=0) as file:
                 _write(file.fileno(), content)
             os.replace(fresh, name, src_dir_fd=self._blobs, dst_dir_fd=self._blobs)
         except BaseException:
@@ -82,7 +82,7 @@ class Folder:
                 end = _end_of_lines(number)
                 os.ftruncate(number, end)  # what somebody left who was killed
                 try:
-                    with _limits_are_errors():
+                    with limits_are_errors():
                         _write(number, line + b"\n")
                 except BaseException:
                     os.ftruncate(number, end)
@@ -163,7 +163,7 @@ def _write(number: int, content: bytes) -> None:
 
 
 @contextmanager
-def _limits_are_errors() -> Iterator[None]:
+def limits_are_errors() -> Iterator[None]:
     """A write beyond the limit on a file's size raises OSError. The kernel sends the thread SIGXFSZ
     too, by which a program would end; one that was pending before is the program's."""
     limit = {signal.SIGXFSZ}

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from mgpu_rt.hooks import Record
 from mgpu_rt.images.kernel_names import full_name
+from mgpu_rt.runtime.folder import limits_are_errors
 from mgpu_rt.runtime.recording import Recorder
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime.folder import Folder
     from mgpu_rt.runtime.objects import Kernel, Launch
 
-LOST = "lost"  # begins the name of a file that has a line for each launch that could not be noted
+#: Begins the name of a file that has a byte for each launch that could not be noted, or none where
+#: no file can grow. The bytes take no room, as the disk may be full.
+LOST = "lost"
 
 
 def name_of(kernel: Kernel) -> str:
@@ -60,8 +63,8 @@ class Note(Record):
         done = super()._tried(launch, step)
         if not done:
             path = os.path.join(self.output, f"{LOST}.{os.getpid()}")
-            with suppress(OSError), open(path, "a", encoding="utf-8") as file:
-                file.write(f"{launch.kernel.label}\n")
+            with self._counting, suppress(OSError), limits_are_errors(), open(path, "ab") as file:
+                file.truncate(file.tell() + 1)
         return done
 
 

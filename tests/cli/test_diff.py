@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import struct
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,6 +57,26 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
     assert "the kernel differs on equal inputs: " in done.stdout
     assert "non-deterministic" not in done.stdout
     assert sorted(path.name for path in out.iterdir()) == ["after", "before", "crossed"]
+
+
+LOSES = """
+import resource, signal, sys
+from types import SimpleNamespace
+from mgpu_rt.runtime.noting import Note, Record
+Record._tried = lambda *_: False
+note = Note(output=sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2, 2))
+for _ in range(4):
+    note._tried(SimpleNamespace(kernel=SimpleNamespace(label="kernels::reverse")), None)
+"""
+
+
+def test_launches_that_no_file_holds_are_counted(tmp_path: Path) -> None:
+    """As far as files may grow, whose limit does not end the program."""
+    subprocess.run([sys.executable, "-c", LOSES, tmp_path], check=True)
+    (lost,) = tmp_path.iterdir()
+    assert lost.stat().st_size == 2
 
 
 def test_equal_programs_leave_nothing(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def _word(side: Side) -> str:
 
 
 def _read(side: Side, folder: Path, status: int) -> Notes:
-    lost = sum(len(path.read_bytes().splitlines()) for path in folder.glob(f"{noting.LOST}.*"))
+    lost = sum(max(1, path.stat().st_size) for path in folder.glob(f"{noting.LOST}.*"))
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) == 1:
         return Notes(Recording(found[0]), lost)

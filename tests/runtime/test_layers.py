@@ -174,6 +174,17 @@ def test_the_readme_has_the_file_of_each_call() -> None:
     assert told == files
 
 
+def test_a_file_says_first_what_it_holds() -> None:
+    """A source has its header for that, if there is one."""
+    silent = []
+    for path in sources("csrc/runtime"):
+        header = path.with_suffix(".h")
+        first = (header if header.exists() else path).read_text()
+        if not first.startswith("/* "):
+            silent.append(unit(path))
+    assert not silent
+
+
 def test_a_static_function_has_its_name_for_itself() -> None:
     places: dict[str, set[str]] = {}
     for path in sources("csrc/runtime", "c"):

@@ -1,3 +1,4 @@
+/* Tells what an image is: its kind, its size, whether kernels can write to it. */
 #include "base/proof.h"
 #include "image/image.h"
 #include "image/image_parts.h"

@@ -1,15 +1,9 @@
 #include "cache/modules.h"
-#include "base/call.h"
 #include "base/check.h"
-#include "base/counters.h"
-#include "base/keys.h"
 #include "base/observe.h"
-#include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "cache/module_name.h"
 #include "cache/watch.h"
-#include "image/metadata.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,15 +17,11 @@ size_t module_cost_all;
 
 /* HIP 5.2.3 keeps 34 KB for a module of 4.4 KB besides its bytes. Entries, names and slots here are
  * the rest (measured: 53 KB for each new image of 5 KB). */
-enum { COST_OF_ANY = 40 << 10, PAGE = 4096 };
-
-static size_t pages(size_t bytes) {
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
+enum { COST_OF_ANY = 40 << 10 };
 
 size_t module_cost(const struct module *module) {
     const size_t size = module->image.size;
-    return COST_OF_ANY + size + (module->copy ? pages(size) : 0);
+    return COST_OF_ANY + size + (module->copy ? module_pages(size) : 0);
 }
 
 /* ---- a thread's slots ---- */
@@ -100,50 +90,6 @@ __attribute__((noinline)) struct module *module_take_near(struct thread *thread,
     return NULL;
 }
 
-/* ---- what a call has loaded ---- */
-
-static enum unshared why_unshared(const struct image *image) {
-    if (!cache_is_on(CACHE_MODULES))
-        return UNSHARED_CACHE_OFF;
-    if (!image->writable)
-        return UNSHARED_NOT;
-    if (image->settable)
-        return UNSHARED_SETTABLE;
-    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
-}
-
-/* Fills an image's row once; the bytes come last. The name is read before the lock is taken:
- * reading takes the loader's lock, and a library's constructor may load a module under that. */
-static void fill_row(struct module_counter *row, const struct image *image) {
-    char name[MODULE_NAME];
-    image_module_name(call_now.image, name, sizeof name);
-    pthread_mutex_lock(&tables_lock);
-    if (!row->bytes) {
-        row->why = why_unshared(image);
-        memcpy(row->name, name, sizeof name);
-        store_release(&row->bytes, image->size);
-    }
-    pthread_mutex_unlock(&tables_lock);
-}
-
-void module_tell(const struct image *image, uint64_t hash) {
-    bool fresh;
-    if (!runtime_counting())
-        return;
-    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
-    if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
-        fill_row(&counts.modules[row], image);
-    call_now.loaded.image = row < MODULES ? row + 1 : 0;
-}
-
-void module_tell_image(const void *data) {
-    if (!runtime_counting())
-        return;
-    const struct image image = image_describe(data);
-    if (!image.damage && image.size)
-        module_tell(&image, image_hash(&image));
-}
-
 /* ---- the table of images, under tables_lock ---- */
 
 static struct module *images[IMAGE_BUCKETS];
@@ -191,27 +137,6 @@ struct module *module_take_known(const struct load *load) {
 }
 
 /* ---- entering ---- */
-
-bool module_copy_image(struct load *load) {
-    struct image *image = &load->image;
-    const size_t room = pages(image->size);
-    const bool changed = metadata_needs_copy(image, hip_version);
-    load->for_hip = image->bytes;
-    if (PROOF(image_is_a_constant, load->constant) && !changed)
-        return true;
-    unsigned char *copy = load->copy = aligned_alloc(PAGE, changed ? 2 * room : room);
-    if (!copy)
-        return false;
-    memcpy(copy, image->bytes, image->size);
-    PROOF_STEP(module_has_its_own_bytes, image->bytes = copy);
-    load->for_hip = copy;
-    if (changed) {
-        memcpy(copy + room, copy, image->size);
-        metadata_drop_queue(copy + room, image->size);
-        load->for_hip = copy + room;
-    }
-    return true;
-}
 
 /* Whether module_cost_all is the sum of what is served. Under tables_lock. */
 CHECKS bool cost_agrees(void) {
@@ -291,8 +216,8 @@ void module_invalidate(hipModule_t handle) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-bool module_enter(const struct load *load, hipModule_t handle) {
-    struct module *module = handle_enter(&module_map, handle);
+bool module_enter(const struct load *load) {
+    struct module *module = handle_enter(&module_map, load->handle);
     if (!module)
         return false;
     pthread_mutex_lock(&tables_lock);
@@ -300,7 +225,7 @@ bool module_enter(const struct load *load, hipModule_t handle) {
         end_module(module);
     serve_image(module, load);
     pthread_mutex_unlock(&tables_lock);
-    observe(OBSERVED_MODULE_LOADED, handle, module_cost(module), load->device);
+    observe(OBSERVED_MODULE_LOADED, load->handle, module_cost(module), load->device);
     device_watch(load->device);
     bind_slot(load, module);
     return true;

@@ -11,6 +11,7 @@
 
 #include "base/abi.h"
 #include "base/atomics.h"
+#include "base/call.h"
 #include "base/likely.h"
 #include "base/proof.h"
 #include "cache/slots.h"
@@ -122,11 +123,14 @@ static inline struct module *module_take_own(struct thread *thread, const void *
 /* The same of the other slots that the image may have. */
 struct module *module_take_near(struct thread *thread, const void *image);
 
-/* A load that no slot of the thread serves: what is known of it on its way. */
+/* A load that the slot at the image's own place does not serve, and what comes of it. */
 struct load {
     struct thread *thread;
     const void *data; /* the program's image */
-    struct image image;
+    hipModule_t handle;
+    enum call_how how;  /* a hit, a miss, a bypass; refused if the image is damaged */
+    hipError_t error;   /* HIP's */
+    struct image image; /* its bytes are NULL if nobody has read it */
     uint64_t hash;
     int device;
     bool constant;       /* the image can neither change nor go away */
@@ -134,29 +138,21 @@ struct load {
     const void *for_hip; /* what HIP is to load */
 };
 
+/* Loads an image for the program, by another slot of the thread, the table of images, or HIP
+ * (modules_load.c). Reports nothing. */
+struct load module_load(struct thread *thread, const void *data);
+
 /* A module with these bytes on this device that the program does not hold, now the program's. The
  * image has moved, or the module was another thread's. NULL if there is none. */
 struct module *module_take_known(const struct load *load);
-
-/* HIP reads the image as long as the module lives, and a JIT may drop its image before. So the
- * module has a copy, page-aligned, as the loader of a file would have it. An image that is a
- * constant for good needs none. If HIP needs another image than the program's, that follows in the
- * same block. False without memory. */
-bool module_copy_image(struct load *load);
-
-/* Tells the calling thread's call which image it has loaded, by its row in the counters. An image
- * that gets a row there is named by its gpu.module. Does nothing if nothing is counted. */
-void module_tell(const struct image *image, uint64_t hash);
-/* The same of an image that nobody has looked at. */
-void module_tell_image(const void *data);
 
 /* HIP has just handed out this handle for a module that does not enter the table. The program has
  * unloaded by HIP itself what had the handle before: nothing of that is known from here on. */
 void module_invalidate(hipModule_t handle);
 
-/* Enters a module that HIP has just loaded for the program. Takes over load->copy. False without
+/* Enters the module that HIP has just loaded for the program. Takes over load->copy. False without
  * memory: only HIP knows it then, and the copy stays. */
-bool module_enter(const struct load *load, hipModule_t handle);
+bool module_enter(const struct load *load);
 
 /* The caller's module is to go back to HIP: from here on nothing is known of its handle. Returns
  * its copy, to be freed once HIP has unloaded it. Under tables_lock. */
@@ -190,5 +186,11 @@ void module_forget(int device);
  * tables_lock. */
 extern size_t module_cost_all;
 size_t module_cost(const struct module *module);
+
+/* The room of a copy, which is aligned to pages. */
+enum { MODULE_PAGE = 4096 };
+static inline size_t module_pages(size_t bytes) {
+    return (bytes + MODULE_PAGE - 1) / MODULE_PAGE * MODULE_PAGE;
+}
 
 #endif

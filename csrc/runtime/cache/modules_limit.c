@@ -79,32 +79,27 @@ static hipError_t unload(const struct evicted *evicted) {
 
 /* ---- choosing ---- */
 
-/* A module that nobody holds and nothing pins, as it was when it was listed: sorting must not see
- * it change. */
-struct idle_module {
-    struct module *module;
-    uint64_t last_use;
-};
-
-static int by_last_use(const void *a, const void *b) {
-    const struct idle_module *left = a, *right = b;
-    return (left->last_use > right->last_use) - (left->last_use < right->last_use);
+static bool may_leave(const struct module *module) {
+    return module_state(module) == MODULE_FREE && !module->pinned && !module->graphs;
 }
 
-/* Lists up to `room` of them; returns how many there are, and what all of them cost. */
-static size_t list_idle(struct idle_module *out, size_t room, size_t *cost) {
+/* Lists the modules that may leave, the least recently used first, at most BATCH. Adds up what all
+ * of them cost. Under tables_lock. */
+static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     size_t count = 0;
     *cost = 0;
-    pthread_mutex_lock(&tables_lock);
     for (struct module *module = handle_first(&module_map); module; module = handle_next(module)) {
-        if (module_state(module) != MODULE_FREE || module->pinned || module->graphs)
+        if (!may_leave(module))
             continue;
-        if (count < room)
-            out[count] = (struct idle_module){module, load_relaxed(&module->last_use)};
-        count++;
+        const uint64_t use = load_relaxed(&module->last_use);
+        size_t at = count < BATCH ? count++ : BATCH;
         *cost += module_cost(module);
+        for (; at > 0 && load_relaxed(&oldest[at - 1]->last_use) > use; at--)
+            if (at < BATCH)
+                oldest[at] = oldest[at - 1];
+        if (at < BATCH)
+            oldest[at] = module;
     }
-    pthread_mutex_unlock(&tables_lock);
     return count;
 }
 
@@ -118,39 +113,24 @@ static bool look_due(size_t limit) {
            (module_cost_all > cost_then + limit / 8 || module_clock >= clock_then + MISSES_BETWEEN);
 }
 
-/* Takes out up to BATCH of the modules that are listed, until what is idle fits; returns how many.
- */
-static size_t take_out_some(const struct idle_module *idle, size_t count, size_t cost, size_t keep,
-                            struct evicted *out) {
-    size_t taken = 0;
+/* Takes out the least recently used modules, at most BATCH, until what is idle fits; returns how
+ * many. */
+static size_t take_out_oldest(size_t keep, struct evicted *out) {
+    struct module *oldest[BATCH];
+    size_t cost, taken = 0;
     pthread_mutex_lock(&tables_lock);
-    for (size_t i = 0; i < count && taken < BATCH && cost > keep; i++) {
-        const size_t of_this = module_cost(idle[i].module);
-        const uint64_t hash = idle[i].module->hash;
-        if (!take_out(idle[i].module, &out[taken]))
+    const size_t count = list_oldest(oldest, &cost);
+    for (size_t i = 0; i < count && cost > keep; i++) {
+        const size_t of_this = module_cost(oldest[i]);
+        if (!take_out(oldest[i], &out[taken]))
             continue;
         taken++;
         cost -= of_this;
-        note_eviction(hash);
+        note_eviction(oldest[i]->hash);
     }
     cost_then = module_cost_all;
     clock_then = module_clock;
     pthread_mutex_unlock(&tables_lock);
-    return taken;
-}
-
-/* The least recently used first. */
-static size_t take_out_oldest(size_t keep, struct evicted *out) {
-    size_t cost;
-    const size_t room = list_idle(NULL, 0, &cost);
-    struct idle_module *idle = malloc((room + 1) * sizeof *idle);
-    if (!idle)
-        return 0;
-    const size_t found = list_idle(idle, room, &cost);
-    const size_t count = found < room ? found : room; /* others may have added some meanwhile */
-    qsort(idle, count, sizeof *idle, by_last_use);
-    const size_t taken = take_out_some(idle, count, cost, keep, out);
-    free(idle);
     return taken;
 }
 

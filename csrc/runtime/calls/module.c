@@ -1,27 +1,26 @@
 /* mgpuModuleLoad, mgpuModuleUnload, mgpuModuleLoadJIT. */
+#include "calls/module.h"
+#include "base/call.h"
 #include "base/counters.h"
+#include "base/keys.h"
 #include "base/likely.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "base/proof.h"
 #include "base/state.h"
-#include "cache/caches.h"
-#include "cache/events.h"
-#include "cache/lazy_sync.h"
+#include "cache/module_name.h"
 #include "cache/modules.h"
-#include "cache/modules_limit.h"
 #include "cache/thread.h"
 #include "cache/watch.h"
 #include "calls/image_advice.h"
 #include "hip/cuda.h"
-#include "hip/exclusive.h"
 #include "hip/hip.h"
-#include "hip/mapped.h"
 #include "hip/refusal.h"
 #include "hip/report.h"
 #include "image/image.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char load_expression[] = "hipModuleLoadData(&module, data)";
 static const char unload_expression[] = "hipModuleUnload(module)";
@@ -41,68 +40,85 @@ static struct advice null_unload = {
     .text = "mgpuModuleUnload was given a null module, which no mgpuModuleLoad returned",
     .follows = NULL_MODULE};
 
-static hipModule_t load_directly(const void *data) {
-    hipModule_t module = NULL;
-    call_tell(CALL_BYPASS);
-    lazy_end();
-    const hipError_t error = RETRY(hip.ModuleLoadData(&module, data));
-    if (error != hipSuccess) {
-        const struct image image = image_describe(data);
-        advise_image(load_expression, error, &image);
-        return NULL;
-    }
-    PROOF_STEP(handle_is_another_modules_now, module_invalidate(module));
-    call_now.loaded.driver_loads++;
-    module_tell_image(data);
-    return module;
+/* ---- what a call has loaded ---- */
+
+static enum unshared why_unshared(const struct image *image) {
+    if (!cache_is_on(CACHE_MODULES))
+        return UNSHARED_CACHE_OFF;
+    if (!image->writable)
+        return UNSHARED_NOT;
+    if (image->settable)
+        return UNSHARED_SETTABLE;
+    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 
-static hipModule_t load_new(struct load *load) {
-    PROOF_STEP(new_library_may_ask_for_times, event_look_for_timer());
-    if (!module_copy_image(load))
-        return load_directly(load->data);
-    hipModule_t handle = NULL;
-    lazy_note_image(&load->image);
-    const hipError_t error = RETRY(hip.ModuleLoadData(&handle, load->for_hip));
-    register_exit();
-    if (error != hipSuccess) {
-        advise_image(load_expression, error, &load->image);
-        free(load->copy);
-        return NULL;
+/* Fills an image's row once; the bytes come last. The name is read before the lock is taken:
+ * reading takes the loader's lock, and a library's constructor may load a module under that. */
+static void fill_row(struct module_counter *row, const struct image *image) {
+    char name[MODULE_NAME];
+    image_module_name(call_now.image, name, sizeof name);
+    pthread_mutex_lock(&tables_lock);
+    if (!row->bytes) {
+        row->why = why_unshared(image);
+        memcpy(row->name, name, sizeof name);
+        store_release(&row->bytes, image->size);
     }
-    stats_miss(CACHE_MODULES);
-    call_now.loaded.driver_loads++;
-    module_tell(&load->image, load->hash);
-    if (module_enter(load, handle))
-        evict_modules(load->hash);
-    return handle;
+    pthread_mutex_unlock(&tables_lock);
 }
 
-static hipModule_t hit(const struct module *module) {
-    call_tell(CALL_HIT);
-    PROOF_STEP(hit_tells_its_image, module_tell(&module->image, module->hash));
-    return module_handle(module);
+/* Tells the calling thread's call which image it has loaded, by its row in the counters. An image
+ * that gets a row there is named by its gpu.module. */
+static void tell(const struct image *image, uint64_t hash) {
+    bool fresh;
+    if (!runtime_counting())
+        return;
+    const size_t row = key_enter(counts.module_keys, MODULES, hash ? hash : 1, &fresh);
+    if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
+        fill_row(&counts.modules[row], image);
+    call_now.loaded.image = row < MODULES ? row + 1 : 0;
+}
+
+void module_tell_image(const void *data) {
+    if (!runtime_counting())
+        return;
+    const struct image image = image_describe(data);
+    if (!image.damage && image.size)
+        tell(&image, image_hash(&image));
+}
+
+/* ---- mgpuModuleLoad ---- */
+
+/* Returns the module, or reports why there is none. */
+static hipModule_t report_load(struct load *load) {
+    if (load->how == CALL_MISS)
+        stats_miss(CACHE_MODULES);
+    else
+        call_tell(load->how);
+    if (load->how == CALL_REFUSED) {
+        REPORT(load_expression, refusal_of_image(load->data), &damaged_image, load->data,
+               load->image.damage);
+    } else if (load->error != hipSuccess) {
+        if (!load->image.bytes)
+            load->image = image_describe(load->data);
+        advise_image(load_expression, load->error, &load->image);
+    } else {
+        call_now.loaded.driver_loads += load->how != CALL_HIT;
+        if (load->hash)
+            tell(&load->image, load->hash);
+        else if (!load->image.bytes)
+            module_tell_image(load->data);
+    }
+    return load->handle;
 }
 
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
-    const struct module *near = module_take_near(thread, data);
-    if (near)
-        return hit(near);
-    if (!cache_is_on(CACHE_MODULES))
-        return load_directly(data);
-    struct load load = {.thread = thread, .data = data, .image = image_describe(data)};
-    if (load.image.damage) {
-        REPORT(load_expression, refusal_of_image(data), &damaged_image, data, load.image.damage);
-        return NULL;
-    }
-    if (!load.image.size)
-        return load_directly(data);
-    load.image.writable |= DOUBT(others_may_set_constants, load.image.settable && !exclusive_hip());
-    load.device = hip_current_device();
-    load.constant = PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    load.hash = image_hash(&load.image);
-    const struct module *known = load.image.writable ? NULL : module_take_known(&load);
-    return known ? hit(known) : load_new(&load);
+    struct load load = module_load(thread, data);
+    return report_load(&load);
+}
+
+static __attribute__((noinline)) void tell_hit(const struct module *module) {
+    call_tell(CALL_HIT);
+    PROOF_STEP(hit_tells_its_image, tell(&module->image, module->hash));
 }
 
 static inline hipModule_t load_image(void *image, bool told) {
@@ -111,7 +127,9 @@ static inline hipModule_t load_image(void *image, bool told) {
     const struct module *own = module_take_own(thread, image);
     if (UNLIKELY(!own))
         return load_slow(thread, image);
-    return told ? hit(own) : module_handle(own);
+    if (told)
+        tell_hit(own);
+    return module_handle(own);
 }
 
 hipModule_t impl_mgpuModuleLoad(void *image, size_t late_size) {

@@ -39,9 +39,9 @@ NEEDS_tools := llvm-22 llvm-19 llvm-15 device-libs binutils
 NEEDS_test := cxx valgrind clang-format cmake pkg-config hip-clang mpi
 NEEDS_install := mmdebstrap
 
-STEPS := build tools test fuzz sanitize install csmith sparse
+STEPS := build tools test fuzz sanitize install sparse
 
-.PHONY: all demo test check check-jit check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
+.PHONY: all demo test check check-jit check-isa check-amd check-install soak-hosts bench lint format clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
@@ -57,7 +57,7 @@ endif
 include csrc/build.mk
 include csrc/packaging/install.mk
 include tests/build.mk
-include softgpu/check.mk
+include softgpu/tests/build.mk
 include tests/fuzz/fuzz.mk
 include tests/sanitize/sanitize.mk
 include tests/rocm/check.mk
@@ -65,7 +65,7 @@ include tests/sparse/check.mk
 include tests/selftest/check.mk
 
 # Stand-ins that have been built stay as new as their sources, for what runs without pytest.
-native: $(wildcard $(TEST_LIBRARIES))
+native: $(wildcard $(TEST_LIBRARIES) $(ISA_TOOLS))
 
 all: $(VENV)/.ready native
 	@echo "Ready: make demo, or $(BIN)/mgpu-rt run -- PROGRAM"
@@ -95,7 +95,7 @@ demo: all needs-tools $(STOCK_LIBRARIES)
 T ?= tests softgpu/tests
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
-test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES)
+test check stress-tests: all needs-tools needs-test $(TEST_LIBRARIES) $(ISA_TOOLS)
 test: $(if $(filter tests,$(T)),lint)
 	@sh csrc/packaging/need.sh chromium || echo "Going on without: the tests in a browser are skipped."
 	$(PYTEST) $(T)
@@ -115,6 +115,10 @@ check-jit: all needs-tools
 N ?= 10000
 soak-hosts: all $(HIPSTUB_LIBRARIES)
 	$(BIN)/python -m tests.hosts.soak $(N)
+
+# The emulated device has a Makefile of its own.
+check-isa check-amd: all needs-tools needs-test
+	$(MAKE) --no-print-directory -C softgpu $@
 
 bench: all needs-tools needs-test $(HIPSTUB_LIBRARIES) $(STOCK_LIBRARIES)
 	$(BIN)/python -m bench

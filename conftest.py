@@ -1,5 +1,4 @@
-"""Rules for every test: the builds before it, its turn in `make check`, its worker, and the meaning
-of a missing tool."""
+"""Rules for every test: its turn in `make check`, its worker, and the meaning of a missing tool."""
 
 from __future__ import annotations
 
@@ -7,8 +6,6 @@ import os
 import re
 import resource
 import signal
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +14,6 @@ from mgpu_rt.lowering.toolchain import ToolchainMissing
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
-
-ROOT = Path(__file__).resolve().parent
 
 #: Patterns of the names of tests that `make check` runs, and `make test` does not.
 CHECK = (
@@ -110,18 +105,6 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Builds what the tests are run with; a moment where it is there."""
-    inner = "PYTEST_XDIST_WORKER" in os.environ or "MGPU_RT_TEST_LIBRARY" in os.environ
-    if inner or session.config.option.collectonly:
-        return
-    plain = {name: text for name, text in os.environ.items() if "MAKE" not in name}
-    command = ["make", "-s", "-j2", "-f", "tests/build.mk"]
-    made = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True)
-    if made.returncode:
-        pytest.exit(f"{made.stderr}Run make first.", returncode=1)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at

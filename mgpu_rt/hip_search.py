@@ -12,6 +12,7 @@ from pathlib import Path
 from mgpu_rt import layout
 
 PROBE = "mgpu-rt-probe"
+HIP = "libamdhip64.so.[0-9]"
 HSA = "libhsa-runtime64.so.1"
 
 #: The folders that every loader searches: HIP's own libraries lie there or beside HIP.
@@ -48,7 +49,11 @@ class NoProcess(OSError):
 def find(base: Mapping[str, str]) -> list[Hip]:
     """The libraries that a program would try in this environment, in that order
     (csrc/runtime/hip/hip_search.h). A child process asks the library, since the loader reads
-    LD_LIBRARY_PATH only at a start. Raises NoProcess where none can be started."""
+    LD_LIBRARY_PATH only at a start. If the library is not there, the loader's folders count. Raises
+    NoProcess where no process can be started."""
+    if not Path(probe()).exists():
+        found = (path for folder in LOADERS_FOLDERS for path in sorted(folder.glob(HIP)))
+        return [Hip(str(path.parent), str(path)) for path in found]
     library = str(layout.PREFIX / "lib" / layout.LIBRARY)
     environment = {name: value for name, value in base.items() if name != "LD_PRELOAD"}
     if " " not in library:  # which LD_PRELOAD cannot name; then the loader finds it by the probe

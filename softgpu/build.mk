@@ -4,6 +4,8 @@
 #
 # Included by the top Makefile; also works by itself: make -f softgpu/build.mk
 
+.DEFAULT_GOAL := $(or $(.DEFAULT_GOAL),softgpu)
+
 # AMD's driver library: where its header lies, unless CFLAGS say so. The same in csrc/packaging/need.sh.
 HSAKMT := $(patsubst %/hsakmt.h,-idirafter %,$(wildcard /usr/include/hsakmt/hsakmt.h \
 	/opt/rocm/include/hsakmt.h /opt/rocm/include/hsakmt/hsakmt.h))
@@ -19,7 +21,10 @@ SOFTGPU_DTIF_MAP := softgpu/src/dtif.map
 SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-trapping-math -fno-math-errno \
 	-g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Wpedantic
 
-include softgpu/src/comgr/build.mk
+# Beside the device: HIP's compiler, which is AMD's, with a memory (src/comgr/comgr.h).
+COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2
+COMGR_SOURCES := $(wildcard softgpu/src/comgr/*.c)
+COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o)
 
 .PHONY: softgpu
 softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)
@@ -32,8 +37,13 @@ $(SOFTGPU_DTIF): $(SOFTGPU_OBJECTS) $(SOFTGPU_DTIF_MAP)
 	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(SOFTGPU_OBJECTS) -lm \
 		-Wl,-z,nodelete -Wl,-soname,libdtif.so -Wl,--version-script=$(SOFTGPU_DTIF_MAP) -Wl,-z,defs
 
+# Never unloaded: AMD's library behind it is not either.
+$(COMGR_LIBRARY): $(COMGR_OBJECTS)
+	$(CC) -shared -pthread $(LDFLAGS) -o $@ $(COMGR_OBJECTS) -ldl \
+		-Wl,-z,nodelete -Wl,-soname,libamd_comgr.so.2 -Wl,-z,defs
+
 build/softgpu/obj/%.o: softgpu/src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SOFTGPU_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(SOFTGPU_OBJECTS:.o=.d)
+-include $(SOFTGPU_OBJECTS:.o=.d) $(COMGR_OBJECTS:.o=.d)

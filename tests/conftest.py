@@ -1,0 +1,11 @@
+"""Builds what the tests of the library are run with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.building import build
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    build(session, "tests/build.mk")

@@ -24,7 +24,7 @@ SOFTGPU_CFLAGS := $(HSAKMT) -std=c11 -D_GNU_SOURCE -O2 -ftree-vectorize -fno-tra
 # Beside the device: HIP's compiler, which is AMD's, with a memory (src/comgr/comgr.h).
 COMGR_LIBRARY := build/softgpu/libamd_comgr.so.2
 COMGR_SOURCES := $(wildcard softgpu/src/comgr/*.c)
-COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o)
+COMGR_OBJECTS := $(COMGR_SOURCES:softgpu/src/%.c=build/softgpu/obj/%.o) build/softgpu/obj/settings.o
 
 .PHONY: softgpu
 softgpu: $(SOFTGPU_LIBRARY) $(SOFTGPU_DTIF) $(COMGR_LIBRARY)

@@ -40,7 +40,8 @@ def run(device: Device, repetitions: int, step: Step) -> Result:
 
 
 def _process(threads: int, device: Device) -> Any:
-    variables = {**device.environment, "MGPU_RT_SOFTGPU_THREADS": str(threads)}
+    targets = device.environment["MGPU_RT_SOFTGPU"]
+    variables = {**device.environment, "MGPU_RT_SOFTGPU": f"{targets},threads={threads}"}
     command = [native.program("emulator"), device.hip, _image(KERNELS), _image(_straight())]
     return native.run_json([*command, softgpu.driver(), ROUNDS], variables)
 

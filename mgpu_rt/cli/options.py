@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mgpu_rt import layout
+from mgpu_rt.cli import softgpu
 
 _LINE = re.compile(
     r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
@@ -52,6 +53,8 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like options but are none, such as misspelt ones."""
     known = {option.variable for option in options()}
     known |= {"MGPU_RT_RUN_PYTHON", "MGPU_RT_RUN_PROCESS"}  # preload.py
+    # The device itself says that these are settings now.
+    known |= {f"MGPU_RT_SOFTGPU_{name.upper()}" for name in softgpu.SETTINGS}
     named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
     return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
 

@@ -27,6 +27,9 @@ TARGETS = {
     "gfx942": "MI300A, MI300X",
 }
 
+#: The settings that ``MGPU_RT_SOFTGPU`` takes beside them (softgpu/src/settings.h).
+SETTINGS = ("memory", "threads", "copies", "budget", "barrier_budget", "compiler_cache")
+
 #: The first HIP that knows all of them.
 SINCE = "5.7"
 
@@ -51,13 +54,29 @@ def serves(hip: str, build: Path | None = None) -> bool:
 
 def targets(base: Mapping[str, str]) -> list[str]:
     """The devices that ``MGPU_RT_SOFTGPU`` names. Raises SoftGpuUnavailable for one that there is
-    not."""
+    not, and for an unknown setting beside them."""
     text = base.get("MGPU_RT_SOFTGPU") or DEFAULT_TARGETS
-    for name in text.split(","):
+    named, settings = _items(text)
+    for name in named:
         if name not in TARGETS:
             known = ", ".join(f"{target} ({gpu})" for target, gpu in TARGETS.items())
             raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{name}' is none of {known}")
-    return text.split(",")
+    for setting in settings:
+        if setting.partition("=")[0] not in SETTINGS:
+            known = ", ".join(SETTINGS)
+            raise SoftGpuUnavailable(f"MGPU_RT_SOFTGPU={text}: '{setting}' sets none of {known}")
+    return named or [DEFAULT_TARGETS]
+
+
+def with_targets(names: str, base: Mapping[str, str]) -> str:
+    """``MGPU_RT_SOFTGPU`` with other devices, and what it sets beside them."""
+    return ",".join((names, *_items(base.get("MGPU_RT_SOFTGPU", ""))[1]))
+
+
+def _items(text: str) -> tuple[list[str], list[str]]:
+    """The devices, and the settings."""
+    items = text.split(",")
+    return [item for item in items if "=" not in item], [item for item in items if "=" in item]
 
 
 def hip(base: Mapping[str, str] | None = None, build: Path | None = None) -> Path:

@@ -1,4 +1,5 @@
 /* The environment's wishes: which devices, and how much memory each has. */
+#include "settings.h"
 #include "thunk.h"
 
 #include <ctype.h>
@@ -52,9 +53,18 @@ static bool rocr_knows(const char *name) {
     return !dl_iterate_phdr(lacks_name, &name);
 }
 
-static bool read_targets(const char *list) {
-    for (const char *name = list;;) {
+/* False, with a message, if an item neither names a target nor sets something. */
+static bool read_list(const char *list) {
+    for (const char *name = list; name; name = softgpu_next_item(name)) {
         size_t length = strcspn(name, ",");
+        if (softgpu_is_setting(name, length))
+            continue;
+        if (memchr(name, '=', length)) {
+            softgpu_say("MGPU_RT_SOFTGPU=%s: '%.*s' is none of its settings (" SOFTGPU_SETTINGS
+                        "); no device",
+                        list, (int)length, name);
+            return false;
+        }
         const struct softgpu_target *target = find_target(name, length);
         if (!target) {
             softgpu_say("MGPU_RT_SOFTGPU=%s: '%.*s' is not a target it can present (" KNOWN_TARGETS
@@ -74,10 +84,10 @@ static bool read_targets(const char *list) {
             return false;
         }
         devices[device_count++] = target;
-        if (name[length] == '\0')
-            return true;
-        name += length + 1;
     }
+    if (!device_count)
+        devices[device_count++] = &targets[0];
+    return true;
 }
 
 /* "512M", "4G", "1048576"; 0 if it is not a size. */
@@ -112,14 +122,15 @@ static uint64_t physical_memory(void) {
 
 /* Pages are taken from the machine only when touched, but a device must not promise more than the
  * machine can give. By default it has 4 GiB, or half of a small machine. */
-static bool read_memory(const char *text) {
+static bool read_memory(void) {
+    char text[SOFTGPU_SETTING_SIZE];
     host_memory = physical_memory();
     device_memory = host_memory / 2 < 4 * GIB ? host_memory / 2 : 4 * GIB;
-    if (text && *text) {
+    if (softgpu_setting("memory", text)) {
         device_memory = parse_size(text);
         /* HIP itself takes a few MiB for its kernels and queues before the program gets any. */
         if (device_memory < 16u << 20) {
-            softgpu_say("MGPU_RT_SOFTGPU_MEMORY=%s: want a size of at least 16M, such as 512M or "
+            softgpu_say("memory=%s: want a size of at least 16M, such as 512M or "
                         "4G; no device",
                         text);
             return false;
@@ -132,20 +143,18 @@ static bool read_memory(const char *text) {
 /* Settings without which the device works as well. A message names one that cannot be read, and it
  * is left out. */
 static void check_settings(void) {
-    const char *threads = getenv("MGPU_RT_SOFTGPU_THREADS");
-    const char *copies = getenv("MGPU_RT_SOFTGPU_COPIES");
-    if (threads && *threads && (threads[strspn(threads, "0123456789")] || atol(threads) < 1))
-        softgpu_say("MGPU_RT_SOFTGPU_THREADS=%s: want a number of threads, such as 2", threads);
-    if (copies && *copies && strcmp(copies, "kernels") != 0 && strcmp(copies, "native") != 0)
-        softgpu_say("MGPU_RT_SOFTGPU_COPIES=%s: want native or kernels; going on with native",
-                    copies);
+    char text[SOFTGPU_SETTING_SIZE];
+    softgpu_name_old_variables(softgpu_say);
+    if (softgpu_setting("threads", text) && (text[strspn(text, "0123456789")] || atol(text) < 1))
+        softgpu_say("threads=%s: want a number of threads, such as 2", text);
+    if (softgpu_setting("copies", text) && strcmp(text, "kernels") != 0 &&
+        strcmp(text, "native") != 0)
+        softgpu_say("copies=%s: want native or kernels; going on with native", text);
 }
 
 static void read_environment(void) {
     check_settings();
-    const char *list = getenv("MGPU_RT_SOFTGPU");
-    usable = read_targets(list && *list ? list : targets[0].name) &&
-             read_memory(getenv("MGPU_RT_SOFTGPU_MEMORY"));
+    usable = read_list(softgpu_list()) && read_memory();
     if (!usable)
         device_count = 0;
 }

@@ -1,5 +1,6 @@
 /* One dispatch: the kernel descriptor, the grid, and the way to the workgroups. */
 #include "isa/exec.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -116,23 +117,22 @@ static bool check_group(const struct dispatch *d, struct softgpu_fault *fault) {
 
 static uint64_t budget, barrier_budget;
 
-static uint64_t read_budget(const char *variable, uint64_t standard) {
-    const char *text = getenv(variable);
-    char *end;
-    if (!text || !*text)
+static uint64_t read_budget(const char *name, uint64_t standard) {
+    char text[SOFTGPU_SETTING_SIZE], *end;
+    if (!softgpu_setting(name, text))
         return standard;
     errno = 0;
     const uint64_t value = strtoull(text, &end, 10);
     if (errno == 0 && *end == '\0' && text[0] >= '0' && text[0] <= '9')
         return value;
-    fprintf(stderr, "softgpu: %s=%s is not a number of instructions; going on with %llu\n",
-            variable, text, (unsigned long long)standard);
+    fprintf(stderr, "softgpu: %s=%s is not a number of instructions; going on with %llu\n", name,
+            text, (unsigned long long)standard);
     return standard;
 }
 
 static void read_budgets(void) {
-    budget = read_budget("MGPU_RT_SOFTGPU_BUDGET", 0);
-    barrier_budget = read_budget("MGPU_RT_SOFTGPU_BARRIER_BUDGET", BARRIER_BUDGET);
+    budget = read_budget("budget", 0);
+    barrier_budget = read_budget("barrier_budget", BARRIER_BUDGET);
 }
 
 /* ---- running it ---- */

@@ -3,8 +3,9 @@
  * ROCr moves every code object that it loads, and device-to-device copies, with three kernels that
  * it carries in machine code. They are recognised by a hash of that code, and this file does their
  * work itself. A module load then costs microseconds, as on hardware, not the milliseconds of
- * interpreting thousands of lanes. MGPU_RT_SOFTGPU_COPIES=kernels interprets them instead. */
+ * interpreting thousands of lanes. copies=kernels in MGPU_RT_SOFTGPU interprets them instead. */
 #include "native_copy.h"
+#include "settings.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,8 +33,9 @@ static const uint32_t first_words[2] = {0xc00a0100, 0};
 static bool enabled;
 
 static void read_environment(void) {
-    const char *copies = getenv("MGPU_RT_SOFTGPU_COPIES");
-    enabled = !copies || strcmp(copies, "kernels") != 0;
+    char copies[SOFTGPU_SETTING_SIZE];
+    softgpu_setting("copies", copies);
+    enabled = strcmp(copies, "kernels") != 0;
 }
 
 static bool is_enabled(void) {

@@ -10,7 +10,7 @@ include softgpu/build.mk
 endif
 
 isa_objects := $(filter build/softgpu/obj/execute.o build/softgpu/obj/disassemble.o \
-    build/softgpu/obj/isa/%,$(SOFTGPU_OBJECTS))
+    build/softgpu/obj/settings.o build/softgpu/obj/isa/%,$(SOFTGPU_OBJECTS))
 isa_flags := $(SOFTGPU_CFLAGS) $(CFLAGS) $(LDFLAGS)
 
 ISA_TOOLS := build/softgpu/libisa.so build/softgpu/isa-decode

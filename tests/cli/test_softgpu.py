@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt import hip_search, layout
-from mgpu_rt.cli import softgpu
+from mgpu_rt.cli import options, softgpu
 
 
 @pytest.fixture
@@ -80,6 +80,27 @@ def test_a_hip_that_cannot_be_emulated_is_named(
 def test_the_devices_are_those_of_softgpu() -> None:
     table = (layout.CHECKOUT / "softgpu/src/config.c").read_text()
     assert re.findall(r'^    \{"(gfx\w+)", ', table, re.MULTILINE) == [*softgpu.TARGETS]
+
+
+def test_the_settings_are_those_of_softgpu() -> None:
+    header = (layout.CHECKOUT / "softgpu/src/settings.h").read_text()
+    assert f'#define SOFTGPU_SETTINGS "{", ".join(softgpu.SETTINGS)}"' in header
+    readme = (layout.CHECKOUT / "softgpu/README.md").read_text()
+    assert re.findall(r"^\| `(\w+)=`", readme, re.MULTILINE) == [*softgpu.SETTINGS]
+
+
+def test_settings_stand_beside_the_devices(build: Path, hip: str) -> None:
+    base = {"MGPU_RT_HIP": hip, "MGPU_RT_SOFTGPU": "memory=1G,gfx906,threads=2"}
+    assert softgpu.targets(base) == ["gfx906"]
+    assert softgpu.targets({"MGPU_RT_SOFTGPU": "threads=2"}) == ["gfx90a"]
+    assert softgpu.environment(base, build=build)["MGPU_RT_SOFTGPU"] == base["MGPU_RT_SOFTGPU"]
+    assert softgpu.with_targets("gfx90a", base) == "gfx90a,memory=1G,threads=2"
+    with pytest.raises(softgpu.SoftGpuUnavailable, match="'speed=2' sets none of memory, threads"):
+        softgpu.targets({"MGPU_RT_SOFTGPU": "gfx90a,speed=2"})
+
+
+def test_settings_of_the_release_before_are_no_mistakes() -> None:
+    assert options.misspelt({"MGPU_RT_SOFTGPU_MEMORY": "1G", "MGPU_RT_SOFTGPU_BUDGET": "0"}) == []
 
 
 @pytest.mark.parametrize("name", ["mi300x", "gfx90a,mi300x", "gfx90a,", "gfx1100"])

@@ -182,7 +182,7 @@ def test_the_process_has_one_hip(linked: bool, write_maps: Path, tmp_path: Path)
 
 def test_the_guard_proves_something() -> None:
     """The runner dies if HIP's compiler may take libMLIR's names."""
-    changes = {"MGPU_RT_TEST_SYMBOLS": "shared", "MGPU_RT_SOFTGPU_COMPILER_CACHE": "off"}
+    changes = {"MGPU_RT_TEST_SYMBOLS": "shared", "MGPU_RT_SOFTGPU": "compiler_cache=off"}
     assert jit("vecadd", 22, **changes).signal == signal.SIGSEGV
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import bench
 from bench.setup.printing import print_library
-from mgpu_rt.lowering import lower, object_files, pipelines, toolchain
+from mgpu_rt.cli import softgpu
+from mgpu_rt.lowering import lower, object_files, toolchain
 from softgpu.tests.device.conftest import PROGRAMS
 from tests.support.child import POLICIES, Mgpu, environment, in_child, library
 from tests.support.programs import Outcome, execute
@@ -33,7 +34,7 @@ def run(
     program: Path, directory: Path, llvm: int = 22, opt_level: int = 2, **changes: str
 ) -> Outcome:
     """Lowers a program ahead of time and runs it on the emulated device."""
-    chip = changes.get("MGPU_RT_SOFTGPU", pipelines.DEFAULT_CHIP)
+    (chip,) = softgpu.targets(changes)
     helper = print_library()
     executable = object_files.link(
         [lower.lower(program, llvm=llvm, chip=chip, opt_level=opt_level)],
@@ -62,7 +63,7 @@ def test_printf_prints_from_all_lanes(llvm: int, chip: str, tmp_path: Path) -> N
 
 def test_printf_works_when_one_thread_runs_all_workgroups(tmp_path: Path) -> None:
     """A wave that waits for the host lets the others run."""
-    good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU_THREADS="1"))
+    good(run(PRINTF, tmp_path, MGPU_RT_SOFTGPU="gfx90a,threads=1"))
 
 
 def edited(name: str, directory: Path, old: str, new: str) -> Path:

@@ -27,7 +27,7 @@ LAYERS = ("", "python", "recording", "graph", "calls", "manager", "cache", "hip"
 TREES = {
     "csrc/runtime": {"csrc", "csrc/include"},
     "softgpu/src": {"softgpu/src/isa"},
-    "softgpu/src/comgr": set(),
+    "softgpu/src/comgr": {"softgpu/src"},  # settings.h
     "softgpu/src/isa": {"softgpu/src"},  # device.h, the machine that the code runs on
     "csrc/cuhip": {"csrc"},
 }

@@ -1,4 +1,4 @@
-"""What a folder's tests are run with is made before the first of them."""
+"""Makes the programs and libraries that a folder's tests need, before the first test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(session: pytest.Session, makefile: str) -> None:
-    """Makes what a session needs; a moment where it is there."""
+    """Makes what a session needs; a moment if it is there."""
     inner = "PYTEST_XDIST_WORKER" in os.environ or "MGPU_RT_TEST_LIBRARY" in os.environ
     if inner or session.config.option.collectonly:
         return

@@ -61,7 +61,7 @@ def side(name: str, command: Sequence[str], device: str) -> Side:
         )
     chip = device if device in softgpu.TARGETS else ""
     if chip:
-        base["MGPU_RT_SOFTGPU"], device = chip, "softgpu"
+        base["MGPU_RT_SOFTGPU"], device = softgpu.with_targets(chip, base), "softgpu"
     device = preload.announced(device)
     executable.check(command[0])
     environment = preload.device_environment(device, base)

@@ -3,6 +3,7 @@
  * A file holds the whole request, which is compared, so its name need not be unique. The newer of
  * two requests with one name has the file. Files appear whole (rename) and are never changed.
  */
+#include "../settings.h"
 #include "comgr.h"
 
 #include <errno.h>
@@ -79,9 +80,9 @@ static bool cache_folder(char *path, size_t room) {
 }
 
 bool store_usable(void) {
-    char path[PATH_MAX];
-    const char *asked = secure_getenv("MGPU_RT_SOFTGPU_COMPILER_CACHE");
-    return !(asked && strcmp(asked, "off") == 0) && cache_folder(path, sizeof path);
+    char path[PATH_MAX], asked[SOFTGPU_SETTING_SIZE];
+    softgpu_setting("compiler_cache", asked);
+    return strcmp(asked, "off") != 0 && cache_folder(path, sizeof path);
 }
 
 static bool file_of(const struct bytes *request, char *path, size_t room) {

@@ -266,7 +266,7 @@ static void charge_barrier(struct group *g, uint64_t instructions) {
             runs = g->waves[n];
     softgpu_wave_fault(runs, runs->next, -1,
                        "%u of the group's %u waves wait at a barrier that this one has not come to "
-                       "in MGPU_RT_SOFTGPU_BARRIER_BUDGET=%llu instructions",
+                       "in barrier_budget=%llu instructions (MGPU_RT_SOFTGPU)",
                        count_waves(g, AT_BARRIER), g->wave_count, (unsigned long long)budget);
 }
 
@@ -275,8 +275,8 @@ static void charge(struct group *g, struct wave *w, uint64_t instructions) {
     uint64_t sum = __atomic_add_fetch(&d->instructions, instructions, __ATOMIC_RELAXED);
     if (d->budget && sum > d->budget && w->stop != FAULTED)
         softgpu_wave_fault(w, w->next, -1,
-                           "more than MGPU_RT_SOFTGPU_BUDGET=%llu instructions; %u of the group's "
-                           "%u waves wait at a barrier",
+                           "more than budget=%llu instructions (MGPU_RT_SOFTGPU); %u of the "
+                           "group's %u waves wait at a barrier",
                            (unsigned long long)d->budget, count_waves(g, AT_BARRIER),
                            g->wave_count);
 }

@@ -4,6 +4,7 @@
  * do. Helpers come only to a dispatch that has proved to be long: waking one costs as much as a
  * small kernel. A group that uses up its turn is parked, so that groups that wait for others
  * cannot keep those from running. */
+#include "../settings.h"
 #include "exec.h"
 
 #include <stdlib.h>
@@ -130,8 +131,8 @@ static void *helper(void *unused) {
 /* One thread a core, less the caller's. They end with the process. */
 static void start_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const char *text = getenv("MGPU_RT_SOFTGPU_THREADS");
-    long wanted = text && atol(text) > 0 ? atol(text) : cores;
+    char text[SOFTGPU_SETTING_SIZE];
+    long wanted = softgpu_setting("threads", text) && atol(text) > 0 ? atol(text) : cores;
     wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;
     pthread_attr_t detached;
     pthread_attr_init(&detached);

@@ -38,7 +38,7 @@ class ReleasesHost(Host):
     """softgpu.tests.kernels.hip on a release."""
 
     def __init__(self, machine: Machine) -> None:
-        super().__init__(machine.chip, MGPU_RT_SOFTGPU_BUDGET=str(BUDGET))
+        super().__init__(f"{machine.chip},budget={BUDGET}")
         self.here = machine.here
 
     def start(

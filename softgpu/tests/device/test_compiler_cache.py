@@ -33,7 +33,7 @@ REQUEST = {
     "logging": True,
     "times": 1,
 }
-VARIABLE = "MGPU_RT_SOFTGPU_COMPILER_CACHE"
+OFF = {"MGPU_RT_SOFTGPU": "gfx90a,compiler_cache=off"}
 
 #: HIP 5.2.3 and 5.7.1 need it, so it cannot be missing beside them.
 pytestmark = pytest.mark.skipif(
@@ -95,7 +95,7 @@ def forge(path: Path, old: bytes, new: bytes) -> None:
 
 def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
     """Objects, their kinds, names and order; an empty log is one too."""
-    amd = compiled(tmp_path, {VARIABLE: "off"})
+    amd = compiled(tmp_path, OFF)
     assert amd[0] == 0
     assert [kind for kind, *_ in amd[1]] == [LOG, BINARY]
     assert files(tmp_path) == {}
@@ -107,7 +107,7 @@ def test_a_kept_result_equals_that_of_amd(tmp_path: Path) -> None:
     assert files(tmp_path) == kept
     forge(*kept, b"fill", b"FILL")
     assert b"FILL".hex() in compiled(tmp_path)[1][1][2]
-    assert b"FILL".hex() not in compiled(tmp_path, {VARIABLE: "off"})[1][1][2]
+    assert b"FILL".hex() not in compiled(tmp_path, OFF)[1][1][2]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_another_request_misses(changes: dict, tmp_path: Path) -> None:
     first = compiled(tmp_path)
     other = compiled(tmp_path, **changes)
     assert len(files(tmp_path)) == 2
-    assert shape(other) == shape(compiled(tmp_path, {VARIABLE: "off"}, **changes))
+    assert shape(other) == shape(compiled(tmp_path, OFF, **changes))
     assert compiled(tmp_path, **changes) == other != first == compiled(tmp_path)
     assert len(files(tmp_path)) == 2
 
@@ -158,7 +158,7 @@ def test_a_result_with_other_inputs_is_not_kept(changes: dict, tmp_path: Path) -
     """And an error is compiled again, too."""
     status, objects = compiled(tmp_path, **changes)
     assert files(tmp_path) == {}
-    assert status == compiled(tmp_path, {VARIABLE: "off"}, **changes)[0]
+    assert status == compiled(tmp_path, OFF, **changes)[0]
     assert [kind for kind, *_ in objects][:1] == [LOG]
 
 
@@ -203,7 +203,7 @@ def test_a_file_of_another_request_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_an_unwritable_folder_changes_no_result(tmp_path: Path) -> None:
-    expected = shape(compiled(tmp_path, {VARIABLE: "off"}))
+    expected = shape(compiled(tmp_path, OFF))
     (tmp_path / "file").touch()
     for cache in (tmp_path / "file", Path("/proc/nowhere"), Path("relative")):
         assert shape(compiled(cache)) == expected
@@ -222,7 +222,7 @@ def test_concurrent_processes_share_one_cache(tmp_path: Path) -> None:
 
 def test_hip_starts_from_kept_results(run: Run, tmp_path: Path) -> None:
     """Its six steps, in one file each."""
-    variables = {"XDG_CACHE_HOME": str(tmp_path), VARIABLE: "on"}
+    variables = {"XDG_CACHE_HOME": str(tmp_path)}
     assert run("launch", "params", variables=variables).returncode == 0
     kept = files(tmp_path)
     assert len(kept) == 6

@@ -89,13 +89,13 @@ def test_memory_works(run: Run, case: str) -> None:
 @pytest.mark.parametrize("copies", ("native", "kernels"))
 @pytest.mark.parametrize("case", ("copies", "device_copies", "registered_copies"))
 def test_copies_work_without_a_copy_engine(run: Run, case: str, copies: str) -> None:
-    variables = {"HSA_ENABLE_SDMA": "0", "MGPU_RT_SOFTGPU_COPIES": copies}
+    variables = {"HSA_ENABLE_SDMA": "0", "MGPU_RT_SOFTGPU": f"gfx90a,copies={copies}"}
     succeed(run, "memory", case, variables=variables)
 
 
 @pytest.mark.parametrize("case", ("memory_info", "out_of_memory"))
 def test_memory_is_as_large_as_asked_for(run: Run, case: str) -> None:
-    succeed(run, "memory", case, variables={"MGPU_RT_SOFTGPU_MEMORY": "256M"})
+    succeed(run, "memory", case, variables={"MGPU_RT_SOFTGPU": "memory=256M"})
 
 
 @pytest.mark.parametrize("case", PROCESS)
@@ -118,8 +118,9 @@ def test_devices_copy_to_their_peers(run: Run) -> None:
     (
         ({"MGPU_RT_SOFTGPU": "gfx1100"}, "'gfx1100' is not a target it can present"),
         ({"MGPU_RT_SOFTGPU": "gfx90a,"}, "'' is not a target it can present"),
-        ({"MGPU_RT_SOFTGPU_MEMORY": "lots"}, "want a size of at least 16M"),
-        ({"MGPU_RT_SOFTGPU_MEMORY": "1M"}, "want a size of at least 16M"),
+        ({"MGPU_RT_SOFTGPU": "memory=lots"}, "memory=lots: want a size of at least 16M"),
+        ({"MGPU_RT_SOFTGPU": "gfx90a,memory=1M"}, "want a size of at least 16M"),
+        ({"MGPU_RT_SOFTGPU": "gfx90a,memories=4G"}, "'memories=4G' is none of its settings (mem"),
     ),
 )
 def test_wrong_settings_are_named(run: Run, variables: dict[str, str], message: str) -> None:
@@ -140,8 +141,13 @@ def test_a_device_that_hip_does_not_know_is_none(run: Run) -> None:
 @pytest.mark.parametrize(
     ("variables", "message"),
     (
-        ({"MGPU_RT_SOFTGPU_THREADS": "some"}, "want a number of threads"),
-        ({"MGPU_RT_SOFTGPU_COPIES": "kernel"}, "want native or kernels"),
+        ({"MGPU_RT_SOFTGPU": "gfx90a,threads=some"}, "want a number of threads"),
+        ({"MGPU_RT_SOFTGPU": "gfx90a,copies=kernel"}, "want native or kernels"),
+        (
+            {"MGPU_RT_SOFTGPU_THREADS": "2"},
+            "MGPU_RT_SOFTGPU_THREADS has no effect from the next release on; instead: "
+            "MGPU_RT_SOFTGPU=gfx90a,threads=2\n",
+        ),
     ),
 )
 def test_unnecessary_wrong_settings_are_ignored_with_a_warning(

@@ -11,7 +11,6 @@ import sys
 
 import pytest
 
-from mgpu_rt.cli import options
 from tests.support.patience import HANG
 
 from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
@@ -136,13 +135,13 @@ def say(text: str) -> None:
         print("no fault")
 
 
-def in_a_process(text: str, **variables: str) -> str:
-    """Returns the message under these variables, which are read once a process."""
+def in_a_process(text: str, settings: str = "", **variables: str) -> str:
+    """Returns the message under these settings, which are read once a process."""
     program = "import sys\nfrom softgpu.tests.isa.test_faults import say\nsay(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", program, text],
         cwd=ROOT,
-        env={**os.environ, **variables},
+        env={**os.environ, "MGPU_RT_SOFTGPU": settings, **variables},
         capture_output=True,
         text=True,
         timeout=HANG,
@@ -152,8 +151,8 @@ def in_a_process(text: str, **variables: str) -> str:
 
 
 def test_a_wave_beyond_the_budget_faults() -> None:
-    text = in_a_process("again: s_branch again", MGPU_RT_SOFTGPU_BUDGET="100000")
-    assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in text
+    text = in_a_process("again: s_branch again", "gfx90a,budget=100000")
+    assert "more than budget=100000 instructions (MGPU_RT_SOFTGPU)" in text
     assert "0 of the group's 2 waves wait at a barrier" in text
     assert "s_branch" in text
 
@@ -166,16 +165,15 @@ FIRST_WAVE_WAITS = """
     meet: s_barrier"""
 
 
-@pytest.mark.parametrize("variables", ({}, {"MGPU_RT_SOFTGPU_BUDGET": "0"}))
-def test_a_barrier_that_cannot_complete_faults(variables: dict[str, str]) -> None:
+@pytest.mark.parametrize("budget", ("", "budget=0,"))
+def test_a_barrier_that_cannot_complete_faults(budget: str) -> None:
     """The second wave of a group never comes to the barrier at which the first one waits."""
     text = in_a_process(
         FIRST_WAVE_WAITS.format("again: s_branch again"),
-        MGPU_RT_SOFTGPU_BARRIER_BUDGET="100000",
-        **variables,
+        f"{budget}barrier_budget=100000",
     )
     assert "1 of the group's 2 waves wait at a barrier that this one has not come to" in text
-    assert "in MGPU_RT_SOFTGPU_BARRIER_BUDGET=100000 instructions" in text
+    assert "in barrier_budget=100000 instructions (MGPU_RT_SOFTGPU)" in text
     assert "wave 1" in text
     assert "s_branch" in text
 
@@ -191,19 +189,17 @@ def test_a_barrier_may_be_waited_for_long() -> None:
     """It completes where the limit allows it, and each barrier has the limit to itself."""
     text = FIRST_WAVE_WAITS.format(LONG_WORK.format(0x7000))  # 86,016 instructions
     for budget in ("0", "200000"):
-        assert in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET=budget) == "no fault\n"
+        assert in_a_process(text, f"barrier_budget={budget}") == "no fault\n"
     again = text.replace("meet", "other").replace("again", "more")
-    assert in_a_process(text + again, MGPU_RT_SOFTGPU_BARRIER_BUDGET="150000") == "no fault\n"
+    assert in_a_process(text + again, "barrier_budget=150000") == "no fault\n"
     assert "has not come to" in in_a_process(text, MGPU_RT_SOFTGPU_BARRIER_BUDGET="50000")
 
 
 @pytest.mark.parametrize("value", ("many", "-1", "1e9", "99999999999999999999"))
-@pytest.mark.parametrize("variable", ("MGPU_RT_SOFTGPU_BUDGET", "MGPU_RT_SOFTGPU_BARRIER_BUDGET"))
-def test_an_invalid_budget_leaves_the_default(variable: str, value: str) -> None:
-    """The default then holds, which is the one that `mgpu-rt config` shows."""
-    (option,) = (option for option in options.options() if option.variable == variable)
-    text = in_a_process("s_nop 0", **{variable: value})
-    said = f"{variable}={value} is not a number of instructions; going on with {option.default}\n"
+@pytest.mark.parametrize(("name", "default"), (("budget", 0), ("barrier_budget", 10**10)))
+def test_an_invalid_budget_leaves_the_default(name: str, default: int, value: str) -> None:
+    text = in_a_process("s_nop 0", f"{name}={value}")
+    said = f"{name}={value} is not a number of instructions; going on with {default}\n"
     assert said in text
 
 

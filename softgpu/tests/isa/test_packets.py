@@ -109,12 +109,12 @@ def test_more_groups_than_64_bits_count_are_begun() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
-        env={**os.environ, "MGPU_RT_SOFTGPU_BUDGET": "100000"},
+        env={**os.environ, "MGPU_RT_SOFTGPU": "budget=100000"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "more than MGPU_RT_SOFTGPU_BUDGET=100000 instructions" in done.stdout
+    assert "more than budget=100000 instructions" in done.stdout
 
 
 @pytest.mark.parametrize("size", (0xFFFFFFFD, 0xFFFFFFFF, 1 << 30))

@@ -1,0 +1,30 @@
+/* The settings that MGPU_RT_SOFTGPU takes beside targets: "gfx90a,memory=4G,threads=8". */
+#ifndef SOFTGPU_SETTINGS_H
+#define SOFTGPU_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SOFTGPU_VARIABLE "MGPU_RT_SOFTGPU"
+#define SOFTGPU_SETTINGS "memory, threads, copies, budget, barrier_budget, compiler_cache"
+
+enum { SOFTGPU_SETTING_SIZE = 64 };
+
+/* The list as a whole; NULL if it is empty, and in a program with rights that its caller lacks. */
+const char *softgpu_list(void);
+
+/* The item behind this one; NULL if it is the last. */
+const char *softgpu_next_item(const char *item);
+
+/* True if an item of the list sets something that there is. */
+bool softgpu_is_setting(const char *item, size_t length);
+
+/* Copies what is set by a name, without its end if it is too long. Else the variable counts that
+ * the name had a release ago, MGPU_RT_SOFTGPU_MEMORY for memory. False, and an empty text, if
+ * neither is set. */
+bool softgpu_setting(const char *name, char value[SOFTGPU_SETTING_SIZE]);
+
+/* Says for each of those variables that is set what to write instead. */
+void softgpu_name_old_variables(void (*say)(const char *format, ...));
+
+#endif

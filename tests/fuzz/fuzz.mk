@@ -14,9 +14,10 @@ fuzz_flags := -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -fno-omit-f
     -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # What each reader is made of, in csrc/runtime.
-fuzz_images := $(addprefix image/,image_describe image_elf image_bundle kernel_names ptx view)
+fuzz_images := $(addprefix image/,image kernel_names ptx)
 fuzz_sources_image := $(fuzz_images)
-fuzz_sources_bundle := $(fuzz_images)
+fuzz_sources_bundle := image/kernel_names image/ptx
+fuzz_includes_bundle := image/image
 fuzz_sources_metadata := image/metadata image/msgpack
 fuzz_sources_names := $(fuzz_images)
 fuzz_sources_ptx := image/ptx

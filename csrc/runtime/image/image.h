@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MACHINE_CUDA = 190, MACHINE_AMDGPU = 224 };
+
 enum image_kind {
     IMAGE_UNKNOWN,
     IMAGE_ELF,        /* a code object (AMDGPU), a cubin (NVIDIA) or a foreign ELF */

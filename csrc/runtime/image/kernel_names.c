@@ -1,7 +1,6 @@
 /* Names for messages: of an image's kernels, and of functions that a code object does not define.
  * Kernels are found in the image's text, without a reader of each format. */
 #include "image/image.h"
-#include "image/image_parts.h"
 #include "image/ptx.h"
 
 #include <elf.h>
